@@ -4,6 +4,7 @@ use std::array;
 use std::hint;
 use std::time::Instant;
 
+use bywash_engine::classify::{Asked, Classifier, Rule};
 use bywash_engine::terminate::{Fate, Marginal, Ran, Survival, Terminate};
 use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
 use bywash_units::{Span, Time, Utility};
@@ -54,6 +55,40 @@ pub fn ask() -> f64 {
         sample.push(start.elapsed().as_nanos() as f64);
     }
     stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
+}
+
+/// Rules of the largest classifier: 64 classes with eight patterns each.
+pub const RULES: [usize; 3] = [8, 64, 512];
+
+/// Nanoseconds in which a request is classified with each number of [`RULES`], the median: of a path without parameters,
+/// of one that no rule is for, and of one whose class a parameter tells.
+pub fn classify() -> [[f64; 3]; RULES.len()] {
+    RULES.map(|count| {
+        let text = |at: usize| match at % 4 {
+            0 => format!("/page-{at}/**"),
+            1 => format!("POST /page-{at}/*/add"),
+            2 => format!("/page-{at}?q&..."),
+            _ => format!("/index.php?route=page-{at}/*&..."),
+        };
+        let rule = |at: usize| {
+            let pattern = text(at).parse().expect("it is a pattern");
+            Rule::new(pattern, ClassId((at % 63) as u8))
+        };
+        let classifier = Classifier::new((0..count).map(rule), ClassId(63), false);
+        let classifier = classifier.expect("no two are the same");
+        ["/page-0/17", "/nothing/17?a=1", "/index.php?language=en&route=page-3/17"].map(|target| {
+            let asked = Asked::new("GET", target);
+            let mut sample = Vec::new();
+            for _ in 0..ROUNDS {
+                let start = Instant::now();
+                for _ in 0..100 {
+                    hint::black_box(classifier.classes(hint::black_box(&asked)));
+                }
+                sample.push(start.elapsed().as_nanos() as f64 / 100.0);
+            }
+            stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
+        })
+    })
 }
 
 fn with(count: usize) -> f64 {

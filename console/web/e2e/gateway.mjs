@@ -89,7 +89,7 @@ match = ["* /login"]
 tier = "transact"
 
 [class.pay]
-match = ["* /checkout/*"]
+match = ["* /checkout/**"]
 tier = "transact"
 earns = 30
 
@@ -99,7 +99,7 @@ safe = "read-only"
 run_max = "30s"
 
 [class.detail]
-match = ["GET /item/*"]
+match = ["GET /item/**"]
 ${Array.from({ length: classes }, (_, at) => `\n[class.part-${at}]\nmatch = ["GET /part/${at}"]\n`).join('')}`;
 
 function startTunnel(port, path) {

@@ -350,8 +350,8 @@ impl Summary {
             (Some(_), _) => {}
         }
         for class in advice.classes.iter().filter(|class| 20 * class.strangers > class.requests) {
-            notes.push(format!("{:.0} % of class `{}` are for something else by their parameters, which classes do \
-                not know.", percent(class.strangers, class.requests), class.role.name()));
+            notes.push(format!("{:.0} % of class `{}` are for something else by their words, and its patterns take them all \
+                the same.", percent(class.strangers, class.requests), class.role.name()));
         }
         notes
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bywash_engine::ClassId;
-use bywash_engine::classify::{Classifier, Pattern};
+use bywash_engine::classify::{Asked, Classifier, Rule};
 use bywash_units::Span;
 use serde::Serialize;
 
@@ -75,24 +75,26 @@ impl Places {
         let patterns = patterns(templates);
         let rules = patterns.iter().flat_map(|(role, patterns)| {
             let class = ClassId(role.index() as u8);
-            patterns.iter().filter_map(move |text| Some((Pattern::parse(text).ok()?, class)))
+            patterns.iter().filter_map(move |text| Some(Rule::new(text.parse().ok()?, class)))
         });
         let other = ClassId(Role::Other.index() as u8);
-        let classifier = Classifier::new(rules, other).ok();
+        let classifier = Classifier::new(rules, other, false).ok();
         let of_page = templates.iter().map(|template| {
             let sample = template.tally.sample.as_ref();
             // An odd spelling is mended by the gateway; here it would only be no sample.
-            let sample = sample.filter(|(_, path)| path.starts_with('/') && !path.contains('%'));
-            let taken = sample.zip(classifier.as_ref()).map(|((method, path), classifier)| {
+            let sample = sample.filter(|(_, target)| {
+                target.starts_with('/') && !target.split('?').take(1).any(|path| path.contains('%'))
+            });
+            let taken = sample.zip(classifier.as_ref()).map(|((method, target), classifier)| {
                 let method = if matches!(&**method, "HEAD" | "OPTIONS" | "TRACE" | "") {
                     "GET"
                 } else {
                     method
                 };
-                Role::ALL[classifier.class(method, path).index()]
+                Role::ALL[classifier.class(&Asked::new(method, target)).index()]
             });
             let own = || {
-                let known = pattern(template.name).filter(|text| {
+                let known = pattern(template.name, template.role).filter(|text| {
                     patterns.get(&template.role).is_some_and(|all| all.contains(text))
                 });
                 known.map_or(Role::Other, |_| template.role)
@@ -173,7 +175,7 @@ impl Places {
 fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
     let mut asked: BTreeMap<String, BTreeMap<Role, u64>> = BTreeMap::new();
     for template in templates.iter().filter(|template| template.role != Role::Other) {
-        let Some(pattern) = pattern(template.name) else { continue };
+        let Some(pattern) = pattern(template.name, template.role) else { continue };
         *asked.entry(pattern).or_default().entry(template.role).or_default() +=
             template.tally.requests;
     }
@@ -194,7 +196,7 @@ fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
     by_role.into_iter().map(most).collect()
 }
 
-/// From where nearly all come to it.
+/// From where nearly all come to it. A page that anybody may look at, as an item is, proves nothing of a buyer.
 fn after(role: Role, graph: &Graph) -> Vec<Role> {
     let to = role.index();
     let from = |other: Role| graph.steps(other.index(), to) as f64;
@@ -203,7 +205,9 @@ fn after(role: Role, graph: &Graph) -> Vec<Role> {
     let named: Vec<Role> =
         others().filter(|other| *other != Role::Other && from(*other) >= FEW * all).collect();
     let covered: f64 = named.iter().map(|other| from(*other)).sum();
-    if all > 0.0 && covered >= NEARLY_ALL * all { named } else { Vec::new() }
+    let proves = |role: &Role| matches!(role, Role::Cart | Role::Login | Role::Checkout);
+    let is_proof = all > 0.0 && covered >= NEARLY_ALL * all && named.iter().all(proves);
+    if is_proof { named } else { Vec::new() }
 }
 
 #[cfg(test)]
@@ -218,36 +222,42 @@ mod tests {
     #[test]
     fn a_class_has_what_its_patterns_take() {
         let tallies = [
-            ("/shop?q", Role::Search, tally(10, ("GET", "/shop"))),
+            ("/shop?q", Role::Search, tally(10, ("GET", "/shop?q=a&page=2"))),
             ("/shop", Role::Browse, tally(90, ("GET", "/shop"))),
             ("/item/*", Role::Item, tally(50, ("HEAD", "/item/7"))),
             ("/*.png", Role::Static, tally(70, ("GET", "/a.png"))),
             ("POST /buy", Role::Order, tally(5, ("POST", "/buy"))),
+            ("/cart", Role::Cart, tally(7, ("GET", "/cart"))),
         ];
         let all = tallies.iter().enumerate();
         let templates: Vec<Template<'_>> = all
             .map(|(page, (name, role, tally))| Template { page, name, role: *role, tally })
             .collect();
         let places = Places::new(&templates);
-        let roles: Vec<Role> = (0..5).map(|page| places.role(page)).collect();
-        // By its path alone a search of the shop is a page of the shop, and a picture beside it is anything.
-        assert_eq!(roles, [Role::Browse, Role::Browse, Role::Item, Role::Other, Role::Order]);
+        let roles: Vec<Role> = (0..6).map(|page| places.role(page)).collect();
+        assert_eq!(
+            roles,
+            [Role::Search, Role::Browse, Role::Item, Role::Static, Role::Order, Role::Cart]
+        );
         let mut graph = Graph::new(Role::ALL.len());
         graph.entries[Role::Browse.index()] = 9;
         for _ in 0..99 {
-            graph.step(Role::Item.index(), Role::Order.index());
+            graph.step(Role::Cart.index(), Role::Order.index());
         }
         let worth = [0.1; 11];
-        let classes = places.propose(&templates, &graph, Some(&worth), (0, 225));
+        let classes = places.propose(&templates, &graph, Some(&worth), (0, 232));
         let of = |role| classes.iter().find(|class| class.role == role).unwrap();
-        assert_eq!((of(Role::Browse).requests, of(Role::Browse).strangers), (100, 10));
+        assert_eq!((of(Role::Browse).requests, of(Role::Browse).strangers), (90, 0));
         assert_eq!(
             (of(Role::Order).transacts, &of(Role::Order).after[..]),
-            (true, &[Role::Item][..])
+            (true, &[Role::Cart][..])
         );
-        assert!(classes.iter().all(|class| class.role != Role::Search));
-        graph.entries[Role::Order.index()] = 9;
-        let classes = places.propose(&templates, &graph, Some(&worth), (0, 225));
+        assert_eq!(of(Role::Search).patterns, ["GET /shop?q&..."]);
+        // Anybody may look at an item.
+        let (item, order) = (Role::Item.index(), Role::Order.index());
+        (0..9).for_each(|_| graph.step(item, order));
+        let classes = places.propose(&templates, &graph, Some(&worth), (0, 232));
+        assert!(classes.iter().all(|class| class.after.is_empty()), "an item proves nothing");
         assert!(classes.iter().all(|class| class.after.is_empty()), "some begin with it");
     }
 
@@ -256,7 +266,7 @@ mod tests {
         let tallies = [
             // The shop's own pattern is narrower at its first segment, so it takes the search.
             ("/*/search?q", Role::Search, tally(10, ("GET", "/shop/search"))),
-            ("/shop/*", Role::Item, tally(90, ("GET", "/shop/7"))),
+            ("/shop/**", Role::Item, tally(90, ("GET", "/shop/7"))),
         ];
         let all = tallies.iter().enumerate();
         let templates: Vec<Template<'_>> = all

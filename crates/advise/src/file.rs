@@ -158,7 +158,7 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     if 20 * class.strangers > class.requests {
         let _ = writeln!(
             text,
-            "# {} of {} are for something else by their parameters, which classes do not know.",
+            "# {} of {} are for something else by their words, and these patterns take them all the same.",
             class.strangers, class.requests
         );
     }

@@ -1,7 +1,8 @@
 //! Of which template a request is, as one of at most 256 numbers; 0 is all others.
 
-use bywash_discover::template::{Asked, Pattern, Templates};
+use bywash_discover::template::{Asked, Templates};
 use bywash_discover::{Column, Kinds};
+use bywash_engine::classify::Pattern;
 use bywash_units::Span;
 
 /// Requests after which heavy templates take the places of light ones.

@@ -1,30 +1,38 @@
-//! A template becomes a pattern of a class. Classes know paths and no parameters, and whole segments only: what of a
-//! template they cannot say is left out, which makes a pattern wider. Two templates may have the same one then.
+//! A template becomes a pattern of a class. A template names all parameters of its requests, and a class has a page
+//! whatever else is asked of it: of the parameters only those stay that say what the page is for. Two templates may have
+//! the same pattern then.
 
 use bywash_engine::classify::Pattern;
+
+use crate::role::Role;
 
 /// Bytes of the longest pattern that is proposed.
 const LONGEST: usize = 200;
 
-/// The pattern of a template, as the configuration takes it; `None` if there is none.
-pub(crate) fn pattern(template: &str) -> Option<String> {
+/// The pattern of a template for this role, as the configuration takes it; `None` if there is none.
+pub(crate) fn pattern(template: &str, role: Role) -> Option<String> {
     let (method, target) = template.split_once(' ').unwrap_or(("GET", template));
-    let path = target.split('?').next()?;
-    let is_text = path.bytes().all(|byte| byte.is_ascii_graphic());
-    if method == "OTHER" || !is_text || path.contains(['#', '%', ';', '\\', '"', '\'']) {
+    let is_text = target.bytes().all(|byte| byte.is_ascii_graphic());
+    if method == "OTHER" || !is_text || target.contains(['"', '\'']) {
         return None;
     }
-    let wide = |part: &str| if part.starts_with('*') { "*".to_owned() } else { part.to_owned() };
-    let path = path.split('/').map(wide).collect::<Vec<_>>().join("/");
-    let pattern = format!("{method} {path}");
-    let is_one = pattern.len() <= LONGEST && Pattern::parse(&pattern).is_ok();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut pattern = format!("{method} {path}");
+    for (at, part) in query.split('&').filter(|part| role.is_told_by(part)).enumerate() {
+        pattern.push(if at == 0 { '?' } else { '&' });
+        pattern.push_str(part);
+    }
+    if pattern.contains('?') {
+        pattern.push_str("&...");
+    }
+    let is_fit = |pattern: Pattern| pattern.has_one_reading();
+    let is_one = pattern.len() <= LONGEST && pattern.parse().is_ok_and(is_fit);
     is_one.then_some(pattern)
 }
 
 /// Whether a pattern takes whatever is asked for with its method.
 pub(crate) fn takes_all(pattern: &str) -> bool {
-    let path = pattern.split_once(' ').map_or(pattern, |(_, path)| path);
-    path.len() > 1 && path.split('/').all(|part| part.is_empty() || part == "*")
+    pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.takes_all())
 }
 
 #[cfg(test)]
@@ -36,29 +44,32 @@ mod tests {
     #[test]
     fn a_pattern_is_as_wide_as_it_must_be() {
         let cases = [
-            ("/", Some("GET /")),
-            ("/item/*", Some("GET /item/*")),
-            ("/img/*.png?v", Some("GET /img/*")),
-            ("POST /cart/**?...", Some("POST /cart/*")),
-            ("/*/reviews", Some("GET /*/reviews")),
-            ("OTHER /**?...", None),
-            ("/a;b", None),
-            ("/a%2F", None),
-            ("/../x", None),
-            ("/a\"\n[class.x]", None),
+            ("/", Role::Home, Some("GET /")),
+            ("/item/*", Role::Item, Some("GET /item/*")),
+            ("/img/*.png?v", Role::Static, Some("GET /img/*.png")),
+            ("POST /cart/**", Role::Cart, Some("POST /cart/**")),
+            ("/*/reviews", Role::Browse, Some("GET /*/reviews")),
+            ("/?p", Role::Item, Some("GET /?p&...")),
+            ("/?page&s", Role::Search, Some("GET /?s&...")),
+            ("/index.php?id&route=cart/add", Role::Cart, Some("GET /index.php?route=cart/add&...")),
+            ("OTHER /**", Role::Other, None),
+            ("/a;b", Role::Browse, None),
+            ("/a%2F", Role::Browse, None),
+            ("/../x", Role::Browse, None),
+            ("/a\"\n[class.x]", Role::Browse, None),
         ];
-        for (template, expected) in cases {
-            assert_eq!(pattern(template).as_deref(), expected, "{template}");
+        for (template, role, expected) in cases {
+            assert_eq!(pattern(template, role).as_deref(), expected, "{template}");
         }
         assert!(takes_all("GET /*") && takes_all("GET /*/*") && !takes_all("GET /"));
-        assert!(!takes_all("GET /a/*"));
+        assert!(!takes_all("GET /a/*") && !takes_all("GET /**?q"));
     }
 
     proptest! {
         #[test]
         fn whatever_a_template_says_a_pattern_can_be_read(template in ".{0,40}|(POST )?/[ -~]{0,40}") {
-            if let Some(pattern) = pattern(&template) {
-                prop_assert!(Pattern::parse(&pattern).is_ok());
+            if let Some(pattern) = pattern(&template, Role::Item) {
+                prop_assert!(pattern.parse::<Pattern>().is_ok());
                 prop_assert!(pattern.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()));
             }
         }

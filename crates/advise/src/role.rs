@@ -66,6 +66,17 @@ impl Role {
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
+
+    /// Whether this part of a template's query says what the page is for: a value that routes, or a name that tells
+    /// this role.
+    pub(crate) fn is_told_by(self, part: &str) -> bool {
+        let tells = match self {
+            Self::Search => SOUGHT.contains(&part),
+            Self::Item => ONE.contains(&part),
+            _ => false,
+        };
+        part.contains('=') || tells
+    }
 }
 
 const FILES: [&str; 33] = [
@@ -243,7 +254,7 @@ mod tests {
             ("/*.html", Role::Item),
             ("/books", Role::Browse),
             ("/details?id", Role::Item),
-            ("/a/**?...", Role::Other),
+            ("/a/**", Role::Other),
             ("/api/v1/*", Role::Api),
             ("/SearchItemsByCategory.php?category", Role::Search),
             ("/shippingOptions", Role::Checkout),

@@ -1,6 +1,7 @@
 //! Told of one request after the other, it holds what advice needs.
 
-use bywash_discover::template::{Asked, Pattern};
+use bywash_discover::template::Asked;
+use bywash_engine::classify::Pattern;
 use bywash_units::{Span, Time};
 
 use crate::graph::{Graph, PAGES};

@@ -51,9 +51,9 @@ impl Tally {
             }
         }
         if self.sample.is_none() && request.is_good() {
-            let path = request.target.split('?').next().unwrap_or_default();
-            if path.len() <= SHOWN {
-                self.sample = Some((request.method.into(), path.into()));
+            let target = request.target;
+            if target.len() <= SHOWN {
+                self.sample = Some((request.method.into(), target.into()));
             }
         }
     }

@@ -45,7 +45,7 @@ codes! {
     SERVER = "E012", "A server is not http://HOST:PORT, https://, h2c:// or unix:/PATH.";
     SESSION = "E014", "The session is neither cookie:NAME, token nor none.";
     ACCESS_LOG = "E015", "The access log is neither stdout, off nor a path.";
-    PATTERN = "E016", "The text is no pattern: METHOD /path.";
+    PATTERN = "E016", "The text is no pattern: METHOD /path?parameters.";
     CLASS_NAME = "E017", "A class name is [a-z][a-z0-9_-]*, at most 32 characters.";
     CLASSES = "E018", "There are more classes than the engine has room for.";
     NETWORK = "E019", "The text is no network: ADDRESS/BITS, or an address.";
@@ -73,6 +73,8 @@ codes! {
     REQUESTS = "E046", "This is no pattern of requests.";
     EXPORTER = "E047", "A resource is read neither from an exporter, http://HOST:PORT/PATH, nor of the process of a file.";
     WHY = "E048", "The reason of a rule has no words, is longer than 200 characters or more than a line.";
+    HOST = "E049", "This is no host.";
+    FIELD = "E050", "This is no field that a request has.";
     TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
     THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";

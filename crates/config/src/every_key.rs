@@ -99,7 +99,7 @@ fn not_allowed(kind: &Kind) -> Vec<String> {
             vec!["[]".into(), "[\"zzz\"]".into(), "\"zzz\"".into(), "\"\"".into()]
         }
         Kind::Texts { least: 0, .. } => vec!["[\"zz z\"]".into()],
-        Kind::Texts { .. } => vec!["[]".into(), "[\"zzz\"]".into()],
+        Kind::Texts { .. } => vec!["[]".into(), "[\"zz z\"]".into()],
     }
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use bywash_config::{
     AccessLog, Charge, ClassConfig, Config, HalfClose, Mode, Session, example, reference, schema,
 };
+use bywash_engine::classify::Asked;
 use bywash_engine::{ClassId, ClassSet, Tier};
 use bywash_units::{Span, Utility};
 
@@ -33,7 +34,7 @@ charge = "address"
 access = "./access.log"
 
 [class.home]
-match = ["GET /", "GET /p/*"]
+match = ["GET /", "GET /p/**"]
 utility = 2.5
 mode = "enforce"
 patience = "4s"
@@ -122,7 +123,7 @@ fn other_is_worth_nothing_and_gets_what_no_pattern_matches() {
     let other = config.classes.last().unwrap();
     assert_eq!((other.class.utility, other.class.queue), (Utility::new(0.0), Some(3)));
     assert_eq!(other.mode, Mode::Enforce);
-    let index = |method, path| config.classifier.class(method, path).index();
+    let index = |method, path| config.classifier.class(&Asked::new(method, path)).index();
     assert_eq!([index("POST", "/pay"), index("GET", "/p/1"), index("PUT", "/x")], [0, 1, 2]);
 }
 
@@ -138,7 +139,7 @@ fn an_upstream_alone_is_enough() {
     assert_eq!((config.stop.grace, config.stop.delay), (Span::from_secs(30), Span::ZERO));
     let [other] = &config.classes[..] else { panic!("{:?}", config.classes) };
     assert_eq!((other.class.name.as_str(), other.line), ("other", None));
-    assert_eq!(config.classifier.class("GET", "/"), ClassId(0));
+    assert_eq!(config.classifier.class(&Asked::new("GET", "/")), ClassId(0));
 }
 
 #[test]

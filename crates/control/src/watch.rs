@@ -7,8 +7,9 @@
 //! A gateway tells of requests as they end; whoever reads a log, of requests as they stand there. Moments are on one
 //! clock, and need not be now.
 
-use bywash_discover::template::{Asked, Pattern, Templates};
+use bywash_discover::template::{Asked, Templates};
 use bywash_discover::{Column, Discovery, Evidence, Finding, Kinds, Resource, Settings};
+use bywash_engine::classify::Pattern;
 use bywash_units::{Span, Time};
 
 use crate::clients::{Client, Clients, OneClient};

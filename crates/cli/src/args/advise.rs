@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bywash_discover::template::Pattern;
+use bywash_engine::classify::Pattern;
 use bywash_sense::access_log::Format;
 use clap::builder::RangedU64ValueParser;
 

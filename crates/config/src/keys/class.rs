@@ -15,6 +15,8 @@ pub(crate) static CLASS: Section = Section {
             gets what no pattern matches; it takes no `match`, and its utility is 0 if not set.",
     keys: &[
         MATCH,
+        HOSTS,
+        HEADERS,
         TIER,
         UTILITY,
         EARNS,
@@ -40,13 +42,39 @@ pub(crate) const MATCH: Key = Key::required(
     "match",
     Kind::Texts {
         of: "patterns",
-        regex: "^(\\*|[A-Z-]+) +/[^%\\\\?#;]*$",
+        regex: "^((\\*|[A-Z-]+) )?/[^ #]*$",
         least: 1,
         most: usize::MAX,
         alone: false,
     },
     "GET /",
-    "METHOD /path; * is any method, any segment, at the end any rest. The most specific wins.",
+    "METHOD /path?parameters. * is any method (GET if there is none), one segment, or one before its ending (*.js); ** at \
+     the end is any rest. Without a ? any parameters; ?a&b=1&c=x*&... has these and (...) any others. The most specific wins.",
+);
+pub(crate) const HOSTS: Key = Key::optional(
+    "hosts",
+    Kind::Texts {
+        of: "hosts",
+        regex: "^(\\*\\.)?[0-9A-Za-z.-]+$",
+        least: 1,
+        most: 64,
+        alone: false,
+    },
+    "shop.example.com",
+    "Only requests for these hosts; *.example.com is all below it. Classes with hosts go before those without.",
+);
+pub(crate) const HEADERS: Key = Key::optional(
+    "headers",
+    Kind::Texts {
+        of: "fields",
+        regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+(:.*)?$",
+        least: 1,
+        most: 8,
+        alone: false,
+    },
+    "x-kind: crawler",
+    "Only requests with all of these fields, NAME or NAME: VALUE. Anybody can send any, so such a class can only lower a \
+     request: it is treated as the strictest of this class and the one that it would have without the fields.",
 );
 pub(crate) const TIER: Key = Key::new(
     "tier",

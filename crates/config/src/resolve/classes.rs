@@ -4,17 +4,18 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::ops::Range;
 
-use bywash_engine::classify::{Classifier, Pattern};
+use bywash_engine::classify::{Classifier, Condition, Field, HostPattern, Pattern, Rule};
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_units::Utility;
 use toml::Spanned;
 
 use super::levels::Names;
-use super::{fields, terminate, timeouts};
+use super::{fields, server, terminate, timeouts};
 use crate::code;
 use crate::config::{ClassConfig, Mode};
 use crate::document::{Document, Entry};
 use crate::guess;
+use crate::key::Key;
 use crate::keys;
 use crate::levels::Level;
 use crate::read::{self, Table, Values};
@@ -228,11 +229,12 @@ fn after_nothing(name: &Spanned<String>, drafts: &[Draft]) -> Finding {
 /// The classifier of all patterns that can be used; each that cannot is reported.
 fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Classifier {
     let mut rules = Vec::new();
-    let mut seen: HashMap<String, Range<usize>> = HashMap::new();
+    let mut seen: HashMap<(String, Condition), Range<usize>> = HashMap::new();
     for (index, draft) in drafts.iter().enumerate() {
         let Some((value, _)) = draft.values.given(&keys::MATCH) else {
             continue;
         };
+        let condition = condition(draft, report);
         for text in value.texts() {
             let Some(pattern) = pattern(text, report) else {
                 continue;
@@ -241,19 +243,72 @@ fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Clas
             if ignores_case {
                 name.make_ascii_lowercase();
             }
-            match seen.entry(name) {
+            match seen.entry((name, condition.clone())) {
                 Slot::Occupied(first) => report.add(tie(text, first.get().clone())),
                 Slot::Vacant(place) => {
                     place.insert(text.span());
-                    rules.push((pattern, ClassId(index as u8)));
+                    let (condition, class) = (condition.clone(), ClassId(index as u8));
+                    rules.push(Rule { pattern, condition, class });
                 }
             }
         }
     }
     let other = ClassId((drafts.len() - 1) as u8);
-    let classifier =
-        Classifier::new(rules, other).expect("patterns that stand twice are left out above");
-    classifier.ignoring_case(ignores_case)
+    Classifier::new(rules, other, ignores_case)
+        .expect("patterns that stand twice are left out above")
+}
+
+/// What requests of a class must have beside their method and target.
+fn condition(draft: &Draft, report: &mut Report) -> Condition {
+    let mut condition = Condition::default();
+    for text in texts(draft, &keys::HOSTS) {
+        match host(text.get_ref()) {
+            Some(host) => condition.hosts.push(host),
+            None => {
+                let message = format!("\"{}\" is no host", shown(text.get_ref()));
+                let help =
+                    "write \"shop.example.com\", or \"*.example.com\" for all below it; no port";
+                report.add(Finding::new(&code::HOST, text.span(), message).help(help.to_string()));
+            }
+        }
+    }
+    for text in texts(draft, &keys::HEADERS) {
+        match field(text.get_ref()) {
+            Some(field) => condition.fields.push(field),
+            None => {
+                let message = format!("\"{}\" is no field", shown(text.get_ref()));
+                let help =
+                    "write \"x-requested-with\", or \"x-kind: crawler\" for one with this value";
+                report.add(Finding::new(&code::FIELD, text.span(), message).help(help.to_string()));
+            }
+        }
+    }
+    condition.hosts.sort_unstable();
+    condition.fields.sort_unstable();
+    condition
+}
+
+fn texts<'d>(draft: &'d Draft, key: &Key) -> impl Iterator<Item = &'d Spanned<String>> {
+    draft.values.given(key).into_iter().flat_map(|(value, _)| value.texts())
+}
+
+fn host(text: &str) -> Option<HostPattern> {
+    let text = text.to_ascii_lowercase();
+    match text.strip_prefix('*') {
+        Some(domain) => {
+            let name = domain.strip_prefix('.').filter(|name| server::is_name(name))?;
+            Some(HostPattern::Below(format!(".{name}")))
+        }
+        None => server::is_name(&text).then_some(HostPattern::Host(text)),
+    }
+}
+
+fn field(text: &str) -> Option<Field> {
+    let (name, value) = match text.split_once(':') {
+        Some((name, value)) => (name, Some(value.trim().to_string())),
+        None => (text, None),
+    };
+    fields::is_token(name).then(|| Field { name: name.to_ascii_lowercase(), value })
 }
 
 fn tie(text: &Spanned<String>, first: Range<usize>) -> Finding {
@@ -263,26 +318,26 @@ fn tie(text: &Spanned<String>, first: Range<usize>) -> Finding {
 }
 
 fn pattern(text: &Spanned<String>, report: &mut Report) -> Option<Pattern> {
-    let parsed = Pattern::parse(text.get_ref());
-    if parsed.is_err() {
-        let message = format!("\"{}\" is no pattern", shown(text.get_ref()));
-        let help = meant_pattern(text.get_ref());
-        report.add(Finding::new(&code::PATTERN, text.span(), message).help(help));
-    }
-    parsed.ok()
+    let parsed = text.get_ref().parse::<Pattern>();
+    let (help, parsed) = match parsed {
+        Ok(pattern) if pattern.has_one_reading() => return Some(pattern),
+        Ok(_) => (
+            "write a path that can be read in one way only, without //, %, ; and dots".into(),
+            None,
+        ),
+        Err(why) => (meant_pattern(text.get_ref()).unwrap_or_else(|| why.to_string()), None),
+    };
+    let message = format!("\"{}\" is no pattern", shown(text.get_ref()));
+    report.add(Finding::new(&code::PATTERN, text.span(), message).help(help));
+    parsed
 }
 
-/// What was probably meant by `/p/*`, `get /` or `GET p?x=1`.
-fn meant_pattern(text: &str) -> String {
-    let (method, path) = text.trim().split_once(' ').unwrap_or(("*", text.trim()));
-    let path = path.trim().split(['?', '#']).next().unwrap_or_default();
-    let path = format!("/{}", path.trim_start_matches('/'));
-    let meant = format!("{} {path}", method.to_ascii_uppercase());
-    if Pattern::parse(&meant).is_ok() {
-        format!("did you mean \"{}\"?", shown(&meant))
-    } else {
-        "write a method (or *) and a plain path, like \"GET /p/*\"".to_string()
-    }
+/// What was probably meant by `get /` or `GET p`.
+fn meant_pattern(text: &str) -> Option<String> {
+    let (method, path) = text.trim().split_once(' ').unwrap_or(("GET", text.trim()));
+    let meant = format!("{} /{}", method.to_ascii_uppercase(), path.trim().trim_start_matches('/'));
+    let is_one = meant.parse::<Pattern>().is_ok_and(|pattern| pattern.has_one_reading());
+    is_one.then(|| format!("did you mean \"{}\"?", shown(&meant)))
 }
 
 /// What no reading of a path brings into its class is of `other`: where that one only observes, such a spelling is not

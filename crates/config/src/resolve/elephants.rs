@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use bywash_discover::template::Pattern;
+use bywash_engine::classify::Pattern;
 use bywash_engine::throttle::Rule;
 use bywash_units::Rate;
 

@@ -6,9 +6,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use bywash_engine::classify::{Parameters, Pattern, is_reading};
+
 use super::choices::{Below, Choices, Counted, Rule};
-use super::parameters::Parameters;
-use super::pattern::{Pattern, is_reading};
 use super::shape::{Shape, may_route, shape};
 
 /// Entries that are remembered, of all places together.
@@ -127,7 +127,7 @@ impl Templates {
         let mut name = String::new();
         let Some(place) = self.roots.get(root) else {
             // A method that nothing was answered to.
-            return if root.is_empty() { "/**?...".into() } else { "OTHER /**?...".into() };
+            return if root.is_empty() { "/**".into() } else { "OTHER /**".into() };
         };
         if !root.is_empty() {
             name.push_str(root);
@@ -215,7 +215,7 @@ impl Place {
         let mut segments = path.strip_prefix('/').unwrap_or(path).split('/');
         for segment in segments.by_ref().take(DEEPEST) {
             let Some((next, written)) = place.next(segment) else {
-                name.push_str("/**?...");
+                name.push_str("/**");
                 return;
             };
             name.push('/');
@@ -229,7 +229,7 @@ impl Place {
             place = next;
         }
         if segments.next().is_some() {
-            name.push_str("/**?...");
+            name.push_str("/**");
         } else {
             place.write_query(query, name);
         }
@@ -252,10 +252,7 @@ impl Place {
     fn write_query(&self, query: &str, name: &mut String) {
         let read = Parameters::read(query);
         let known = read.set().and_then(|given| Some((self.sets.named(&set_of(&given))?, given)));
-        let Some((routes, given)) = known else {
-            name.push_str("?...");
-            return;
-        };
+        let Some((routes, given)) = known else { return };
         for (at, (parameter, value)) in given.iter().enumerate() {
             name.push(if at == 0 { '?' } else { '&' });
             name.push_str(parameter);

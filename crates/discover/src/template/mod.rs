@@ -1,13 +1,13 @@
 //! Of which kind a request is: its template.
 //!
 //! A URL is no kind: `/item/17` and `/item/18` are one page, `/index.php?route=cart` and `/index.php?route=search` are two.
-//! A [`Pattern`] says which requests are of a kind, and its text is the kind's name; what an operator pins or
+//! A [`Pattern`](bywash_engine::classify::Pattern) says which requests are of a kind, and its text is the kind's name; what an operator pins or
 //! approves a rule for is written the same way. [`Templates`] learns them from what is asked for:
 //!
 //! - **Segments** of the path. What looks like a number, a hash, a date or a title is `*` at once (`shape`). Any
 //!   other has a name of its own, until 32 of one place are known: from then on only those have that make much of it.
 //! - **Parameters** count by name, whatever their order: `/search?q&page`. Of one place 16 sets have names; the
-//!   rest is `?...`.
+//!   rest is of the kind without parameters.
 //! - **Routers**: a parameter's value that looks like a name, and makes much of it, stands in the template:
 //!   `/index.php?route=product/search`. A word that people search for does not, as it makes little.
 //!
@@ -27,9 +27,6 @@
 
 mod choices;
 mod learned;
-mod parameters;
-mod pattern;
 mod shape;
 
 pub use learned::{Asked, MOST, Templates};
-pub use pattern::{BadPattern, Line, Pattern};

@@ -1,65 +1,185 @@
-//! Which class a request is of: method and path against a list of patterns.
+//! Which class a request is of: its method and target against a list of patterns.
 //!
-//! A pattern is a method or `*`, a space, and a path: `GET /`, `POST /confirm`, `GET /p/*`,
-//! `* /shop/*/reviews`. `GET` means `HEAD` as well. A `*` segment stands for one segment, at the
-//! end for the rest of the path. The most specific pattern wins: compared segment by segment from
-//! the left, a literal goes before `*`, and where paths are alike `HEAD` goes before `GET`, and a
-//! method before `*`. Only the very same pattern twice is a tie, and that is an error when the list
-//! is made.
+//! A [`Pattern`] says which requests are meant: `GET /p/**`, `POST /confirm`, `/index.php?route=checkout/*&...`. The most
+//! specific pattern wins: paths are compared segment by segment from the left, where a name goes before an ending
+//! (`*.html`), that before `*`, and `*` before `**`; of one path the pattern that names more of the parameters goes
+//! first; of one target `HEAD` goes before `GET`, and a method before `*`. Only the very same pattern twice is a tie, and
+//! that is an error when the list is made.
 //!
-//! A path that applications read in more than one way ([`readings`]) is of the classes of all its
-//! readings, and is treated as the strictest of them would be ([`strict`]): an odd spelling may
-//! lower a request and never raise it, and it stays held by what holds the plain one.
+//! A request that applications read in more than one way is of the classes of all its readings, and is treated as the
+//! strictest of them would be ([`strict`]): an odd spelling may lower a request and never raise it, and it stays held by
+//! what holds the plain one. That is so for
+//!
+//! - paths ([`readings`]),
+//! - **parameters that a pattern does not allow**: an application ignores those that it does not know, so the class of the
+//!   pattern is one of the request's classes, beside the class of the pattern that takes the request as it is;
+//! - **parameters that are there twice**: one application takes the first value and another takes the last, so all
+//!   patterns of the path that any of the values fits count, and the one without parameters as well;
+//! - **parameters of several pages**: of two patterns of one path where neither has all parameters of the other, both
+//!   count if both fit. Which parameter decides only the application knows;
+//! - **fields**: anybody may send any, so a class with [`Condition::fields`] counts beside the class that the request would have
+//!   without it.
 
+mod condition;
+mod parameters;
 mod pattern;
 mod reading;
 pub mod strict;
 
-use alloc::string::ToString;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::request::{ClassId, ClassSet};
 
-pub use pattern::{Pattern, PatternError};
+pub use condition::{Condition, Field, HostPattern};
+pub use parameters::Parameters;
+pub use pattern::{BadPattern, Line, Pattern, is_reading};
 pub use reading::{DEEPEST, PathReading, decoded, readings};
 
-/// Patterns in the order in which they are tried.
+use pattern::QueryFit;
+
+/// A request, as far as its class depends on it.
+#[derive(Clone, Copy)]
+pub struct Asked<'t> {
+    /// Its method.
+    pub method: &'t str,
+    /// Its canonical path and its query.
+    pub target: &'t str,
+    /// The host that it is for, perhaps with a port.
+    pub host: &'t str,
+    /// Its fields.
+    pub fields: &'t dyn HasField,
+}
+
+/// Fields of a request.
+pub trait HasField {
+    /// Whether there is a field of this name, in lower case, with a value that `is_value`.
+    fn has(&self, name: &str, is_value: &dyn Fn(&[u8]) -> bool) -> bool;
+}
+
+/// None are known.
+impl HasField for () {
+    fn has(&self, _: &str, _: &dyn Fn(&[u8]) -> bool) -> bool {
+        false
+    }
+}
+
+impl<'t> Asked<'t> {
+    /// A request of which only this is known.
+    pub const fn new(method: &'t str, target: &'t str) -> Self {
+        Self { method, target, host: "", fields: &() }
+    }
+
+    fn path(&self) -> &'t str {
+        self.target.split_once('?').map_or(self.target, |(path, _)| path)
+    }
+}
+
+impl fmt::Debug for Asked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.method, self.host, self.target)
+    }
+}
+
+/// A pattern leads to a class, perhaps under a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Which requests are meant.
+    pub pattern: Pattern,
+    /// What else they must have.
+    pub condition: Condition,
+    /// Their class.
+    pub class: ClassId,
+}
+
+impl Rule {
+    /// A rule without a condition.
+    pub fn new(pattern: Pattern, class: ClassId) -> Self {
+        Self { pattern, condition: Condition::default(), class }
+    }
+}
+
+/// The same pattern under the same condition leads to two classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tie {
+    /// The pattern.
+    pub pattern: String,
+}
+
+impl fmt::Display for Tie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` stands in two classes", self.pattern)
+    }
+}
+
+impl core::error::Error for Tie {}
+
+/// Rules in the order in which they are tried: those for named hosts, those for hosts below a domain, those for any host.
 #[derive(Clone, Debug)]
 pub struct Classifier {
-    rules: Vec<(Pattern, ClassId)>,
+    rules: Vec<Rule>,
+    indexes: [Index; 3],
     default: ClassId,
     ignores_case: bool,
 }
 
+/// Rules by the first segment of their path, most specific first. So the time that a request takes does not depend on
+/// how many patterns there are for other first segments.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    by_name: BTreeMap<Box<str>, Vec<u16>>,
+    /// Rules whose path begins with `*`.
+    others: Vec<u16>,
+}
+
 impl Classifier {
-    /// Puts patterns in order.
+    /// Puts rules in order, for an application that `ignores_case` of paths or regards it.
     ///
     /// # Errors
     /// All ties at once.
     pub fn new(
-        patterns: impl IntoIterator<Item = (Pattern, ClassId)>,
+        rules: impl IntoIterator<Item = Rule>,
         default: ClassId,
-    ) -> Result<Self, Vec<PatternError>> {
-        let mut rules: Vec<(Pattern, ClassId)> = patterns.into_iter().collect();
-        rules.sort_by(|(a, _), (b, _)| a.precedence(b));
-        let tie = |pair: &[(Pattern, ClassId)]| (pair[0].0 == pair[1].0).then(|| pair_error(pair));
-        let errors: Vec<PatternError> = rules.windows(2).filter_map(tie).collect();
-        let classifier = Self { rules, default, ignores_case: false };
-        if errors.is_empty() { Ok(classifier) } else { Err(errors) }
+        ignores_case: bool,
+    ) -> Result<Self, Vec<Tie>> {
+        let lowered = |rule: Rule| {
+            let pattern = if ignores_case { rule.pattern.in_lower_case() } else { rule.pattern };
+            Rule { pattern, ..rule }
+        };
+        let mut rules: Vec<Rule> = rules.into_iter().map(lowered).collect();
+        rules.sort_by(|a, b| {
+            let conditions = || b.condition.cmp(&a.condition);
+            b.pattern.cmp(&a.pattern).then_with(conditions)
+        });
+        let is_tie = |pair: &[Rule]| {
+            (pair[0].pattern == pair[1].pattern && pair[0].condition == pair[1].condition)
+                .then(|| Tie { pattern: pair[0].pattern.to_string() })
+        };
+        let ties: Vec<Tie> = rules.windows(2).filter_map(is_tie).collect();
+        let mut indexes = <[Index; 3]>::default();
+        for (at, rule) in (0_u16..).zip(&rules) {
+            let index = &mut indexes[rule.condition.precedence()];
+            match rule.pattern.first_name() {
+                Some(name) => index.by_name.entry(name.into()).or_default().push(at),
+                None => index.others.push(at),
+            }
+        }
+        let classifier = Self { rules, indexes, default, ignores_case };
+        if ties.is_empty() { Ok(classifier) } else { Err(ties) }
     }
 
-    /// The same patterns for an application that ignores the case of a path, or regards it.
-    #[must_use]
-    pub fn ignoring_case(self, ignores_case: bool) -> Self {
-        Self { ignores_case, ..self }
-    }
-
-    /// The same patterns for classes with other numbers.
+    /// The same rules for classes with other numbers.
     #[must_use]
     pub fn renumbered(&self, number: impl Fn(ClassId) -> ClassId) -> Self {
-        let rules = self.rules.iter().map(|(pattern, class)| (pattern.clone(), number(*class)));
-        let default = number(self.default);
-        Self { rules: rules.collect(), default, ignores_case: self.ignores_case }
+        let mut renumbered = self.clone();
+        for rule in &mut renumbered.rules {
+            rule.class = number(rule.class);
+        }
+        renumbered.default = number(self.default);
+        renumbered
     }
 
     /// The class of what no pattern matches.
@@ -75,52 +195,129 @@ impl Classifier {
         readings(path, self.ignores_case)
     }
 
-    /// The classes of all readings of a canonical path without its query: mostly one, never none.
-    pub fn classes(&self, method: &str, path: &str) -> ClassSet {
+    /// The classes of all readings of a request: mostly one, never none.
+    pub fn classes(&self, asked: &Asked<'_>) -> ClassSet {
         let other = ClassSet::NONE.with(self.default);
-        let Some(readings) = self.readings(path) else {
-            return self.rules.iter().fold(other, |all, (_, class)| all.with(*class));
+        let Some(readings) = self.readings(asked.path()) else {
+            return self.rules.iter().fold(other, |all, rule| all.with(rule.class));
         };
-        let of = |reading| self.of_reading(method, &reading);
-        let classes = readings.map(of).fold(ClassSet::NONE, ClassSet::union);
+        let mut line = Line::new(asked.method, asked.target);
+        let mut classes = ClassSet::NONE;
+        for reading in readings {
+            classes = classes.union(self.of_reading(asked, &mut line, reading));
+        }
         if classes.is_empty() { other } else { classes }
     }
 
-    /// The class of a path as it stands.
-    pub fn class(&self, method: &str, path: &str) -> ClassId {
-        let reading = PathReading::plain(path, self.ignores_case);
-        let (exact, _) = reading.map_or((None, None), |reading| self.first(method, &reading));
-        exact.unwrap_or(self.default)
+    /// The class of a request as it stands: of the most specific pattern that takes it.
+    pub fn class(&self, asked: &Asked<'_>) -> ClassId {
+        let mut line = Line::new(asked.method, asked.target);
+        let reading = PathReading::plain(asked.path(), self.ignores_case);
+        let found = reading.and_then(|reading| self.find(asked, &mut line, reading).exact);
+        found.unwrap_or(self.default)
     }
 
-    fn of_reading(&self, method: &str, reading: &PathReading<'_>) -> ClassSet {
-        let (exact, toggled) = self.first(method, reading);
-        let set = ClassSet::NONE.with(exact.unwrap_or(self.default));
-        let counts = exact.is_none() || reading.ends_with_slash();
-        toggled.filter(|_| counts).map_or(set, |class| set.with(class))
-    }
-
-    /// The class of the first pattern that matches, and of the first that matches the path with a
-    /// slash more or less at its end; of a path without one, only if nothing matches the path.
-    fn first(&self, method: &str, reading: &PathReading<'_>) -> (Option<ClassId>, Option<ClassId>) {
-        let (mut exact, mut toggled) = (None, None);
-        for (pattern, class) in &self.rules {
-            if !pattern.takes(method) {
-                continue;
+    /// The classes of one reading of the path. A slash at its end is no reading by itself: of a path with one, the classes
+    /// of the path without it count as well; of a path without one, those of the path with it if nothing takes the path.
+    fn of_reading<'t>(
+        &self,
+        asked: &Asked<'t>,
+        line: &mut Line<'t>,
+        reading: PathReading<'t>,
+    ) -> ClassSet {
+        let found = self.find(asked, line, reading);
+        let set = found.classes.with(found.exact.unwrap_or(self.default));
+        let counts = found.exact.is_none() || reading.ends_with_slash();
+        match reading.toggled().filter(|_| counts) {
+            Some(toggled) => {
+                let toggled = self.find(asked, line, toggled);
+                let exact =
+                    toggled.exact.map_or(ClassSet::NONE, |class| ClassSet::NONE.with(class));
+                set.union(toggled.classes).union(exact)
             }
-            let fit = pattern.fits(reading);
-            exact = exact.or(fit.exact.then_some(*class));
-            toggled = toggled.or(fit.toggled.then_some(*class));
-            if exact.is_some() && (toggled.is_some() || !reading.ends_with_slash()) {
+            None => set,
+        }
+    }
+
+    fn find<'t>(&self, asked: &Asked<'t>, line: &mut Line<'t>, reading: PathReading<'t>) -> Found {
+        line.read_as(reading);
+        let mut found = Found { classes: ClassSet::NONE, exact: None };
+        for Index { by_name, others } in &self.indexes {
+            let named = reading.with_first_name(|name| by_name.get(name));
+            let candidates = named.into_iter().flatten().chain(others);
+            let rules = candidates.map(|at| &self.rules[usize::from(*at)]);
+            found.look(rules, asked, line, &reading);
+            if found.exact.is_some() {
                 break;
             }
         }
-        (exact, toggled)
+        found
     }
 }
 
-fn pair_error(pair: &[(Pattern, ClassId)]) -> PatternError {
-    PatternError::Tie { pattern: pair[0].0.to_string(), first: pair[0].1, second: pair[1].1 }
+/// What a reading of a request is of.
+struct Found {
+    /// All classes that count.
+    classes: ClassSet,
+    /// The class of the most specific pattern that takes it as it stands.
+    exact: Option<ClassId>,
+}
+
+impl Found {
+    /// Looks through rules, the most specific first, up to those for the path of the first that takes the request as it
+    /// stands.
+    fn look<'r>(
+        &mut self,
+        rules: impl Iterator<Item = &'r Rule>,
+        asked: &Asked<'_>,
+        line: &Line<'_>,
+        reading: &PathReading<'_>,
+    ) {
+        // Of one path: rules that the request fits.
+        let mut before: Vec<&Rule> = Vec::new();
+        let mut of_path: Option<&Rule> = None;
+        for rule in rules {
+            if of_path.is_none_or(|first| !first.pattern.has_path_of(&rule.pattern)) {
+                if self.exact.is_some() {
+                    return;
+                }
+                of_path = Some(rule);
+                before.clear();
+            }
+            let Rule { pattern, condition, class } = rule;
+            if !pattern.takes(asked.method)
+                || !pattern.matches_path(reading)
+                || !condition.is_met(asked)
+            {
+                continue;
+            }
+            let fit = pattern.query_fit(line);
+            if fit == QueryFit::No || before.iter().any(|first| hides(first, rule, line)) {
+                continue;
+            }
+            self.classes = self.classes.with(*class);
+            if takes(rule, fit, line) {
+                self.exact = self.exact.or(Some(*class));
+                if !pattern.names_parameters() {
+                    return;
+                }
+            }
+            before.push(rule);
+        }
+    }
+}
+
+/// Whether a rule that a request fits takes it as it stands, whatever the application makes of it.
+fn takes(rule: &Rule, fit: QueryFit, line: &Line<'_>) -> bool {
+    let is_repeated = || rule.pattern.names_parameters() && line.parameters().are_repeated();
+    fit == QueryFit::Exact && rule.condition.fields.is_empty() && !is_repeated()
+}
+
+/// Whether the second of two rules for a path does not count for a request that fits both: the first takes the request as
+/// it stands, and asks for all parameters that the second asks for.
+fn hides(first: &Rule, second: &Rule, line: &Line<'_>) -> bool {
+    first.pattern.narrows_query_of(&second.pattern)
+        && takes(first, first.pattern.query_fit(line), line)
 }
 
 #[cfg(test)]
@@ -129,130 +326,257 @@ mod tests {
 
     use super::*;
 
+    fn rules(patterns: &[&str]) -> Vec<Rule> {
+        let rule = |(class, text): (u8, &&str)| Rule::new(text.parse().unwrap(), ClassId(class));
+        (0..).zip(patterns).map(rule).collect()
+    }
+
+    /// One class for each pattern, 63 for the rest.
+    fn of(patterns: &[&str]) -> Classifier {
+        Classifier::new(rules(patterns), ClassId(63), false).unwrap()
+    }
+
+    fn classes(patterns: &[&str], method: &str, target: &str) -> Vec<u8> {
+        of(patterns).classes(&Asked::new(method, target)).iter().map(|class| class.0).collect()
+    }
+
+    fn class(patterns: &[&str], method: &str, target: &str) -> u8 {
+        of(patterns).class(&Asked::new(method, target)).0
+    }
+
     const PATTERNS: [&str; 8] = [
         "GET /",
-        "GET /p/*",
-        "* /p/*",
+        "GET /p/**",
+        "* /p/**",
         "GET /p/new",
         "* /shop/*/reviews",
-        "* /shop/*",
+        "* /shop/**",
         "POST /confirm",
-        "* /*",
+        "* /**",
     ];
-
-    fn classifier() -> Classifier {
-        let rule = |(i, text): (usize, &&str)| (Pattern::parse(text).unwrap(), ClassId(i as u8));
-        Classifier::new(PATTERNS.iter().enumerate().map(rule), ClassId(63)).unwrap()
-    }
 
     #[test]
     fn the_most_specific_pattern_wins() {
         let cases = [
             ("GET", "/", "GET /"),
-            ("POST", "/", "* /*"),
-            ("GET", "/p/1", "GET /p/*"),
-            ("GET", "/p/1/2", "GET /p/*"),
-            ("PUT", "/p/1", "* /p/*"),
+            ("POST", "/", "* /**"),
+            ("GET", "/p/1", "GET /p/**"),
+            ("GET", "/p/1/2?q", "GET /p/**"),
+            ("PUT", "/p/1", "* /p/**"),
             ("GET", "/p/new", "GET /p/new"),
             ("GET", "/shop/7/reviews", "* /shop/*/reviews"),
-            ("GET", "/shop/7/reviews/2", "* /shop/*"),
+            ("GET", "/shop/7/reviews/2", "* /shop/**"),
             ("POST", "/confirm", "POST /confirm"),
-            ("GET", "/confirm", "* /*"),
+            ("GET", "/confirm", "* /**"),
         ];
-        for (method, path, expected) in cases {
-            let class = classifier().class(method, path);
-            assert_eq!(PATTERNS[class.index()], expected, "{method} {path}");
+        for (method, target, expected) in cases {
+            let class = class(&PATTERNS, method, target);
+            assert_eq!(PATTERNS[usize::from(class)], expected, "{method} {target}");
         }
     }
 
     #[test]
     fn an_odd_spelling_is_of_the_default_class_and_of_the_plain_one() {
-        let both = ClassSet::NONE.with(ClassId(63)).with(ClassId(6));
-        let confirm = [(Pattern::parse("POST /confirm").unwrap(), ClassId(6))];
-        let classifier = Classifier::new(confirm, ClassId(63)).unwrap();
+        let confirm = ["POST /confirm"];
         for path in
             ["//confirm", "/confirm;a", "/confirm%2F", "/;a/confirm", "/confirm%3Bx", "/confirm/"]
         {
-            assert_eq!(classifier.classes("POST", path), both, "{path}");
-            assert_eq!(classifier.class("POST", path), ClassId(63), "{path}");
+            assert_eq!(classes(&confirm, "POST", path), [0, 63], "{path}");
+            assert_eq!(class(&confirm, "POST", path), 63, "{path}");
         }
         for path in ["*", "", "/x/../confirm", "/confirmed", "/confirm/x", "/a//confirm"] {
-            assert_eq!(
-                classifier.classes("POST", path),
-                ClassSet::NONE.with(ClassId(63)),
-                "{path}"
-            );
+            assert_eq!(classes(&confirm, "POST", path), [63], "{path}");
         }
     }
 
     #[test]
     fn what_the_file_says_of_a_slash_at_the_end_holds() {
-        let class = |patterns: &[&str], path: &str| {
-            let rule =
-                |(i, text): (usize, &&str)| (Pattern::parse(text).unwrap(), ClassId(i as u8));
-            let rules = patterns.iter().enumerate().map(rule);
-            let classes = Classifier::new(rules, ClassId(9)).unwrap().classes("POST", path);
-            classes.iter().map(|class| class.0).collect::<Vec<_>>()
-        };
-        assert_eq!(class(&["POST /pay/"], "/pay/"), [0], "a site whose paths end so");
-        assert_eq!(class(&["POST /pay/"], "/pay"), [0, 9]);
-        assert_eq!(class(&["* /p/*"], "/p/17/"), [0]);
-        assert_eq!(class(&["* /p", "* /p/*"], "/p"), [0], "the file names it");
-        assert_eq!(class(&["* /p", "* /p/*"], "/p/"), [0, 1]);
-        assert_eq!(class(&["* /*", "* /p/*"], "/p"), [0]);
-        assert_eq!(class(&["* /*"], "/"), [0]);
+        assert_eq!(classes(&["POST /pay/"], "POST", "/pay/"), [0], "a site whose paths end so");
+        assert_eq!(classes(&["POST /pay/"], "POST", "/pay"), [0, 63]);
+        assert_eq!(classes(&["* /p/**"], "POST", "/p/17/"), [0]);
+        assert_eq!(classes(&["* /p", "* /p/**"], "POST", "/p"), [0], "the file names it");
+        assert_eq!(classes(&["* /p", "* /p/**"], "POST", "/p/"), [0, 1]);
+        assert_eq!(classes(&["* /**", "* /p/**"], "POST", "/p"), [0]);
+        assert_eq!(classes(&["* /**"], "POST", "/"), [0]);
     }
 
     #[test]
     fn an_odd_path_that_is_too_long_to_be_read_may_be_anything() {
-        let all = (0..PATTERNS.len()).fold(ClassSet::NONE, |all, at| all.with(ClassId(at as u8)));
-        let all = all.with(ClassId(63));
+        let all: Vec<u8> = (0..8).chain([63]).collect();
         for path in ["/".repeat(66), format!("/{};x", "a".repeat(1024))] {
-            assert_eq!(classifier().classes("GET", &path), all);
+            assert_eq!(classes(&PATTERNS, "GET", &path), all);
         }
         let long = format!("/p/{}", "%C3%A9".repeat(400));
-        assert_eq!(classifier().classes("GET", &long), ClassSet::NONE.with(ClassId(1)));
+        assert_eq!(classes(&PATTERNS, "GET", &long), [1]);
     }
 
     #[test]
     fn escapes_that_hide_nothing_are_plain() {
-        let only = |index: u8| ClassSet::NONE.with(ClassId(index));
-        assert_eq!(classifier().classes("GET", "/p/caf%C3%A9"), only(1));
-        let wiki = [(Pattern::parse("GET /wiki/Special:Search").unwrap(), ClassId(0))];
-        let wiki = Classifier::new(wiki, ClassId(9)).unwrap();
-        let both = only(0).with(ClassId(9));
-        assert_eq!(wiki.classes("GET", "/wiki/Special%3ASearch"), both);
+        assert_eq!(classes(&PATTERNS, "GET", "/p/caf%C3%A9"), [1]);
+        assert_eq!(
+            classes(&["GET /wiki/Special:Search"], "GET", "/wiki/Special%3ASearch"),
+            [0, 63]
+        );
+        assert_eq!(classes(&["GET /wiki/a"], "GET", "/%77iki/a"), [0, 63]);
     }
 
     #[test]
     fn head_is_get_unless_a_pattern_names_it() {
-        assert_eq!(classifier().class("HEAD", "/p/1"), ClassId(1));
-        let rules = ["GET /p", "HEAD /p", "* /p"].iter().enumerate();
-        let rules = rules.map(|(i, text)| (Pattern::parse(text).unwrap(), ClassId(i as u8)));
-        let classifier = Classifier::new(rules, ClassId(9)).unwrap();
-        let methods = ["GET", "HEAD", "POST"].map(|method| classifier.class(method, "/p").0);
+        assert_eq!(class(&PATTERNS, "HEAD", "/p/1"), 1);
+        let methods = ["GET", "HEAD", "POST"]
+            .map(|method| class(&["GET /p", "HEAD /p", "* /p"], method, "/p"));
         assert_eq!(methods, [0, 1, 2]);
+        assert_eq!(class(&["/p"], "GET", "/p"), 0, "GET may be left out");
+        assert_eq!(class(&["/p"], "POST", "/p"), 63);
     }
 
     #[test]
     fn case_is_ignored_where_the_application_ignores_it() {
-        let classifier = classifier();
-        assert_eq!(classifier.class("POST", "/CONFIRM"), ClassId(7));
-        assert_eq!(classifier.ignoring_case(true).class("POST", "/CONFIRM"), ClassId(6));
+        let class = |ignores_case| {
+            let classifier =
+                Classifier::new(rules(&["POST /Confirm/It"]), ClassId(9), ignores_case);
+            classifier.unwrap().class(&Asked::new("POST", "/cONFIRM/IT")).0
+        };
+        assert_eq!([class(false), class(true)], [9, 0]);
     }
 
     #[test]
     fn the_same_pattern_in_two_classes_is_an_error() {
-        let pattern = || Pattern::parse("GET /p/*").unwrap();
-        let rules = [(pattern(), ClassId(0)), (pattern(), ClassId(1))];
-        let errors = Classifier::new(rules, ClassId(2)).unwrap_err();
-        assert_eq!(errors[0].to_string(), "`GET /p/*` stands in two classes");
+        let ties =
+            Classifier::new(rules(&["GET /p/**", "/p/**?..."]), ClassId(2), false).unwrap_err();
+        assert_eq!(ties[0].to_string(), "`/p/**` stands in two classes");
     }
 
     #[test]
     fn nonsense_is_no_pattern() {
-        for text in ["", "/", "GET", "GET p", "get /", "GET /a//b", "GET /a?b=1", "G T /"] {
-            assert!(Pattern::parse(text).is_err(), "{text:?}");
+        for text in
+            ["", "GET", "GET p", "get /", "G T /", "/**/a", "/a*", "/?a=*b", "/?=1", "/?a&a"]
+        {
+            assert!(text.parse::<Pattern>().is_err(), "{text:?}");
         }
+        for text in ["/a//b", "/a%2Fb", "/a;b", "/../a", "/a/./b", "//**"] {
+            assert!(!text.parse::<Pattern>().unwrap().has_one_reading(), "{text:?}");
+        }
+        for text in ["/", "/a/", "/**", "/*/a.html?b=%2F"] {
+            assert!(text.parse::<Pattern>().unwrap().has_one_reading(), "{text:?}");
+        }
+    }
+
+    const ROUTED: [&str; 5] = [
+        "/index.php?route=checkout/*&...",
+        "/index.php?route=product/search&...",
+        "/index.php?route=common/home",
+        "/index.php",
+        "/?s&...",
+    ];
+
+    #[test]
+    fn parameters_tell_the_class() {
+        let cases: [(&str, &[u8]); 12] = [
+            ("/index.php?route=checkout/cart", &[0]),
+            ("/index.php?language=en&route=checkout%2Fconfirm", &[0]),
+            ("/index.php?%72oute=checkout/", &[0]),
+            ("/index.php?route=product/search&search=a", &[1]),
+            ("/index.php?route=common/home", &[2]),
+            ("/index.php?route=other", &[3]),
+            ("/index.php", &[3]),
+            ("/index.php?checkout/cart", &[3]),
+            ("/?s=shoes&paged=2", &[4]),
+            ("/?s", &[4]),
+            ("/", &[63]),
+            ("/?p=1", &[63]),
+        ];
+        for (target, expected) in cases {
+            assert_eq!(classes(&ROUTED, "GET", target), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn further_parameters_do_not_take_a_request_out_of_its_class() {
+        assert_eq!(classes(&ROUTED, "GET", "/index.php?route=common/home&x=1"), [2, 3]);
+        assert_eq!(class(&ROUTED, "GET", "/index.php?route=common/home&x=1"), 3);
+        assert_eq!(classes(&["/a?"], "GET", "/a?x"), [0, 63]);
+        let many = format!("/index.php?{}", "x&".repeat(1000));
+        assert_eq!(classes(&ROUTED, "GET", &many), [0, 1, 2, 3], "it may be any of them");
+    }
+
+    #[test]
+    fn a_parameter_that_is_there_twice_has_both_values_and_none() {
+        let twice = "/index.php?route=checkout/cart&route=product/search";
+        assert_eq!(classes(&ROUTED, "GET", twice), [0, 1, 3]);
+        assert_eq!(classes(&ROUTED, "GET", "/index.php?route=checkout/a&route[]=x"), [0, 3]);
+    }
+
+    #[test]
+    fn of_parameters_that_name_two_pages_both_count() {
+        let pages = ["/?s&...", "/?page&...", "/?page=cart&...", "/?page&id&..."];
+        assert_eq!(classes(&pages, "GET", "/?s=a&page=b"), [0, 1]);
+        assert_eq!(
+            classes(&pages, "GET", "/?page=cart&x"),
+            [2],
+            "it asks for all that the wider one asks for"
+        );
+        assert_eq!(classes(&pages, "GET", "/?page=cart&id=1"), [2, 3]);
+    }
+
+    fn under(
+        text: &str,
+        class: u8,
+        hosts: &[HostPattern],
+        fields: &[(&str, Option<&str>)],
+    ) -> Rule {
+        let field = |(name, value): &(&str, Option<&str>)| Field {
+            name: (*name).into(),
+            value: value.map(String::from),
+        };
+        let condition =
+            Condition { hosts: hosts.to_vec(), fields: fields.iter().map(field).collect() };
+        Rule { condition, ..Rule::new(text.parse().unwrap(), ClassId(class)) }
+    }
+
+    #[test]
+    fn a_host_goes_before_a_path() {
+        let host = |name: &str| HostPattern::Host(name.into());
+        let below = HostPattern::Below(".example.com".into());
+        let rules = [
+            under("/**", 0, &[host("admin.example.com")], &[]),
+            under("/p/**", 1, &[below], &[]),
+            under("/p/**", 2, &[], &[]),
+        ];
+        let classifier = Classifier::new(rules, ClassId(9), false).unwrap();
+        let class = |host, target| {
+            let asked = Asked { host, ..Asked::new("GET", target) };
+            classifier.classes(&asked).iter().map(|class| class.0).collect::<Vec<_>>()
+        };
+        for host in ["admin.example.com", "ADMIN.example.com.:8080"] {
+            assert_eq!(class(host, "/p/1"), [0], "{host}");
+        }
+        assert_eq!(class("shop.example.com", "/p/1"), [1]);
+        assert_eq!(class("shop.example.com", "/q"), [9]);
+        for host in ["example.com", "badexample.com", "", "[::1]:80"] {
+            assert_eq!(class(host, "/p/1"), [2], "{host}");
+        }
+    }
+
+    struct Fields(&'static [(&'static str, &'static [u8])]);
+
+    impl HasField for Fields {
+        fn has(&self, name: &str, is_value: &dyn Fn(&[u8]) -> bool) -> bool {
+            self.0.iter().any(|(known, value)| *known == name && is_value(value))
+        }
+    }
+
+    #[test]
+    fn a_field_adds_a_class_and_takes_none_away() {
+        let crawls = [("x-kind", Some("Crawler")), ("x-any", None)];
+        let rules = [under("/p", 0, &[], &crawls), under("/p", 1, &[], &[])];
+        let classifier = Classifier::new(rules, ClassId(9), false).unwrap();
+        let class = |fields: &'static [(&'static str, &'static [u8])]| {
+            let asked = Asked { fields: &Fields(fields), ..Asked::new("GET", "/p") };
+            classifier.classes(&asked).iter().map(|class| class.0).collect::<Vec<_>>()
+        };
+        assert_eq!(class(&[("x-kind", b" crawler"), ("x-any", b"")]), [0, 1]);
+        assert_eq!(class(&[("x-kind", b"crawler")]), [1]);
+        assert_eq!(class(&[]), [1]);
     }
 }

@@ -1,160 +1,514 @@
-//! One pattern of a class: a method and a path.
+//! Which requests are meant, as a text: the patterns of classes, of rules and of learned kinds.
+//!
+//! > [METHOD ]/segment/*/*.html/**?name&name=value&name=begin*&...
+//!
+//! - **Method**: a method in capitals, or `*` for any. `GET`, which may be left out, means `HEAD` as well.
+//! - **Path**: `*` is one segment, `*.html` one that ends so, `**` at the end one or more.
+//! - **Parameters**: without a `?` a request may have any. With one it has these and no others, in any order; `...` stands
+//!   for any others. `name` has any value, `name=value` this one, `name=begin*` one that begins so. A `?` with nothing
+//!   behind it means that there are none. Names and values are compared decoded.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 use core::cmp::Ordering;
 use core::fmt;
+use core::str::FromStr;
 
+use super::parameters::{self, Parameters, may_be_name, name_of, value_of};
 use super::reading::{DEEPEST, PathReading};
-use crate::request::ClassId;
 
-/// Why a pattern, or a list of patterns, cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PatternError {
-    /// The text is not `METHOD /path`, or its path has more than [`DEEPEST`] segments.
-    Form(String),
-    /// The same pattern leads to two classes.
-    Tie {
-        /// The pattern.
-        pattern: String,
-        /// The class it was given first.
-        first: ClassId,
-        /// The class it was given then.
-        second: ClassId,
-    },
+/// A kind of requests. Of several that match one request the greatest is the most specific.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    path: Path,
+    query: Query,
+    method: Method,
 }
 
-impl fmt::Display for PatternError {
+/// Which paths are meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Path {
+    segments: Vec<Segment>,
+    /// `**` at the end.
+    rest: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Segment {
+    Name(String),
+    /// With this ending, which may be nothing.
+    Any(String),
+}
+
+/// Which queries are meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Query {
+    /// In the order of names.
+    parameters: Vec<(String, Wanted)>,
+    /// `...`: and any others.
+    others: bool,
+}
+
+/// Which values of a parameter are meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Wanted {
+    /// Those that begin so: all, if that is nothing.
+    Prefix(String),
+    Value(String),
+}
+
+/// Which methods are meant. The order is from the least specific.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Method {
+    Any,
+    /// `GET` and `HEAD` (RFC 9110 §9.3.2): an application does the same work for both.
+    Reads,
+    /// This one, which may be `HEAD`.
+    Named(String),
+}
+
+/// Why a text is no pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadPattern {
+    /// It is longer, or deeper, than a target that is looked at.
+    Long,
+    /// There is no path.
+    Path,
+    /// What stands in front of the path is no method.
+    Method,
+    /// Something stands behind `**`, or beside it in its segment.
+    Rest,
+    /// A `*` stands within a segment.
+    Star,
+    /// A character that no target has.
+    Character,
+    /// A parameter has no name, or more than one.
+    Parameter,
+}
+
+impl fmt::Display for BadPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Form(text) => write!(
-                f,
-                "`{text}` is no pattern: write a method (or *) and a path, like \"GET /p/*\""
-            ),
-            Self::Tie { pattern, .. } => write!(f, "`{pattern}` stands in two classes"),
-        }
+        f.write_str(match self {
+            Self::Long => "a pattern has at most 512 characters and 24 segments",
+            Self::Path => "a pattern is a path: write /export/**",
+            Self::Method => {
+                "in front of the path stands a method in capitals (or *) and a space, or nothing"
+            }
+            Self::Rest => "`**` is the last segment, by itself",
+            Self::Star => {
+                "`*` is a whole segment, stands before its ending (/*/*.html) or at the end of a value"
+            }
+            Self::Character => "write what no URL has as it is percent-encoded",
+            Self::Parameter => {
+                "behind the `?` stand up to 8 names, or name=value, each once, and perhaps `...`"
+            }
+        })
     }
 }
 
-impl core::error::Error for PatternError {}
+impl core::error::Error for BadPattern {}
 
-/// One pattern.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    segments: Vec<Segment>,
-    method: Option<String>,
+impl FromStr for Pattern {
+    type Err = BadPattern;
+
+    fn from_str(text: &str) -> Result<Self, BadPattern> {
+        if text.len() > 512 {
+            return Err(BadPattern::Long);
+        }
+        let (method, target) = match text.split_once(' ') {
+            Some((method, target)) => (method, target),
+            None => ("GET", text),
+        };
+        let method = match method {
+            "*" => Method::Any,
+            "GET" => Method::Reads,
+            named if is_method(named) => Method::Named(named.into()),
+            _ => return Err(BadPattern::Method),
+        };
+        if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
+            return Err(BadPattern::Character);
+        }
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, query),
+            None => (target, "..."),
+        };
+        let path = path.strip_prefix('/').ok_or(BadPattern::Path)?;
+        let (segments, rest) = segments(path)?;
+        if segments.len() > DEEPEST {
+            return Err(BadPattern::Long);
+        }
+        Ok(Self { path: Path { segments, rest }, query: self::query(query)?, method })
+    }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Segment {
-    // In the order of trying: a literal before a wildcard.
-    Literal(String),
-    One,
-    Rest,
+fn is_method(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-')
 }
 
-/// How a pattern fits a path.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Fit {
-    /// It matches the path.
-    pub(super) exact: bool,
-    /// It matches the path with a slash more at its end, or with one less.
-    pub(super) toggled: bool,
+fn segments(path: &str) -> Result<(Vec<Segment>, bool), BadPattern> {
+    let mut segments = Vec::new();
+    let mut parts = path.split('/').peekable();
+    while let Some(part) = parts.next() {
+        if part == "**" && parts.peek().is_none() {
+            return Ok((segments, true));
+        }
+        segments.push(match part.strip_prefix('*') {
+            Some(ending) if ending.starts_with('*') => return Err(BadPattern::Rest),
+            Some(ending) if ending.contains('*') => return Err(BadPattern::Star),
+            Some(ending) if !ending.is_empty() && !ending.starts_with('.') => {
+                return Err(BadPattern::Star);
+            }
+            Some(ending) => Segment::Any(ending.into()),
+            None if part.contains('*') => return Err(BadPattern::Star),
+            None => Segment::Name(part.into()),
+        });
+    }
+    Ok((segments, false))
+}
+
+fn query(text: &str) -> Result<Query, BadPattern> {
+    let mut query = Query { parameters: Vec::new(), others: false };
+    for part in text.split('&').filter(|part| !part.is_empty()) {
+        if part == "..." {
+            query.others = true;
+            continue;
+        }
+        let (name, value) = part.split_once('=').unwrap_or((part, "*"));
+        let name = name_of(name);
+        let is_new = query.parameters.iter().all(|(known, _)| *known != name);
+        if !may_be_name(&name) || !is_new || query.parameters.len() == parameters::MOST {
+            return Err(BadPattern::Parameter);
+        }
+        query.parameters.push((name.into_owned(), wanted(value)?));
+    }
+    query.parameters.sort_unstable();
+    Ok(query)
+}
+
+fn wanted(value: &str) -> Result<Wanted, BadPattern> {
+    let (value, is_prefix) = match value.strip_suffix('*') {
+        Some(prefix) => (prefix, true),
+        None => (value, false),
+    };
+    if value.contains('*') {
+        return Err(BadPattern::Star);
+    }
+    let value = value_of(value).into_owned();
+    Ok(if is_prefix { Wanted::Prefix(value) } else { Wanted::Value(value) })
+}
+
+/// A method and a target, to be held against many patterns: its parameters are read once, and only if a path matches.
+#[derive(Debug)]
+pub struct Line<'t> {
+    pub(super) method: &'t str,
+    path: Option<PathReading<'t>>,
+    query: &'t str,
+    parameters: OnceCell<Parameters<'t>>,
+}
+
+impl<'t> Line<'t> {
+    /// Of a request for this target, a path and perhaps a query.
+    pub fn new(method: &'t str, target: &'t str) -> Self {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        Self { method, path: PathReading::plain(path, false), query, parameters: OnceCell::new() }
+    }
+
+    /// Reads its path otherwise.
+    pub const fn read_as(&mut self, path: PathReading<'t>) {
+        self.path = Some(path);
+    }
+
+    pub(super) fn parameters(&self) -> &Parameters<'t> {
+        self.parameters.get_or_init(|| Parameters::read(self.query))
+    }
+}
+
+/// How a query fits a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QueryFit {
+    /// It is none of those that are meant.
+    No,
+    /// It has the parameters that the pattern names, and others that the pattern does not allow: an application that
+    /// ignores those serves the same page.
+    WithOthers,
+    /// It is meant.
+    Exact,
 }
 
 impl Pattern {
-    /// Reads `METHOD /path`.
-    ///
-    /// # Errors
-    /// If the text is not of that form.
-    pub fn parse(text: &str) -> Result<Self, PatternError> {
-        let fail = || PatternError::Form(text.to_string());
-        let (method, path) = text.split_once(' ').ok_or_else(fail)?;
-        let path = path.trim_start();
-        let token = |c: char| c.is_ascii_uppercase() || c == '-';
-        if !(method == "*" || !method.is_empty() && method.chars().all(token)) || !is_plain(path) {
-            return Err(fail());
-        }
-        let mut segments: Vec<Segment> = path[1..].split('/').map(segment).collect();
-        if segments.len() > DEEPEST {
-            return Err(fail());
-        }
-        if let Some(last @ Segment::One) = segments.last_mut() {
-            *last = Segment::Rest;
-        }
-        let method = (method != "*").then(|| method.to_string());
-        Ok(Self { segments, method })
+    /// Whether a request of this method for this target, a path and perhaps a query, is of this kind.
+    pub fn matches(&self, method: &str, target: &str) -> bool {
+        self.is_of(&Line::new(method, target))
     }
 
-    /// Whether requests of this method are meant. `GET` means `HEAD` as well (RFC 9110 §9.3.2): an
-    /// application does the same work for both.
+    /// The same of one that is held against many.
+    pub fn is_of(&self, line: &Line<'_>) -> bool {
+        self.takes(line.method)
+            && line.path.as_ref().is_some_and(|path| self.path.matches(path))
+            && self.query_fit(line) == QueryFit::Exact
+    }
+
+    /// Whether requests of this method are meant.
     pub(super) fn takes(&self, method: &str) -> bool {
-        match self.method.as_deref() {
-            None => true,
-            Some("GET") => method == "GET" || method == "HEAD",
-            Some(wanted) => wanted == method,
+        match &self.method {
+            Method::Any => true,
+            Method::Reads => is_reading(method),
+            Method::Named(wanted) => wanted == method,
         }
     }
 
-    /// How it fits a path, whatever the method.
-    pub(super) fn fits(&self, path: &PathReading<'_>) -> Fit {
-        let (rest, slash, named) = match self.segments.split_last() {
-            Some((Segment::Rest, before)) => (true, false, before),
-            Some((Segment::Literal(last), before)) if last.is_empty() => (false, true, before),
-            _ => (false, false, self.segments.as_slice()),
-        };
-        let Some(more) = path.length().checked_sub(named.len()) else { return Fit::default() };
+    pub(super) fn matches_path(&self, path: &PathReading<'_>) -> bool {
+        self.path.matches(path)
+    }
+
+    /// Whether it means the same paths.
+    pub(super) fn has_path_of(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+
+    /// Its first segment, if that has a name.
+    pub(super) fn first_name(&self) -> Option<&str> {
+        match self.path.segments.first()? {
+            Segment::Name(name) => Some(name),
+            Segment::Any(_) => None,
+        }
+    }
+
+    /// Whether it names parameters.
+    pub(super) fn names_parameters(&self) -> bool {
+        !self.query.parameters.is_empty()
+    }
+
+    /// How the query of a line fits. One that is too long to be read may be any.
+    pub(super) fn query_fit(&self, line: &Line<'_>) -> QueryFit {
+        let Query { parameters, others } = &self.query;
+        if parameters.is_empty() && *others {
+            return QueryFit::Exact;
+        }
+        let given = line.parameters();
+        if given.are_too_many() {
+            return if *others { QueryFit::Exact } else { QueryFit::WithOthers };
+        }
+        if !parameters.iter().all(|(name, wanted)| given.has(name, |value| wanted.takes(value))) {
+            QueryFit::No
+        } else if *others || given.are(parameters.len()) {
+            QueryFit::Exact
+        } else {
+            QueryFit::WithOthers
+        }
+    }
+
+    /// Whether each request that has the parameters of this pattern has those of the other as well.
+    pub(super) fn narrows_query_of(&self, other: &Self) -> bool {
+        other.query.parameters.iter().all(|(name, wanted)| {
+            let here = self.query.parameters.iter().find(|(known, _)| known == name);
+            here.is_some_and(|(_, here)| wanted.contains(here))
+        })
+    }
+
+    /// Whether nobody can read its path in another way, as the path of a class must be.
+    pub fn has_one_reading(&self) -> bool {
+        let last = self.path.segments.len().saturating_sub(1);
+        self.path.segments.iter().enumerate().all(|(at, segment)| match segment {
+            Segment::Name(name) if name.is_empty() => at == last && !self.path.rest,
+            Segment::Name(name) | Segment::Any(name) => {
+                !name.contains(['%', '\\', ';']) && name != "." && name != ".."
+            }
+        })
+    }
+
+    /// Whether it takes whatever is asked for with its method.
+    pub fn takes_all(&self) -> bool {
+        let is_any =
+            |segment: &Segment| matches!(segment, Segment::Any(ending) if ending.is_empty());
+        let Path { segments, rest } = &self.path;
+        (*rest || !segments.is_empty())
+            && segments.iter().all(is_any)
+            && self.query.parameters.is_empty()
+    }
+
+    /// The same for an application that ignores the case of a path.
+    #[must_use]
+    pub(super) fn in_lower_case(mut self) -> Self {
+        for Segment::Name(text) | Segment::Any(text) in &mut self.path.segments {
+            text.make_ascii_lowercase();
+        }
+        self
+    }
+
+    /// Whether it is more specific than the other, and there are requests that both match.
+    pub fn refines(&self, other: &Self) -> bool {
+        self.method == other.method
+            && self.is_more_specific(other)
+            && self.path.shares(&other.path)
+            && self.query.shares(&other.query)
+    }
+
+    fn is_more_specific(&self, other: &Self) -> bool {
+        let query = || self.query.specificity().cmp(&other.query.specificity());
+        self.path.specificity(&other.path).then_with(query).is_gt()
+    }
+
+    /// The same with any other parameters, if it does not take them already.
+    pub fn with_others(&self) -> Option<Self> {
+        let query = Query { others: true, ..self.query.clone() };
+        (!self.query.others).then(|| Self { query, ..self.clone() })
+    }
+}
+
+/// Whether a method asks to see something and for nothing else.
+pub fn is_reading(method: &str) -> bool {
+    method == "GET" || method == "HEAD"
+}
+
+impl Wanted {
+    fn takes(&self, value: &str) -> bool {
+        match self {
+            Self::Prefix(prefix) => value.starts_with(prefix.as_str()),
+            Self::Value(wanted) => value == wanted,
+        }
+    }
+
+    /// Whether all values of the other are of this.
+    fn contains(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Prefix(_), Self::Prefix(value) | Self::Value(value)) => self.takes(value),
+            (Self::Value(wanted), Self::Value(value)) => wanted == value,
+            (Self::Value(_), Self::Prefix(_)) => false,
+        }
+    }
+}
+
+impl Path {
+    fn matches(&self, path: &PathReading<'_>) -> bool {
+        // The slash at the end makes an empty segment.
+        let length = path.length() + usize::from(path.ends_with_slash());
         let fits = |(at, segment): (usize, &Segment)| match segment {
-            Segment::Literal(literal) => path.is(at, literal),
-            Segment::One | Segment::Rest => !path.segment(at).is_empty(),
+            Segment::Name(name) => path.is(at, name),
+            Segment::Any(ending) => path.ends_with(at, ending),
         };
-        if (more > 0 && !rest) || !named.iter().enumerate().all(fits) {
-            return Fit::default();
-        }
-        if more > 0 {
-            return Fit { exact: true, toggled: true };
-        }
-        let exact = path.ends_with_slash() == (rest || slash);
-        Fit { exact, toggled: !exact }
+        let fitting = self.segments.len();
+        (if self.rest { length > fitting } else { length == fitting })
+            && self.segments.iter().enumerate().all(fits)
     }
 
-    /// Which of two patterns is tried first. Equal only for the very same pattern, so that in
-    /// order it stands beside itself.
-    pub(super) fn precedence(&self, other: &Self) -> Ordering {
-        // `HEAD` goes before `GET`, which means it as well.
-        let method = |pattern: &Self| match pattern.method.as_deref() {
-            None => 2,
-            Some("HEAD") => 0,
-            Some(_) => 1,
+    fn shares(&self, other: &Self) -> bool {
+        let share = |(a, b): (&Segment, &Segment)| match (a, b) {
+            (Segment::Name(a), Segment::Name(b)) => a == b,
+            (Segment::Name(name), Segment::Any(ending))
+            | (Segment::Any(ending), Segment::Name(name)) => name.ends_with(ending.as_str()),
+            (Segment::Any(a), Segment::Any(b)) => {
+                a.ends_with(b.as_str()) || b.ends_with(a.as_str())
+            }
         };
-        let paths = self.segments.cmp(&other.segments);
-        let methods = || method(self).cmp(&method(other));
-        paths.then_with(methods).then_with(|| self.method.cmp(&other.method))
+        let (here, there) = (self.segments.len(), other.segments.len());
+        let same_depth = match (self.rest, other.rest) {
+            (false, false) => here == there,
+            (true, false) => there > here,
+            (false, true) => here > there,
+            (true, true) => true,
+        };
+        same_depth && self.segments.iter().zip(&other.segments).all(share)
+    }
+
+    /// Compares segment by segment from the left: a name is more specific than an ending, the longer ending than the
+    /// shorter one, one segment than the rest.
+    fn specificity(&self, other: &Self) -> Ordering {
+        let rank = |path: &Self, at: usize| match path.segments.get(at) {
+            Some(Segment::Name(_)) => (3, 0),
+            Some(Segment::Any(ending)) => (2, ending.len()),
+            None if path.rest => (0, 0),
+            None => (1, 0),
+        };
+        let longest = self.segments.len().max(other.segments.len());
+        let ranks = |path| (0..=longest).map(move |at| rank(path, at));
+        ranks(self).cmp(ranks(other))
     }
 }
 
-fn segment(text: &str) -> Segment {
-    if text == "*" { Segment::One } else { Segment::Literal(text.to_string()) }
+impl Query {
+    fn shares(&self, other: &Self) -> bool {
+        let takes = |query: &Self, (name, wanted): &(String, Wanted)| match query
+            .parameters
+            .iter()
+            .find(|(known, _)| known == name)
+        {
+            Some((_, known)) => known.contains(wanted) || wanted.contains(known),
+            None => query.others,
+        };
+        self.parameters.iter().all(|one| takes(other, one))
+            && other.parameters.iter().all(|one| takes(self, one))
+    }
+
+    /// Values, then how much of values, then names; whoever leaves others out is more specific.
+    fn specificity(&self) -> (usize, usize, usize, bool) {
+        let wanted = || self.parameters.iter().map(|(_, wanted)| wanted);
+        let values = wanted().filter(|wanted| matches!(wanted, Wanted::Value(_))).count();
+        let letters = |wanted: &Wanted| match wanted {
+            Wanted::Prefix(text) | Wanted::Value(text) => text.len(),
+        };
+        (values, wanted().map(letters).sum(), self.parameters.len(), !self.others)
+    }
 }
 
-/// Whether a path may stand in a pattern: nobody can read it in another way.
-fn is_plain(path: &str) -> bool {
-    let odd = |part: &str| part == "." || part == "..";
-    path.starts_with('/')
-        && !path.contains("//")
-        && !path.contains(['%', '\\', '?', '#', ';'])
-        && !path.split('/').any(odd)
+impl PartialOrd for Pattern {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Pattern {
+    /// By path, then by query, then by method. Patterns of one path stand together.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let paths = || self.path.to_string().cmp(&other.path.to_string()).reverse();
+        let queries = || self.query.specificity().cmp(&other.query.specificity());
+        let methods = || self.method.cmp(&other.method);
+        let texts = || self.to_string().cmp(&other.to_string()).reverse();
+        self.path
+            .specificity(&other.path)
+            .then_with(paths)
+            .then_with(queries)
+            .then_with(methods)
+            .then_with(texts)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for segment in &self.segments {
+            match segment {
+                Segment::Name(name) => write!(f, "/{name}")?,
+                Segment::Any(ending) => write!(f, "/*{ending}")?,
+            }
+        }
+        if self.rest { f.write_str("/**") } else { Ok(()) }
+    }
 }
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", self.method.as_deref().unwrap_or("*"))?;
-        for segment in &self.segments {
-            match segment {
-                Segment::Literal(text) => write!(f, "/{text}")?,
-                Segment::One | Segment::Rest => write!(f, "/*")?,
-            }
+        match &self.method {
+            Method::Any => f.write_str("* ")?,
+            Method::Reads => {}
+            Method::Named(method) => write!(f, "{method} ")?,
         }
-        Ok(())
+        write!(f, "{}", self.path)?;
+        let Query { parameters, others } = &self.query;
+        let mut sign = '?';
+        for (name, wanted) in parameters {
+            write!(f, "{sign}{name}")?;
+            match wanted {
+                Wanted::Prefix(prefix) if prefix.is_empty() => {}
+                Wanted::Prefix(prefix) => write!(f, "={prefix}*")?,
+                Wanted::Value(value) => write!(f, "={value}")?,
+            }
+            sign = '&';
+        }
+        match (parameters.is_empty(), others) {
+            (true, true) | (false, false) => Ok(()),
+            (true, false) => f.write_str("?"),
+            (false, true) => f.write_str("&..."),
+        }
     }
 }

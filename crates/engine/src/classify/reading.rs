@@ -17,6 +17,9 @@
 //! each takes one walk over the path. So that no client has a long path walked so often, odd paths
 //! have a bound ([`LONGEST`], [`MOST`]); what is beyond counts as all that it could be.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// Segments of a path that are told apart. A pattern has no more; what is deeper only a pattern
 /// with a rest matches.
 pub const DEEPEST: usize = 24;
@@ -226,6 +229,24 @@ impl<'p> PathReading<'p> {
     /// A segment; empty beyond those that are kept.
     pub fn segment(&self, at: usize) -> &'p str {
         self.segments.get(at).copied().unwrap_or_default()
+    }
+
+    /// What `find` says of the first segment as it is compared: decoded, and in lower case where case is ignored.
+    pub(super) fn with_first_name<T>(&self, find: impl FnOnce(&str) -> T) -> T {
+        let segment = self.segment(0);
+        let Same { decodes, ignores_case } = self.same;
+        let is_plain =
+            |byte: u8| !(decodes && byte == b'%' || ignores_case && byte.is_ascii_uppercase());
+        if segment.bytes().all(is_plain) {
+            return find(segment);
+        }
+        let folded = |byte: u8| if ignores_case { byte.to_ascii_lowercase() } else { byte };
+        let bytes: Vec<u8> = if decodes {
+            decoded(segment).map(folded).collect()
+        } else {
+            segment.bytes().map(folded).collect()
+        };
+        find(&String::from_utf8_lossy(&bytes))
     }
 
     /// Whether a segment is this one.

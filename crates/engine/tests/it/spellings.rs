@@ -1,6 +1,6 @@
 //! No spelling of a path is treated better than the plain one, whatever the configuration.
 
-use bywash_engine::classify::{Classifier, Pattern, strict};
+use bywash_engine::classify::{Asked, Classifier, Rule, strict};
 use bywash_engine::terminate::Bounds;
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_units::{Span, Utility};
@@ -25,16 +25,46 @@ fn class() -> impl Strategy<Value = Class> {
     )
 }
 
+const QUERIES: [&str; 7] = ["", "?", "?a", "?a=b*&...", "?a=c&...", "?b&...", "?a&b"];
+
 /// Three to seven patterns, each with a class of its own.
 fn patterns() -> impl Strategy<Value = Vec<String>> {
     let segment = prop_oneof![4 => 0..3_usize, 1 => Just(3)];
     let segment = segment.prop_map(|at| WORDS.get(at).copied().unwrap_or("*"));
-    let path = (proptest::collection::vec(segment, 1..4), any::<bool>());
-    let pattern = (prop_oneof![Just("GET"), Just("*"), Just("POST")], path);
-    let text = pattern.prop_map(|(method, (segments, slash))| {
-        format!("{method} /{}{}", segments.join("/"), if slash { "/" } else { "" })
+    let end = prop_oneof![2 => Just(""), 1 => Just("/"), 1 => Just("/**")];
+    let path = (proptest::collection::vec(segment, 1..3), end);
+    let query = prop_oneof![1 => Just(0), 2 => 0..QUERIES.len()];
+    let pattern = (prop_oneof![Just("GET"), Just("*"), Just("POST")], path, query);
+    let text = pattern.prop_map(|(method, (segments, end), query)| {
+        format!("{method} /{}{end}{}", segments.join("/"), QUERIES[query])
     });
     proptest::collection::btree_set(text, 3..8).prop_map(|all| all.into_iter().collect())
+}
+
+/// A query, and another spelling of it: in another order, encoded, with parameters that nobody names or a name twice.
+fn queries() -> impl Strategy<Value = (String, String)> {
+    let pair = (
+        prop_oneof![Just("a"), Just("b")],
+        prop_oneof![Just("b"), Just("bc"), Just("c"), Just("x")],
+    );
+    let plain = proptest::collection::btree_map(pair.0, pair.1, 0..3);
+    let more = prop_oneof![Just(""), Just("&x=1"), Just("&%61=b"), Just("&b[]=c"), Just("&a=c&x")];
+    (plain, more, any::<bool>(), any::<bool>()).prop_map(|(plain, more, turns, encodes)| {
+        // A parameter that a pattern names and the plain query has not would ask for another page.
+        let is_there = |name: &str| plain.contains_key(name);
+        let adds = ["b=", "b["].iter().any(|name| more.contains(name)) && !is_there("b")
+            || ["a=", "%61"].iter().any(|name| more.contains(name)) && !is_there("a");
+        let more = if adds { "" } else { more };
+        let mut pairs: Vec<String> =
+            plain.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let query = pairs.join("&");
+        if turns {
+            pairs.reverse();
+        }
+        let odd = pairs.join("&");
+        let odd = if encodes { odd.replace('b', "%62") } else { odd };
+        (query, format!("{odd}{more}"))
+    })
 }
 
 /// A plain path, and another spelling of it. The slash at its end, if any, is the same in both.
@@ -46,7 +76,10 @@ fn spellings() -> impl Strategy<Value = (String, String)> {
     let part = (slash, 0..3_usize, end);
     proptest::collection::vec(part, 1..4).prop_map(|parts| {
         let (mut plain, mut odd) = (String::new(), String::new());
+        let last = parts.len() - 1;
         for (at, (slash, word, end)) in parts.into_iter().enumerate() {
+            // An escaped slash would be one at the end of the path.
+            let end = if at == last { end.trim_end_matches("%2F") } else { end };
             plain.extend(["/", WORDS[word]]);
             // A path begins with a slash.
             odd.extend([
@@ -60,11 +93,9 @@ fn spellings() -> impl Strategy<Value = (String, String)> {
 }
 
 fn classifier(patterns: &[String]) -> Classifier {
-    let rule = |(at, text): (usize, &String)| {
-        (Pattern::parse(text).expect("it is a pattern"), ClassId(at as u8))
-    };
-    Classifier::new(patterns.iter().enumerate().map(rule), OTHER)
-        .expect("they are no contradiction")
+    let rule =
+        |(at, text): (u8, &String)| Rule::new(text.parse().expect("it is a pattern"), ClassId(at));
+    Classifier::new((0..).zip(patterns).map(rule), OTHER, false).expect("they are no contradiction")
 }
 
 /// How a request is treated: the greater, the better for it.
@@ -103,17 +134,19 @@ proptest! {
         classes in proptest::collection::vec(class(), 8),
         enforced in any::<u8>(),
         (plain, odd) in spellings(),
+        (query, odd_query) in queries(),
         method in prop_oneof![Just("GET"), Just("HEAD"), Just("POST")],
     ) {
         let classifier = classifier(&patterns);
+        let (plain, odd) = (format!("{plain}?{query}"), format!("{odd}?{odd_query}"));
         let [of_plain, of_odd] =
-            [&plain, &odd].map(|path| classifier.classes(method, path));
+            [&plain, &odd].map(|target| classifier.classes(&Asked::new(method, target)));
         prop_assert_eq!(of_plain.union(of_odd), of_odd, "{} {}", plain, odd);
         let [plain_is, odd_is] =
             [of_plain, of_odd].map(|set| treated(set, &classes, enforced));
         prop_assert!(is_no_better(&odd_is, &plain_is), "{plain} {plain_is:?}, {odd} {odd_is:?}");
         // Nor better than an application that takes the spelling as it stands would want it.
-        prop_assert!(of_odd.meets(ClassSet::NONE.with(classifier.class(method, &odd))));
+        prop_assert!(of_odd.meets(ClassSet::NONE.with(classifier.class(&Asked::new(method, &odd)))));
     }
 
     #[test]
@@ -122,12 +155,13 @@ proptest! {
         (plain, odd) in spellings(),
     ) {
         let classifier = classifier(&patterns);
-        let named = classifier.class("GET", &plain);
+        let named = classifier.class(&Asked::new("GET", &plain));
         if named == OTHER {
             return Ok(());
         }
         for path in [&plain, &odd] {
-            let set = classifier.classes("GET", &format!("{path}/"));
+            let target = format!("{path}/");
+            let set = classifier.classes(&Asked::new("GET", &target));
             prop_assert!(set.meets(ClassSet::NONE.with(named)), "{path}/ is not held as {plain}");
         }
     }
@@ -137,6 +171,6 @@ proptest! {
         let read = bywash_engine::classify::readings(&path, true);
         let read = read.map(Iterator::count);
         prop_assert!(read.is_none_or(|read| (1..=13).contains(&read)), "{read:?}");
-        prop_assert!(!classifier(&["* /a/*".into()]).classes("GET", &path).is_empty());
+        prop_assert!(!classifier(&["* /a/**".into()]).classes(&Asked::new("GET", &path)).is_empty());
     }
 }

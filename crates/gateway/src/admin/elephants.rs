@@ -4,7 +4,7 @@ use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
 use bywash_control::{
     Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State, escaped,
 };
-use bywash_discover::template::Pattern;
+use bywash_engine::classify::Pattern;
 use bywash_engine::throttle::RuleId;
 use bywash_units::Span;
 

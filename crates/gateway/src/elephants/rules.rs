@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bywash_control::InForce;
-use bywash_discover::template::{Line, Pattern};
-use bywash_engine::classify::PathReading;
+use bywash_engine::classify::{Line, PathReading, Pattern};
 use bywash_engine::throttle::RuleId;
 use bywash_shaper::{BitRate, Bucket};
 use bywash_units::{Rate, Time};
@@ -134,7 +133,7 @@ mod tests {
     #[test]
     fn what_a_rule_leaves_alone_comes_under_the_next_that_matches() {
         let in_force =
-            [rule(1, "/*?q&...", &["/search?q", "/find?q=shoes"], 1), rule(2, "/**?...", &[], 1)];
+            [rule(1, "/*?q&...", &["/search?q", "/find?q=shoes"], 1), rule(2, "/**", &[], 1)];
         let rules = Rules::new(&in_force, &Rules::default(), Time::ZERO);
         for (target, id) in [
             ("/17?q=a", 1),

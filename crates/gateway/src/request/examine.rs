@@ -5,6 +5,7 @@
 use std::net::IpAddr;
 
 use bywash_config::{Charge, Level, Mode, Session};
+use bywash_engine::classify::{Asked, HasField};
 use bywash_engine::throttle::RuleId;
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, SessionKey, Tier};
 use bywash_message::{Fields, Request};
@@ -52,7 +53,12 @@ pub(super) fn examine(
     let config = &settings.config;
     let (fields, safe) = (&request.fields, request.method.is_safe());
     let Origin { client, secure, doubt } = forwarded::origin(fields, peer, &config.listen);
-    let classes = config.classifier.classes(request.method.as_str(), request.target.path());
+    let classes = config.classifier.classes(&Asked {
+        method: request.method.as_str(),
+        target: request.target.path_and_query(),
+        host: std::str::from_utf8(&request.authority).unwrap_or_default(),
+        fields: &FieldsOf(fields),
+    });
     let class = settings.lowest(classes);
     let cookie = session_cookie(settings).and_then(|name| cookies::brought(fields, name));
     let treated = EngineRequest { also: classes.without(class), ..EngineRequest::of(class) };
@@ -86,6 +92,15 @@ pub(super) fn examine(
         settings.classes(&request).map(|class| levels.level(class.level, said)).max()
     });
     Facts { request, client, doubt, enforced, token, secure, safe, told, said, level }
+}
+
+/// Fields, as a classifier asks for them.
+struct FieldsOf<'a>(&'a Fields);
+
+impl HasField for FieldsOf<'_> {
+    fn has(&self, name: &str, is_value: &dyn Fn(&[u8]) -> bool) -> bool {
+        self.0.named(name.as_bytes()).any(is_value)
+    }
 }
 
 /// The rule that a request of this class falls under. A transaction falls under none.

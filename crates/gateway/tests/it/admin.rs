@@ -109,7 +109,7 @@ fn is_sample(line: &str) -> bool {
 fn the_metrics_can_be_read() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream)
-        .set("class.page", "{ match = ['GET /p/*'], mode = 'observe' }")
+        .set("class.page", "{ match = ['GET /p/**'], mode = 'observe' }")
         .start();
     gateway.get("/p/1");
     gateway.get("/other");

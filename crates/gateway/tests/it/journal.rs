@@ -130,7 +130,7 @@ fn filters_leave_out_what_was_not_asked_for() {
         "/missing" => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
         _ => with_fields("", ""),
     });
-    let gateway = Setup::before(&upstream).set("class.page", "{ match = ['GET /p/*'] }").start();
+    let gateway = Setup::before(&upstream).set("class.page", "{ match = ['GET /p/**'] }").start();
     let cases = [
         ("?class=page", "/p/1"),
         ("?status=404", "/missing"),

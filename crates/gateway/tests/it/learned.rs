@@ -12,7 +12,7 @@ fn shop(upstream: &Upstream) -> Setup {
     Setup::before(upstream)
         .limit(1)
         .set("order.capacity", "1")
-        .set("class.product", "{ match = ['GET /p/*'] }")
+        .set("class.product", "{ match = ['GET /p/**'] }")
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
 }
 
@@ -89,7 +89,7 @@ fn a_class_that_is_gone_has_proven_nothing() {
     let learned = learned(&upstream, &calls);
     let renamed = shop(&upstream)
         .unset("class.product")
-        .set("class.item", "{ match = ['GET /p/*'] }")
+        .set("class.item", "{ match = ['GET /p/**'] }")
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['item'] }");
     assert!(!pushes_out(&start(&renamed, learned), &calls));
 }

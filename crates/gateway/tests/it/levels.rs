@@ -18,7 +18,7 @@ fn shop(upstream: &Upstream, keys: &KeyFile) -> Setup {
         .set("levels.names", "['high', 'mid', 'low']")
         .set("levels.key_file", &keys.path())
         .set("class.pay", "{ match = ['* /pay'], level = 'high' }")
-        .set("class.product", "{ match = ['* /p/*'], level = 'mid' }")
+        .set("class.product", "{ match = ['* /p/**'], level = 'mid' }")
 }
 
 /// The same behind a hop that is believed, and names the customer's level.

@@ -108,7 +108,7 @@ fn a_shorter_wait_is_for_those_who_come_after() {
 fn classes_that_come_and_go_keep_their_counters() {
     let upstream = Upstream::echo();
     let without = || Setup::before(&upstream);
-    let with = || without().set("class.page", "{ match = ['GET /p/*'] }");
+    let with = || without().set("class.page", "{ match = ['GET /p/**'] }");
     let gateway = with().start();
     gateway.get("/p/1");
     gateway.get("/other");
@@ -137,7 +137,7 @@ fn what_a_session_has_proven_outlives_it() {
             .limit(1)
             .set("order.capacity", "1")
             .set(&format!("class.{first}"), "{ match = ['GET /first'] }")
-            .set("class.product", "{ match = ['GET /p/*'] }")
+            .set("class.product", "{ match = ['GET /p/**'] }")
             .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
     };
     let gateway = before("zebra").start();

@@ -10,7 +10,7 @@ fn shop() -> (Upstream, Calls, Running) {
     let gateway = Setup::before(&upstream)
         .limit(1)
         .set("order.capacity", "1")
-        .set("class.product", "{ match = ['GET /p/*'] }")
+        .set("class.product", "{ match = ['GET /p/**'] }")
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
         .start();
     (upstream, calls, gateway)

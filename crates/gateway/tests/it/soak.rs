@@ -127,10 +127,10 @@ fn crowd(pages: &str, orders: &str) -> BTreeMap<String, u64> {
         .set("listen.workers", "2")
         .set("order.capacity", "6")
         .set("queue.max_wait", "'40ms'")
-        .set("class.stay", &format!("{{ match = ['GET /stay/*'], mode = '{pages}' }}"))
+        .set("class.stay", &format!("{{ match = ['GET /stay/**'], mode = '{pages}' }}"))
         .set(
             "class.order",
-            &format!("{{ match = ['POST /stay/*'], tier = 'transact', mode = '{orders}' }}"),
+            &format!("{{ match = ['POST /stay/**'], tier = 'transact', mode = '{orders}' }}"),
         )
         .start();
     let books = Books::default();

@@ -6,7 +6,7 @@ use crate::upstream::Upstream;
 fn gateway() -> (Upstream, Running) {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream)
-        .set("class.pay", "{ match = ['* /pay', 'GET /pay/*'], tier = 'transact' }")
+        .set("class.pay", "{ match = ['* /pay', 'GET /pay/**'], tier = 'transact' }")
         .start();
     (upstream, gateway)
 }

@@ -60,7 +60,7 @@ impl KeyFile {
             .limit(1)
             .set("order.capacity", "1")
             .set("identify.token_keys", &self.path())
-            .set("class.product", "{ match = ['GET /p/*'] }")
+            .set("class.product", "{ match = ['GET /p/**'] }")
             .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
             .set("class.confirm", "{ match = ['GET /confirm'], earns = 40 }")
     }

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use bywash_engine::classify::Classifier;
+use bywash_engine::classify::{self, Classifier};
 use bywash_message::Target;
 use bywash_sense::access_log::{
     End, Flaw, Format, Line, Lines, Logged, Parser, Who, open, unpacked,
@@ -162,7 +162,7 @@ fn shown(line: &[u8]) -> String {
 fn asked(logged: &Logged<'_>, classes: &Classifier) -> Asked {
     // As the gateway would have written it; what it would have refused has the class `other`.
     let class = match Target::canonical(logged.target.as_bytes()) {
-        Ok(target) => classes.class(&logged.method, target.path()),
+        Ok(target) => classes.class(&classify::Asked::new(&logged.method, target.path_and_query())),
         Err(_) => classes.default_class(),
     };
     Asked {
@@ -196,13 +196,13 @@ fn spread(asked: &mut [Asked]) {
 #[cfg(test)]
 mod tests {
     use bywash_engine::ClassId;
-    use bywash_engine::classify::Pattern;
+    use bywash_engine::classify::Rule;
 
     use super::*;
 
     fn classes() -> Classifier {
-        let pattern = Pattern::parse("GET /a").unwrap();
-        Classifier::new([(pattern, ClassId(0))], ClassId(1)).unwrap()
+        let rule = Rule::new("GET /a".parse().unwrap(), ClassId(0));
+        Classifier::new([rule], ClassId(1), false).unwrap()
     }
 
     fn read(text: &str, limit: u64) -> Intake {

@@ -8,7 +8,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use bywash_engine::classify::decoded;
+use super::reading::decoded;
 
 /// More distinct names are no set that somebody chose.
 pub(super) const MOST: usize = 8;
@@ -19,10 +19,12 @@ const SEEN: usize = 64;
 
 /// Names and values in the order of the query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parameters<'t> {
+pub struct Parameters<'t> {
     given: Vec<(Cow<'t, str>, Cow<'t, str>)>,
     /// How many names there are.
     names: usize,
+    /// A name is there twice.
+    repeated: bool,
     /// Some have no name that may stand in a pattern.
     unnamed: bool,
     /// There are more than are looked at.
@@ -31,7 +33,7 @@ pub(super) struct Parameters<'t> {
 
 impl<'t> Parameters<'t> {
     /// Reads what stands behind the `?`.
-    pub(super) fn read(query: &'t str) -> Self {
+    pub fn read(query: &'t str) -> Self {
         let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             if read.given.len() == SEEN {
@@ -44,7 +46,9 @@ impl<'t> Parameters<'t> {
                 read.unnamed = true;
                 continue;
             }
-            read.names += usize::from(read.given.iter().all(|(known, _)| *known != name));
+            let is_new = read.given.iter().all(|(known, _)| *known != name);
+            read.names += usize::from(is_new);
+            read.repeated |= !is_new;
             read.given.push((name, value_of(value)));
         }
         read
@@ -52,7 +56,7 @@ impl<'t> Parameters<'t> {
 
     /// The set of names, each with its first value, in the order of names; `None` if it is no set
     /// that somebody chose: there are too many, or they have no names.
-    pub(super) fn set(&self) -> Option<Vec<(&str, &str)>> {
+    pub fn set(&self) -> Option<Vec<(&str, &str)>> {
         if self.unnamed || self.too_many || self.names > MOST {
             return None;
         }
@@ -64,18 +68,20 @@ impl<'t> Parameters<'t> {
         Some(set)
     }
 
-    /// Whether one has this name, and this value if there is one: any of those with the name, as
-    /// applications take the first or the last.
-    pub(super) fn has(&self, name: &str, value: Option<&str>) -> bool {
-        let is_it = |(known, given): &(Cow<'_, str>, Cow<'_, str>)| {
-            known == name && value.is_none_or(|value| given == value)
-        };
-        self.given.iter().any(is_it)
+    /// Whether one has this name and such a value: any of those with the name, as applications take the first or the
+    /// last.
+    pub(super) fn has(&self, name: &str, is_value: impl Fn(&str) -> bool) -> bool {
+        self.given.iter().any(|(known, given)| known == name && is_value(given))
     }
 
     /// Whether there are so many names, and nothing else.
     pub(super) const fn are(&self, names: usize) -> bool {
         self.names == names && !self.unnamed && !self.too_many
+    }
+
+    /// Whether a name is there twice, so that applications differ on its value.
+    pub(super) const fn are_repeated(&self) -> bool {
+        self.repeated
     }
 
     /// Whether there are more than are looked at: any name may be among the rest.
@@ -170,8 +176,9 @@ mod tests {
     #[test]
     fn any_value_of_a_name_counts_and_what_is_not_looked_at_may_be_anything() {
         let read = Parameters::read("q=1&%71=2");
-        assert!(read.has("q", Some("1")) && read.has("q", Some("2")) && !read.has("q", Some("3")));
-        assert!(read.are(1) && !read.are_too_many());
+        let has = |value: &str| read.has("q", |given| given == value);
+        assert!(has("1") && has("2") && !has("3"));
+        assert!(read.are(1) && read.are_repeated() && !read.are_too_many());
         let query = "x=1&".repeat(65);
         let many = Parameters::read(&query);
         assert!(many.are_too_many() && !many.are(1));

@@ -1,0 +1,86 @@
+//! What a class asks of a request beside its method and target: its host, and fields.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::Asked;
+
+/// What requests must have beside their method and target. The greater of two is tried first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Condition {
+    /// One of these hosts, or any if there are none.
+    pub hosts: Vec<HostPattern>,
+    /// All of these fields.
+    pub fields: Vec<Field>,
+}
+
+/// A host, or all hosts below one. A host is in lower case, without a port and without a dot at its end.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HostPattern {
+    /// `*.example.com`: without the star.
+    Below(String),
+    /// `shop.example.com`.
+    Host(String),
+}
+
+/// A field that a request must have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Field {
+    /// Its name, in lower case.
+    pub name: String,
+    /// Its value, compared without regard to case, if not any will do.
+    pub value: Option<String>,
+}
+
+impl Condition {
+    /// Which rules go first: those for named hosts, then those for hosts below a domain.
+    pub(super) fn precedence(&self) -> usize {
+        if self.hosts.is_empty() {
+            2
+        } else {
+            usize::from(self.hosts.iter().any(|host| matches!(host, HostPattern::Below(_))))
+        }
+    }
+
+    /// Whether a request has what is asked for.
+    pub fn is_met(&self, asked: &Asked<'_>) -> bool {
+        let is_host = || {
+            let host = plain(asked.host);
+            self.hosts.iter().any(|pattern| pattern.takes(&host))
+        };
+        (self.hosts.is_empty() || is_host()) && self.fields.iter().all(|field| field.is_of(asked))
+    }
+}
+
+impl HostPattern {
+    fn takes(&self, host: &str) -> bool {
+        match self {
+            Self::Host(wanted) => wanted == host,
+            Self::Below(domain) => host.ends_with(domain.as_str()) && host.len() > domain.len(),
+        }
+    }
+}
+
+impl Field {
+    fn is_of(&self, asked: &Asked<'_>) -> bool {
+        asked.fields.has(&self.name, &|given| match &self.value {
+            Some(value) => given.trim_ascii().eq_ignore_ascii_case(value.as_bytes()),
+            None => true,
+        })
+    }
+}
+
+/// A host in its one form.
+fn plain(host: &str) -> Cow<'_, str> {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(name.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(name)
+    }
+}
