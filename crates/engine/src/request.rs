@@ -234,6 +234,8 @@ pub struct Request {
     /// Its driver would stop it while it runs, if its class can be: decided when it comes, so that nothing
     /// that changes later makes two of one mind.
     pub stoppable: bool,
+    /// Its body has not come as a whole, so a slot that it has may wait for its client.
+    pub unfinished: bool,
     /// The rule that it falls under, as an elephant. Of a transaction none counts.
     pub rule: Option<RuleId>,
 }
@@ -252,6 +254,7 @@ impl Request {
             attempt: None,
             retry: false,
             stoppable: true,
+            unfinished: false,
             rule: None,
         }
     }
