@@ -160,6 +160,7 @@ impl Engine {
             Event::Answering { id } => self.requests.cannot_be_stopped(id),
             Event::ClientSlow { id, rate } => self.client_slow(now, id, rate),
             Event::ClientCaughtUp { id } => self.slow.forget(id),
+            Event::BodyComplete { id } => self.requests.finishes_body(id),
             Event::Finished { id, end } => self.finished(now, id, end),
             Event::Withdrawn { id } => self.withdrawn(now, id),
             Event::Served { session, service, signals, earned, in_time } => {

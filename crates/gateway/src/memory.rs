@@ -22,7 +22,7 @@ pub(crate) const CONNECTION: usize = 8 * KIB;
 /// One request from its head to the end of its answer, without its bodies: its futures and fields.
 pub(crate) const REQUEST: usize = 12 * KIB;
 /// One TLS session, its handshake included.
-pub(crate) const TLS: usize = 24 * KIB;
+pub(crate) const TLS: usize = 20 * KIB;
 /// What rustls keeps of data that its client does not read: the library's limit.
 pub(crate) const TLS_UNSENT: usize = 64 * KIB;
 /// One HTTP/2 connection: the library's buffers for frames and its two HPACK tables.
@@ -292,7 +292,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// How many connections that say nothing have room before keep-alive ends.
+    /// How many connections that say nothing have room before keep-alive is short.
     pub const fn connections(&self) -> u64 {
         self.bytes / 100 * Level::Close.begins() as u64 / self.connection
     }
@@ -320,8 +320,8 @@ const LEAST: u64 = 16 * MIB;
 /// The budget of a gateway with this configuration. `limit` is that of its control group, `machine`
 /// what the machine has. If neither is known the machine is taken to have 1 GiB.
 ///
-/// The budget takes three fifths of what the tables leave. The rest is for the allocator: a waiting body
-/// that has grown by copying was measured at 1.4 times its size.
+/// The budget takes three fifths of what the tables leave. The rest is for the allocator, which keeps pages of bodies that
+/// are gone, and for a body that grows: for a moment it has two buffers.
 pub fn budget(config: &Config, limit: Option<u64>, machine: Option<u64>) -> Budget {
     let tables = tables(config);
     let machine = (machine.unwrap_or(1024 * MIB) / OF_MACHINE).min(MOST_OF_MACHINE);

@@ -473,6 +473,14 @@ impl Requests {
         self.unfinished.most = ((f64::from(slots) * share) as u32).max(1);
     }
 
+    /// A running request is not unfinished any more.
+    pub(crate) fn finishes_body(&mut self, id: RequestId) {
+        if let State::Running(_) = self.state(id) {
+            let waiting = &mut self.entries[id.index()].waiting;
+            self.unfinished.running -= u32::from(core::mem::take(&mut waiting.unfinished));
+        }
+    }
+
     /// Whether unfinished requests hold as many slots as they may.
     pub(crate) const fn unfinished_is_full(&self) -> bool {
         self.unfinished.running >= self.unfinished.most

@@ -507,6 +507,21 @@ fn uploads_of_strangers_hold_half_of_the_slots_and_leave_the_others_free() {
 }
 
 #[test]
+fn an_upload_that_has_come_as_a_whole_leaves_its_share_to_others() {
+    let mut site = site(4, &[]);
+    let ids = [1, 2, 3].map(|address| upload(&mut site, address));
+    site.tell(Event::BodyComplete { id: ids[2] });
+    assert!(!runs(&site, ids[2]), "it waits, so its body has not been asked for");
+    site.tell(Event::BodyComplete { id: ids[0] });
+    assert!(runs(&site, ids[2]));
+    site.tell(Event::BodyComplete { id: ids[0] });
+    let fourth = upload(&mut site, 4);
+    assert!(!runs(&site, fourth), "it counts once");
+    site.tell(Event::Finished { id: ids[0], end: End::ANSWERED });
+    assert!(!runs(&site, fourth));
+}
+
+#[test]
 fn uploads_of_strangers_wait_behind_complete_requests_and_are_pushed_out_first() {
     let mut site = site(2, &[("capacity", "2"), ("floor_share", "0")]);
     let _running = [from(&mut site, 1), from(&mut site, 2)];
@@ -591,6 +606,24 @@ fn half_as_many_stops_as_there_are_slots_make_an_attack() {
         assert_eq!(stopped(&site.log).len() as u64, stops);
         let (stranger, known) = (from(&mut site, 3000), from(&mut site, 0));
         assert_eq!(site.next(), if is_attack { known } else { stranger });
+    }
+}
+
+#[test]
+fn while_more_uploads_wait_than_may_run_addresses_of_which_nothing_is_known_wait_behind_known_ones()
+{
+    for (uploads, behind) in [(4, false), (5, true)] {
+        let mut site = site(4, &[]);
+        from(&mut site, 50);
+        empty(&mut site);
+        for address in 1..=uploads {
+            upload(&mut site, address);
+        }
+        let running = [from(&mut site, 50), from(&mut site, 60)];
+        let (stranger, known) = (from(&mut site, 61), from(&mut site, 50));
+        site.tell(Event::Finished { id: running[1], end: End::ANSWERED });
+        assert_eq!(runs(&site, known), behind);
+        assert_eq!(runs(&site, stranger), !behind);
     }
 }
 

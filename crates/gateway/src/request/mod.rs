@@ -197,6 +197,9 @@ async fn admit(
             }
         }
     }
+    if unfinished {
+        client.begins_unfinished();
+    }
     if record.is_enforced() && upload.is_awaited() {
         client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
