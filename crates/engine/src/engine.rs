@@ -17,7 +17,9 @@ use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
 use crate::queue::{Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
-use crate::request::{Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing};
+use crate::request::{
+    Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing, Upload,
+};
 use crate::retry::{Attempts, RetryAfter};
 use crate::session::{Evictions, Sessions, proving};
 use crate::terminate::Terminate;
@@ -304,7 +306,7 @@ impl Engine {
             principal: holder.filter(|_| standing != Standing::New || request.charged),
             holder: holder.map(Holder::of),
             address: request.address.map(|key| Holder::of(Principal::Address(key))),
-            unfinished: request.unfinished && standing == Standing::New,
+            unfinished: request.upload == Upload::Unfinished && standing == Standing::New,
             stoppable: request.stoppable,
             since: now,
         };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bywash_engine::{
-    Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey,
+    Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey, Upload,
 };
 use bywash_units::{Share, Span};
 
@@ -484,7 +484,12 @@ fn while_many_are_slow_addresses_of_which_nothing_is_known_wait_behind_known_one
 /// An upload of a stranger's whose body has not come as a whole.
 fn upload(site: &mut Site, address: u64) -> RequestId {
     let address = Some(AddressKey(address));
-    site.request(Request { address, charged: false, unfinished: true, ..Request::of(MAIN) })
+    site.request(Request {
+        address,
+        charged: false,
+        upload: Upload::Unfinished,
+        ..Request::of(MAIN)
+    })
 }
 
 /// Whether it has been given a slot.
@@ -566,7 +571,7 @@ fn uploads_of_proven_sessions_may_hold_all_slots() {
     for session in 1..=2 {
         site.prove(session, &[MAIN]);
         let session = Some(SessionKey(session));
-        let id = site.request(Request { session, unfinished: true, ..Request::of(MAIN) });
+        let id = site.request(Request { session, upload: Upload::Unfinished, ..Request::of(MAIN) });
         assert!(runs(&site, id));
     }
 }
@@ -652,8 +657,8 @@ fn a_free_slot_is_only_kept_from_uploads() {
                 let id = running.remove(dice.below(running.len() as u64) as usize);
                 site.tell(Event::Finished { id, end: End::ANSWERED });
             }
-            for action in site.log[before..].to_vec() {
-                match action {
+            for action in &site.log[before..] {
+                match *action {
                     Action::Dispatch { id, .. } => {
                         waiting.retain(|other| *other != id);
                         running.push(id);

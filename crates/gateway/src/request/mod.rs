@@ -24,7 +24,7 @@ mod wait;
 
 use std::rc::Rc;
 
-use bywash_engine::{End, Outcome, Reason, Request as EngineRequest, Standing};
+use bywash_engine::{End, Outcome, Reason, Standing};
 use bywash_message::{Fault, Fields, Framing, Name, Request};
 use http::StatusCode;
 
@@ -181,7 +181,10 @@ async fn admit(
     }
     // What is only observed is not waited for, so its body has hardly begun.
     let unfinished = record.is_enforced() && !upload.has_ended();
-    let asked = EngineRequest { unfinished, ..facts.request };
+    let mut asked = facts.request;
+    if unfinished {
+        asked.upload = bywash_engine::Upload::Unfinished;
+    }
     let ticket = shared.driver.arrive(asked, record.is_enforced());
     record.stands(ticket.standing());
     peer.proven.set(ticket.standing() != Standing::New);
