@@ -17,8 +17,9 @@ use bywash_units::Span;
 
 use crate::talk;
 
-/// One open connection with nothing on it: its task, its place among those watched, its socket.
-pub(crate) const CONNECTION: usize = 8 * KIB;
+/// One open connection with nothing on it: its task and its place among those watched. The kernel's structures for
+/// it are charged to a control group as well.
+pub(crate) const CONNECTION: usize = 10 * KIB;
 /// One request from its head to the end of its answer, without its bodies: its futures and fields.
 pub(crate) const REQUEST: usize = 12 * KIB;
 /// One TLS session, its handshake included.
