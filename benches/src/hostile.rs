@@ -1,7 +1,8 @@
 //! `survival memory`: connections that make a gateway hold memory.
 //!
-//! Measures what one connection of each kind costs: the memory (PSS) of a gateway before and with a few
-//! hundred of them, and what the gateway counts for it. `attacks --attack memory` plays them all at once.
+//! Measures what one connection of each kind costs: by how much a few hundred of them make the memory (PSS) of a gateway
+//! grow beside as many that are open already, and what the gateway counts for it. What the first few hundred take
+//! beyond that is what the program needs once: pages of its allocator and buffers of its threads. `attacks --attack memory` plays them all at once.
 
 mod client;
 
@@ -25,8 +26,8 @@ use std::time::Duration;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Connections of each kind
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=2_000))]
+    /// Connections of each kind; few are measured badly, as memory comes in pages of 2 MiB
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=2_000))]
     each: u32,
 }
 
@@ -43,10 +44,10 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
 }
 
 fn costs(programs: &Programs, count: u32) -> Report {
-    let head = ["connection", "KiB each", "counted KiB"];
+    let head = ["connection", "KiB each at first", "KiB each", "counted KiB"];
     let (mut table, mut list) = (Table::new(1, &head), Vec::new());
     for kind in Kind::ALL {
-        let (each, counted) = match cost(kind, programs, count) {
+        let Cost { first, each, counted } = match cost(kind, programs, count) {
             Ok(cost) => cost,
             Err(e) => {
                 not_available(&kind.to_string(), &e.to_string());
@@ -55,23 +56,34 @@ fn costs(programs: &Programs, count: u32) -> Report {
         };
         let kib = |bytes: f64| format!("{:.1}", bytes / 1024.0);
         let told = counted.map_or("-".to_owned(), kib);
-        table.row(vec![kind.to_string(), kib(each), told]);
-        list.push(json!({ "kind": kind.to_string(), "bytes": each, "counted": counted }));
+        table.row(vec![kind.to_string(), kib(first), kib(each), told]);
+        list.push(json!({
+            "kind": kind.to_string(), "first_bytes": first, "bytes": each, "counted": counted,
+        }));
     }
     let method = format!(
-        "PSS of the process: more for each of {count} connections of a kind, all slots taken. counted: what \
-         the gateway says of it (`memory.used`)."
+        "PSS of the process, all slots taken: more for each of the first {count} connections of a kind, and of as many\n\
+         that come then. counted: what the gateway says of the latter (`memory.used`)."
     );
     Report { table, method, json: json!({ "costs": list }), broken: Vec::new() }
 }
 
-/// Bytes of one connection: of memory, and as the gateway counts them if it does.
-fn cost(kind: Kind, programs: &Programs, count: u32) -> io::Result<(f64, Option<f64>)> {
+/// Bytes of one connection.
+struct Cost {
+    /// Of memory, for each of the first.
+    first: f64,
+    /// The same for each of those that come when these are open.
+    each: f64,
+    /// As the gateway counts the latter, if it does.
+    counted: Option<f64>,
+}
+
+fn cost(kind: Kind, programs: &Programs, count: u32) -> io::Result<Cost> {
     let upstream = Upstream::start()?;
     let front = if kind.is_tls() { Front::Tls } else { Front::Http1 };
     let waiting = Some(if kind == Kind::Refused { 1 } else { 100_000 });
     let slots = if kind.needs_slot() { 1024 } else { 1 };
-    let setup = Setup { front, connections: count + 500, waiting, ..Setup::default() };
+    let setup = Setup { front, connections: 2 * count + 500, waiting, ..Setup::default() };
     let plan =
         Plan::new(peer::Kind::Bywash, Task::Forward { limit: slots }, upstream.port(), programs);
     let proxy = Plan { setup, core: Some(PROXY_CORE), ..plan }.start()?;
@@ -79,12 +91,19 @@ fn cost(kind: Kind, programs: &Programs, count: u32) -> io::Result<(f64, Option<
     let _held = if kind.needs_slot() { Vec::new() } else { open(&proxy, Kind::Holder, 2)? };
     thread::sleep(SETTLE);
     let used = || proxy.status("memory/used").ok().map(|bytes| bytes as f64);
-    let (base, counted) = (procfs::memory(proxy.pid())?, used());
-    let _all = open(&proxy, kind, count as usize)?;
+    let memory = || procfs::memory(proxy.pid()).map(|bytes| bytes as f64);
+    let base = memory()?;
+    let _first = open(&proxy, kind, count as usize)?;
     thread::sleep(SETTLE);
-    let each = |more: f64| more / f64::from(count);
-    let grown = procfs::memory(proxy.pid())?.saturating_sub(base) as f64;
-    Ok((each(grown), used().zip(counted).map(|(now, before)| each(now - before))))
+    let (before, counted) = (memory()?, used());
+    let _more = open(&proxy, kind, count as usize)?;
+    thread::sleep(SETTLE);
+    let each = |from: f64, to: f64| (to - from) / f64::from(count);
+    Ok(Cost {
+        first: each(base, before),
+        each: each(before, memory()?),
+        counted: used().zip(counted).map(|(now, before)| each(before, now)),
+    })
 }
 
 fn open(proxy: &Proxy, kind: Kind, count: usize) -> io::Result<Vec<Hostile>> {

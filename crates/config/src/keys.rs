@@ -131,7 +131,8 @@ pub(crate) const SLOW_SHARE: Key = Key::new(
     "0.0625",
     "While others wait, requests whose clients send or read slowly hold no more than this part of the \
      slots, or one slot for that part of the time. The slowest of strangers is stopped first (503, \
-     slow_client); 1 is never.",
+     slow_client); 1 is never. Strangers' uploads that are larger than body_buffer hold this part of the slots or \
+     half of them, whichever is more, whether or not others wait.",
 );
 
 pub(crate) static LEARN: Section = Section {

@@ -17,7 +17,9 @@ use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
 use crate::queue::{Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
-use crate::request::{Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing};
+use crate::request::{
+    Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing, Upload,
+};
 use crate::retry::{Attempts, RetryAfter};
 use crate::session::{Evictions, Sessions, proving};
 use crate::terminate::Terminate;
@@ -120,14 +122,17 @@ pub struct Engine {
 impl Engine {
     /// An idle engine.
     pub fn new(classes: Vec<Class>, order: Box<dyn Order>, options: Options) -> Self {
+        let mut requests = Requests::new(classes.len());
+        let limit = options.limit.limit();
+        requests.has_slots(limit.slots(), options.slow_share);
         Self {
-            requests: Requests::new(classes.len()),
+            requests,
             learning: Learning::new(classes.len(), options.learn),
             any_stops: any_stops(&classes),
             sessions: Sessions::new(options.sessions, options.session_ttl, proving(&classes)),
             classes,
             order,
-            limit: options.limit.limit(),
+            limit,
             terminate: options.termination.termination(),
             stops: true,
             pressed: Time::ZERO,
@@ -157,6 +162,7 @@ impl Engine {
             Event::Answering { id } => self.requests.cannot_be_stopped(id),
             Event::ClientSlow { id, rate } => self.client_slow(now, id, rate),
             Event::ClientCaughtUp { id } => self.slow.forget(id),
+            Event::BodyComplete { id } => self.requests.finishes_body(id),
             Event::Finished { id, end } => self.finished(now, id, end),
             Event::Withdrawn { id } => self.withdrawn(now, id),
             Event::Served { session, service, signals, earned, in_time } => {
@@ -229,9 +235,10 @@ impl Engine {
         self.running
     }
 
-    /// Whether a request that came now would run at once.
+    /// Whether any request that came now would run at once, an unfinished one too.
     pub fn has_free_slot(&self) -> bool {
-        self.running < self.limit.slots() && self.moment(Time::ZERO).length() == 0
+        let is_empty = self.moment(Time::ZERO).length() == 0;
+        self.running < self.limit.slots() && is_empty && !self.requests.unfinished_is_full()
     }
 
     /// How many requests of a class wait.
@@ -299,6 +306,7 @@ impl Engine {
             principal: holder.filter(|_| standing != Standing::New || request.charged),
             holder: holder.map(Holder::of),
             address: request.address.map(|key| Holder::of(Principal::Address(key))),
+            unfinished: request.upload == Upload::Unfinished && standing == Standing::New,
             stoppable: request.stoppable,
             since: now,
         };
@@ -309,8 +317,8 @@ impl Engine {
             actions.extend(self.enter_lane(now, id, place));
             return;
         }
-        if self.running < self.limit.slots() {
-            // Nobody waits while a slot is free: `fill` sees to that after every event.
+        if self.running < self.limit.slots() && self.requests.may_run(id) {
+            // No request waits that may have the slot: `fill` sees to that after every event.
             let refused = self
                 .order
                 .turn_away(&moment(now, self.pace, self.learning.values(), &self.requests), id);
@@ -330,6 +338,7 @@ impl Engine {
         if let Some((out, reason)) = self.enter_queue(now, id) {
             actions.push(self.shed(now, out, reason));
         }
+        self.note_crowd_of_uploads(now);
     }
 
     /// Asks the order whether `id` may wait; who may not because of that, if anybody, and why.
@@ -413,7 +422,7 @@ impl Engine {
         if self.moment(now).length() > 0 || self.lanes.wants_slot(now) {
             self.stop_slow_clients(now, actions);
         }
-        self.requests.has_slots(self.limit.slots());
+        self.requests.has_slots(self.limit.slots(), self.options.slow_share);
         while self.running < self.limit.slots() && self.moment(now).length() > 0 {
             if self.lanes.length() > 0 && self.floor.due() {
                 actions.extend(self.start_of_lanes(now, Reason::FloorShare));
@@ -469,7 +478,7 @@ impl Engine {
     }
 
     fn load(&self, now: Time) -> Load {
-        let is_full = self.moment(now).length() > 0 || self.lanes.wants_slot(now);
+        let is_full = self.requests.wants_slot() || self.lanes.wants_slot(now);
         Load { running: self.running, is_full }
     }
 

@@ -44,6 +44,11 @@ pub enum Event {
         /// Which.
         id: RequestId,
     },
+    /// The body of a running request that was unfinished has come as a whole.
+    BodyComplete {
+        /// Which.
+        id: RequestId,
+    },
     /// A request that ran is over. The number is free after this.
     Finished {
         /// Which.

@@ -47,7 +47,7 @@ pub use pace::Pace;
 pub use reason::{Outcome, Reason};
 pub use request::{
     AddressKey, AttemptKey, Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals,
-    Standing, Tier,
+    Standing, Tier, Upload,
 };
 pub use session::{Cursor, Evictions, Remembered, Slice};
 pub use value::{Counts, Learn, Learned, Learning};

@@ -207,6 +207,15 @@ impl Signals {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttemptKey(pub u64);
 
+/// How much of a request's body has come when it asks for a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upload {
+    /// All of it, or there is none.
+    Whole,
+    /// Not all, so a slot that it has may wait for its client.
+    Unfinished,
+}
+
 /// What is known of a request when it arrives. Nothing in it is believed but what the driver has
 /// verified: the session counts only if the engine itself has seen it being served, or if a token
 /// that the driver has verified says that it was.
@@ -234,6 +243,8 @@ pub struct Request {
     /// Its driver would stop it while it runs, if its class can be: decided when it comes, so that nothing
     /// that changes later makes two of one mind.
     pub stoppable: bool,
+    /// How much of its body has come.
+    pub upload: Upload,
     /// The rule that it falls under, as an elephant. Of a transaction none counts.
     pub rule: Option<RuleId>,
 }
@@ -252,6 +263,7 @@ impl Request {
             attempt: None,
             retry: false,
             stoppable: true,
+            upload: Upload::Whole,
             rule: None,
         }
     }

@@ -14,12 +14,13 @@
 //! The same holds, whatever the number of connections, while the budget of memory is nearly used up
 //! ([`Level::Refuse`](crate::memory)): each newcomer takes the place of another, or is refused. Then a connection
 //! that has sent no whole head counts as idle after [`LITTLE_GRACE`], because the heads may be what the memory is used for.
+//! The first connection of an address that finds no other to replace comes in until the whole budget is used.
 //!
 //! Two bounds keep one address from using this rule against the others:
 //!
 //! - A newcomer never takes the place of an address that has fewer connections than its own (the
 //!   newcomer included), except that the first [`FEW`] connections of an address may: a browser
-//!   opens six.
+//!   opens six. While memory is short, only the first one may.
 //! - One address holds no more than `limits.connections` less the reserve. Beyond that its
 //!   newcomers take the place of its own idle connections, or are refused.
 //!
@@ -57,6 +58,7 @@ use tokio::sync::Notify;
 
 use self::index::{Index, NoRoom, Owner};
 use crate::client::Phase;
+use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::shared::{Shared, network};
 
@@ -260,6 +262,8 @@ struct Bounds {
     reserve: usize,
     /// Each newcomer takes the place of another.
     makes_room: bool,
+    /// But not the first one of an address that finds none.
+    spares_first: bool,
 }
 
 impl Bounds {
@@ -268,7 +272,13 @@ impl Bounds {
         if self.makes_room { LITTLE_GRACE } else { GRACE }
     }
 
-    fn of(settings: &Settings, makes_room: bool) -> Self {
+    /// How many connections of one address may take the place of any other's.
+    const fn few(&self) -> usize {
+        if self.makes_room { 1 } else { FEW }
+    }
+
+    /// `memory`: the budget that the newcomer is to fit into.
+    fn of(settings: &Settings, memory: Option<&Memory>) -> Self {
         let limits = &settings.config.limits;
         let most = limits.connections;
         let reserve = most * usize::from(limits.proven_reserve) / 100;
@@ -277,7 +287,9 @@ impl Bounds {
             0 => share,
             fixed => fixed.min(share),
         };
-        Self { most, per_address, reserve, makes_room }
+        let makes_room = memory.is_some_and(Memory::replaces_connections);
+        let spares_first = memory.is_some_and(Memory::has_rest);
+        Self { most, per_address, reserve, makes_room, spares_first }
     }
 }
 
@@ -378,7 +390,7 @@ impl Seat {
         let held = Held::new(inbox, is_hop);
         let owner = counted.map_or_else(Owner::alone, Owner::Address);
         let connections = &shared.connections;
-        let bounds = Bounds::of(settings, shared.memory.replaces_connections());
+        let bounds = Bounds::of(settings, Some(&shared.memory));
         connections.enter(&held, owner, bounds).ok()?;
         if is_hop {
             connections.proof_changed(true);
@@ -394,7 +406,7 @@ impl Seat {
         }
         self.counted = counted;
         let owner = counted.map_or_else(Owner::alone, Owner::Address);
-        let bounds = Bounds::of(settings, false);
+        let bounds = Bounds::of(settings, None);
         self.shared.connections.change_owner(&self.held, owner, bounds).is_ok()
     }
 }

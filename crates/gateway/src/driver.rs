@@ -461,6 +461,11 @@ impl Ticket {
         self.while_granted(Event::ClientCaughtUp { id: self.id });
     }
 
+    /// The body of the request, which was unfinished, has come as a whole.
+    pub(crate) fn body_complete(&self) {
+        self.while_granted(Event::BodyComplete { id: self.id });
+    }
+
     /// The response has begun: it will not be stopped any more, unless it has been already.
     pub(crate) fn answering(&self) {
         self.while_granted(Event::Answering { id: self.id });

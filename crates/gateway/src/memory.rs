@@ -6,7 +6,7 @@
 //! which `survival memory` measures.
 //!
 //! Near the budget an overload manager acts in three levels (as Envoy's does): it first shrinks what
-//! each client may fill, then ends connections after their answer, then refuses bodies and lets new
+//! each client may fill, then gives clients less time for their next request, then refuses bodies and lets new
 //! connections take the place of idle ones. A level ends [`BACK`] percent of the budget below the mark at which it begins.
 
 use std::sync::Arc;
@@ -17,16 +17,17 @@ use bywash_units::Span;
 
 use crate::talk;
 
-/// One open connection with nothing on it: its task, its place among those watched, its socket.
+/// One open connection with nothing on it: its task and its place among those watched. The kernel's structures for
+/// it are charged to a control group as well.
 pub(crate) const CONNECTION: usize = 10 * KIB;
 /// One request from its head to the end of its answer, without its bodies: its futures and fields.
-pub(crate) const REQUEST: usize = 8 * KIB;
+pub(crate) const REQUEST: usize = 12 * KIB;
 /// One TLS session, its handshake included.
-pub(crate) const TLS: usize = 24 * KIB;
+pub(crate) const TLS: usize = 20 * KIB;
 /// What rustls keeps of data that its client does not read: the library's limit.
 pub(crate) const TLS_UNSENT: usize = 64 * KIB;
 /// One HTTP/2 connection: the library's buffers for frames and its two HPACK tables.
-pub(crate) const HTTP2: usize = 40 * KIB;
+pub(crate) const HTTP2: usize = 36 * KIB;
 
 /// A body of up to this size is never refused for want of memory: a login, an order.
 const SMALL_BODY: u64 = 16 * 1024;
@@ -50,7 +51,7 @@ pub(crate) enum Level {
     Calm,
     /// Windows and buffers for what comes next are small.
     Shrink,
-    /// Connections end with their present request.
+    /// Connections that wait for their clients end soon. Those of HTTP/2 end after their present requests.
     Close,
     /// Large bodies are refused. A new connection takes the place of an idle one, or is refused.
     Refuse,
@@ -83,7 +84,7 @@ impl Level {
         match self {
             Self::Calm => "nothing is held back",
             Self::Shrink => "windows and buffers are small",
-            Self::Close => "connections end after their answer",
+            Self::Close => "clients that send no request in time are closed soon",
             Self::Refuse => "large bodies are refused, new connections take the place of idle ones",
         }
     }
@@ -211,7 +212,12 @@ impl Memory {
         self.level() == Level::Refuse
     }
 
-    /// Whether connections end after their present request.
+    /// Whether the budget is not used up yet.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.used() < self.budget()
+    }
+
+    /// Whether connections of HTTP/2 end after their present requests, and others that wait for their clients soon.
     pub(crate) fn closes(&self) -> bool {
         self.level() >= Level::Close
     }
@@ -287,7 +293,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// How many connections that say nothing have room before keep-alive ends.
+    /// How many connections that say nothing have room before keep-alive is short.
     pub const fn connections(&self) -> u64 {
         self.bytes / 100 * Level::Close.begins() as u64 / self.connection
     }
@@ -315,8 +321,8 @@ const LEAST: u64 = 16 * MIB;
 /// The budget of a gateway with this configuration. `limit` is that of its control group, `machine`
 /// what the machine has. If neither is known the machine is taken to have 1 GiB.
 ///
-/// The budget takes three fifths of what the tables leave. The rest is for the allocator: a waiting body
-/// that has grown by copying was measured at 1.4 times its size.
+/// The budget takes three fifths of what the tables leave. The rest is for the allocator, which keeps pages of bodies that
+/// are gone, and for a body that grows: for a moment it has two buffers.
 pub fn budget(config: &Config, limit: Option<u64>, machine: Option<u64>) -> Budget {
     let tables = tables(config);
     let machine = (machine.unwrap_or(1024 * MIB) / OF_MACHINE).min(MOST_OF_MACHINE);

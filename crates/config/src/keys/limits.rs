@@ -119,7 +119,7 @@ pub(crate) const MEMORY: Key = Key::new(
         regex: "^(auto|[0-9]+ *(B|KiB|MiB|GiB))$",
     },
     "auto",
-    "All memory that clients can make the gateway hold. Near it windows shrink, then connections end after \
-     their answer, then large bodies are refused and new connections take the place of idle ones. \"auto\": three \
-     fifths of what the tables leave of the control group's limit, or of half the machine's memory, at most 4 GiB.",
+    "All memory that clients can make the gateway hold. Near it windows shrink, then idle connections end after \
+     3 s and those of HTTP/2 after their answers, then large bodies are refused and new connections take the place \
+     of idle ones. \"auto\": three fifths of what the tables leave of the control group's limit, or of half the machine's memory, at most 4 GiB.",
 );

@@ -16,10 +16,11 @@
 //!
 //! A client that is stopped may ask again at once. So its session and its address are remembered as slow
 //! (`queue/holders.rs`): requests of a slow address wait behind all others, and those of a slow session that has
-//! proven itself behind all strangers who are not slow. Where requests are stopped faster than as many as there are
-//! slots in [`ATTACK`], and as many more have been stopped, it is an attack. For [`ATTACK`] after the last such stop
+//! proven itself behind all strangers who are not slow. Where requests are stopped faster than one for every second
+//! slot in [`ATTACK`], and as many more have been stopped, it is an attack. For [`ATTACK`] after the last such stop
 //! requests of addresses of which nothing is known wait behind those of addresses that have taken an answer. Requests
-//! of addresses that come again and again although they are refused wait behind these.
+//! of addresses that come again and again although they are refused wait behind these. The same holds for [`CROWD`] after
+//! more uploads of strangers waited than may run.
 
 use alloc::vec::Vec;
 
@@ -40,13 +41,16 @@ pub(super) struct SlowClients {
     /// minute's share.
     credit: Option<f64>,
     looked: Time,
-    /// Stops, less as many as there are slots for each [`ATTACK`] that passes.
+    /// Stops, less half as many as there are slots for each [`ATTACK`] that passes.
     stops: f64,
     stopped: Time,
 }
 
 /// How long stops of slow clients count, and how long strangers wait behind others because of them.
 const ATTACK: Span = Span::from_secs(10);
+
+/// How long strangers wait behind others after more uploads waited than may run.
+const CROWD: Span = Span::from_secs(1);
 
 /// With fewer slots so many stops make an attack.
 const FEW: f64 = 8.0;
@@ -90,7 +94,7 @@ impl SlowClients {
 
     /// Notes that a request was stopped. Returns whether that makes an attack.
     fn stop(&mut self, now: Time, slots: u32) -> bool {
-        let many = f64::from(slots).max(FEW);
+        let many = (f64::from(slots) / 2.0).max(FEW);
         let passed = now.since(self.stopped).as_secs_f64() / ATTACK.as_secs_f64();
         self.stops = (self.stops - passed * many).max(0.0).min(many) + 1.0;
         self.stopped = now;
@@ -120,6 +124,13 @@ impl Engine {
         self.slow.note(id, rate);
     }
 
+    /// Takes more strangers' uploads than may run, waiting, for an attack: no client could be judged yet.
+    pub(super) fn note_crowd_of_uploads(&mut self, now: Time) {
+        if self.requests.has_crowd_of_uploads() {
+            self.requests.is_attacked_until(now + CROWD);
+        }
+    }
+
     /// How many slots requests with slow clients may hold while others wait.
     fn share_of_slow(&self) -> f64 {
         f64::from(self.limit.slots()) * self.options.slow_share.get()
@@ -131,15 +142,19 @@ impl Engine {
     }
 
     /// Stops requests of slow clients that hold more than their share of the slots while others wait, until
-    /// a slot is free.
+    /// a slot is free, and one that an unfinished request may have.
     pub(super) fn stop_slow_clients(&mut self, now: Time, actions: &mut Vec<Action>) {
         // Mostly there is none.
         if self.slow.requests.is_empty() || !self.stops {
             return;
         }
         let allowed = self.slow.allowance(now, self.share_of_slow());
-        while self.slow.requests.len() > allowed && self.running >= self.limit.slots() {
-            let Some((id, since)) = self.slowest() else { return };
+        while self.slow.requests.len() > allowed {
+            let has_slot = self.running < self.limit.slots();
+            if has_slot && !self.requests.unfinished_is_full() {
+                return;
+            }
+            let Some((id, since)) = self.slowest(has_slot) else { return };
             self.lost(now, id);
             self.did_not_arrive(now, id);
             // One that was slow from the start has not been judged before.
@@ -155,13 +170,14 @@ impl Engine {
         }
     }
 
-    /// The request of a slow client whose loss costs least, and since when it runs.
-    fn slowest(&self) -> Option<(RequestId, Time)> {
-        let running =
-            self.slow.requests.iter().filter_map(|(id, rate)| match self.requests.state(*id) {
-                State::Running(since) => Some((*id, *rate, since)),
-                State::Free | State::Waiting => None,
-            });
+    /// The request of a slow client whose loss costs least, and since when it runs; `unfinished`: of those that are.
+    fn slowest(&self, unfinished: bool) -> Option<(RequestId, Time)> {
+        let slow = self.slow.requests.iter();
+        let slow = slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).unfinished);
+        let running = slow.filter_map(|(id, rate)| match self.requests.state(*id) {
+            State::Running(since) => Some((*id, *rate, since)),
+            State::Free | State::Waiting => None,
+        });
         let worst = running.min_by_key(|(id, rate, since)| {
             let standing = self.requests.waiting(*id).standing.index();
             let holds = self.requests.running_of_holder(*id);

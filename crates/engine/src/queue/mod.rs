@@ -59,6 +59,8 @@ pub struct Waiting {
     pub(crate) holder: Option<Holder>,
     /// Its address as a holder, if that is known.
     pub(crate) address: Option<Holder>,
+    /// It is a stranger's, and its body has not come as a whole.
+    pub(crate) unfinished: bool,
     /// Its driver would stop it while it runs.
     pub stoppable: bool,
     /// Since when it waits.
@@ -149,6 +151,16 @@ impl Moment<'_> {
         let holder = self.waiting(id).holder;
         let most = ((f64::from(*slots) * share.get()) as u32).max(2);
         holders.running(holder) >= most && self.length() > holders.waiting(holder) as usize
+    }
+
+    /// Whether a waiting request may have a slot if one is free.
+    pub(crate) fn may_run(&self, id: RequestId) -> bool {
+        self.requests.may_run(id)
+    }
+
+    /// Whether unfinished requests hold as many slots as they may.
+    pub(crate) fn unfinished_is_full(&self) -> bool {
+        self.requests.unfinished_is_full()
     }
 
     /// Where a request ranks because of how the clients of its holder have behaved.
@@ -272,6 +284,18 @@ struct Entry {
     state: State,
 }
 
+/// How many slots strangers' requests may hold whose bodies have not come as a whole.
+const UNFINISHED: Share = Share::new(0.5);
+
+/// Strangers' requests whose bodies have not come as a whole.
+#[derive(Debug, Default)]
+struct Unfinished {
+    waiting: u32,
+    running: u32,
+    /// How many may run.
+    most: u32,
+}
+
 /// The engine's table of requests by number, and who waits.
 ///
 /// A number whose state is `Waiting` is in both lists once it has entered the queue; any other is
@@ -288,6 +312,7 @@ pub(crate) struct Requests {
     holders: Holders,
     /// How many may run at once, as of the last time that a slot was given.
     slots: u32,
+    unfinished: Unfinished,
     /// Until then requests of unknown holders wait behind the others.
     attacked: Time,
 }
@@ -301,6 +326,7 @@ impl Requests {
             stoppable: Lists::new(classes * Standing::COUNT),
             holders: Holders::new(),
             slots: 0,
+            unfinished: Unfinished::default(),
             attacked: Time::ZERO,
         }
     }
@@ -336,6 +362,7 @@ impl Requests {
         let Waiting { class, holder, .. } = self.entries[id.index()].waiting;
         self.by_class.push_back(class.index(), id);
         self.holders.waits(holder);
+        self.unfinished.waiting += u32::from(self.waiting(id).unfinished);
     }
 
     /// Empties the queue, for an order that knows so many classes: who waited, oldest first.
@@ -383,6 +410,7 @@ impl Requests {
         if self.arrivals.remove(id).is_some() {
             self.by_class.remove(id);
             self.holders.waits_no_longer(self.entries[id.index()].waiting.holder);
+            self.unfinished.waiting -= u32::from(self.waiting(id).unfinished);
         }
     }
 
@@ -390,12 +418,14 @@ impl Requests {
     pub(crate) fn run(&mut self, now: Time, id: RequestId) {
         self.set(id, State::Running(now));
         self.holders.runs(self.entries[id.index()].waiting.holder);
+        self.unfinished.running += u32::from(self.waiting(id).unfinished);
     }
 
     /// It has given its slot back.
     pub(crate) fn end(&mut self, id: RequestId) {
         self.set(id, State::Free);
         self.holders.runs_no_longer(self.entries[id.index()].waiting.holder);
+        self.unfinished.running -= u32::from(self.waiting(id).unfinished);
     }
 
     /// How many requests hold a slot for the same holder as this one.
@@ -424,8 +454,13 @@ impl Requests {
     }
 
     /// Until then requests of unknown holders wait behind the others.
-    pub(crate) const fn is_attacked_until(&mut self, then: Time) {
-        self.attacked = then;
+    pub(crate) fn is_attacked_until(&mut self, then: Time) {
+        self.attacked = self.attacked.max(then);
+    }
+
+    /// Whether more unfinished requests wait than may run.
+    pub(crate) const fn has_crowd_of_uploads(&self) -> bool {
+        self.unfinished_is_full() && self.unfinished.waiting > self.unfinished.most
     }
 
     /// A request was refused.
@@ -433,8 +468,35 @@ impl Requests {
         self.holders.was_refused(now, self.entries[id.index()].waiting.holder);
     }
 
-    /// So many may run at once.
-    pub(crate) const fn has_slots(&mut self, slots: u32) {
+    /// So many may run at once. Unfinished ones may hold half of the slots, or `slow_share` if that is more, and
+    /// one at the least.
+    pub(crate) fn has_slots(&mut self, slots: u32, slow_share: Share) {
         self.slots = slots;
+        let share = slow_share.get().max(UNFINISHED.get());
+        self.unfinished.most = ((f64::from(slots) * share) as u32).max(1);
+    }
+
+    /// A running request is not unfinished any more.
+    pub(crate) fn finishes_body(&mut self, id: RequestId) {
+        if let State::Running(_) = self.state(id) {
+            let waiting = &mut self.entries[id.index()].waiting;
+            self.unfinished.running -= u32::from(core::mem::take(&mut waiting.unfinished));
+        }
+    }
+
+    /// Whether unfinished requests hold as many slots as they may.
+    pub(crate) const fn unfinished_is_full(&self) -> bool {
+        self.unfinished.running >= self.unfinished.most
+    }
+
+    /// Whether a request that waits may have a slot if one is free.
+    pub(crate) fn may_run(&self, id: RequestId) -> bool {
+        !self.waiting(id).unfinished || !self.unfinished_is_full()
+    }
+
+    /// Whether a request waits that may have a slot.
+    pub(crate) const fn wants_slot(&self) -> bool {
+        let waiting = self.arrivals.total();
+        waiting > self.unfinished.waiting as usize || waiting > 0 && !self.unfinished_is_full()
     }
 }

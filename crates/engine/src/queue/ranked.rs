@@ -22,6 +22,11 @@
 //! of all. While many are stopped, requests of holders of whom nothing is known wait behind the others, and
 //! behind these the requests of those that are refused and come again and again ([`Behaved`]). The floor share is
 //! for neither the slow nor the insistent.
+//!
+//! **Unfinished requests.** A stranger's request whose body has not come as a whole may hold a slot while its client
+//! sends. Such requests wait behind the others, and together hold no more than half of the slots
+//! ([`Moment::unfinished_is_full`]), also where slots are free: complete requests find one at once although many
+//! uploads have just begun and nobody can know yet which clients are slow.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -104,9 +109,23 @@ pub(super) struct Ranked<R> {
     attacked: bool,
 }
 
-/// Cells behind those of the policy: of strangers while slow clients hold the slots, of those that insist, of
-/// holders that have their share of the slots, and of slow holders.
-const BEHIND: usize = 4;
+/// The groups of cells behind those of the policy, best first.
+#[derive(Clone, Copy)]
+enum Behind {
+    /// Requests whose bodies have not come as a whole.
+    Unfinished,
+    /// Those of strangers while slow clients hold the slots.
+    Unknown,
+    /// Those that insist.
+    Insistent,
+    /// Those of holders that have their share of the slots.
+    SetBack,
+    /// Those of slow holders.
+    Slow,
+}
+
+/// Cells of all groups: the first group has one, each other one for complete requests and one for unfinished ones.
+const BEHIND: usize = 2 * Behind::Slow as usize + 1;
 
 /// How many requests of one list find their new cells when an attack begins or ends.
 const MOST_REGROUPED: usize = 4096;
@@ -132,9 +151,14 @@ impl Occupied {
         }
     }
 
-    fn best(&self) -> Option<u32> {
-        let word = self.0.iter().position(|word| *word != 0)?;
-        Some(word as u32 * 64 + self.0[word].trailing_zeros())
+    /// The best of them from this one on.
+    fn from(&self, rank: u32) -> Option<u32> {
+        let (first, bit) = (rank as usize / 64, rank % 64);
+        let masked = |(word, bits): (usize, &u64)| {
+            let bits = if word == first { bits & (u64::MAX << bit) } else { *bits };
+            (bits != 0).then(|| word as u32 * 64 + bits.trailing_zeros())
+        };
+        self.0.iter().enumerate().skip(first).find_map(masked)
     }
 
     fn worst(&self) -> Option<u32> {
@@ -170,11 +194,14 @@ impl<R: Ranking> Ranked<R> {
 
     /// The cell that a request belongs to.
     fn cell_of(&self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
-        match moment.behaved(waiting) {
-            Behaved::Well => {}
-            Behaved::Unknown => return self.first_behind(),
-            Behaved::Insistent => return self.first_behind() + 1,
-            Behaved::Slowly => return self.rank.len() - 1,
+        let group = match moment.behaved(waiting) {
+            Behaved::Well => waiting.unfinished.then_some(Behind::Unfinished),
+            Behaved::Unknown => Some(Behind::Unknown),
+            Behaved::Insistent => Some(Behind::Insistent),
+            Behaved::Slowly => Some(Behind::Slow),
+        };
+        if let Some(group) = group {
+            return self.behind(group, waiting.unfinished);
         }
         let last = match self.retries {
             Retries::Declared => waiting.repeats == Repeats::Declared,
@@ -208,7 +235,8 @@ impl<R: Ranking> Ranked<R> {
     /// Puts those who wait where they belong now, in the order in which they came: of each list the oldest
     /// [`MOST_REGROUPED`].
     fn regroup(&mut self, moment: &Moment<'_>) {
-        let behind = [self.first_behind(), self.first_behind() + 1, self.rank.len() - 1];
+        let groups = [Behind::Unfinished, Behind::Unknown, Behind::Insistent, Behind::Slow];
+        let behind = groups.into_iter().flat_map(|group| self.both(group));
         let behind = behind.map(|cell| self.cells.iter(cell).take(MOST_REGROUPED).collect());
         let standings = (0..Standing::COUNT)
             .map(|standing| self.standings.iter(standing).take(MOST_REGROUPED).collect::<Vec<_>>());
@@ -272,7 +300,9 @@ impl<R: Ranking> Ranked<R> {
             let newest_first = self.newest_first_in(moment, moment.waiting(head).standing.index());
             let newest = moment.newest_of(class).filter(|_| newest_first);
             let oldest = moment.of_class(class).take(MOST_SET_BACK);
-            let may = |id: &RequestId| moment.behaved(moment.waiting(*id)) <= Behaved::Unknown;
+            let may = |id: &RequestId| {
+                moment.behaved(moment.waiting(*id)) <= Behaved::Unknown && moment.may_run(*id)
+            };
             if let Some(id) = newest.into_iter().chain(oldest).find(may) {
                 longest = Some((since, id));
             }
@@ -305,9 +335,27 @@ impl<R: Ranking> Ranked<R> {
         self.rank.len() - BEHIND
     }
 
-    /// The cell of requests whose holders have their share of the slots.
-    const fn set_back_cell(&self) -> usize {
-        self.rank.len() - 2
+    /// The cell of a group.
+    const fn behind(&self, group: Behind, unfinished: bool) -> usize {
+        self.first_behind() + 2 * group as usize + unfinished as usize - 1
+    }
+
+    /// The cells of a group; of the first one it is the same twice.
+    fn both(&self, group: Behind) -> [usize; 2] {
+        [matches!(group, Behind::Unfinished), true].map(|unfinished| self.behind(group, unfinished))
+    }
+
+    /// The best rank with a request that may have a slot.
+    fn best(&self, moment: &Moment<'_>) -> Option<u32> {
+        let (first, mut rank) = (self.first_behind() as u32, 0);
+        loop {
+            rank = self.occupied.from(rank)?;
+            // Behind the policy's cells, ranks are cells, and every second one is of unfinished requests.
+            if rank < first || (rank - first) % 2 == 1 || !moment.unfinished_is_full() {
+                return Some(rank);
+            }
+            rank += 1;
+        }
     }
 
     /// The best request whose holder has room in its share of the slots. Those before it are set back, and those that
@@ -315,22 +363,24 @@ impl<R: Ranking> Ranked<R> {
     fn best_within_share(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
         self.readmit(moment);
         for _ in 0..MOST_SET_BACK {
-            let best = self.occupied.best()?;
+            let best = self.best(moment)?;
             let id = self.end_of(moment, best, true)?;
             let cell = self.cell[best as usize] as usize;
-            let belongs = self.cell_of(moment, moment.waiting(id));
-            let goes = if cell == self.set_back_cell() {
+            let waiting = moment.waiting(id);
+            let belongs = self.cell_of(moment, waiting);
+            let set_back = self.behind(Behind::SetBack, waiting.unfinished);
+            let goes = if cell == set_back {
                 return Some(id);
             } else if belongs != cell {
                 belongs
-            } else if cell < self.set_back_cell() && moment.exceeds_share(id, self.running_share) {
-                self.set_back_cell()
+            } else if cell < set_back && moment.exceeds_share(id, self.running_share) {
+                set_back
             } else {
                 return Some(id);
             };
             self.changes_cell(moment, id, goes);
         }
-        let best = self.occupied.best()?;
+        let best = self.best(moment)?;
         self.end_of(moment, best, true)
     }
 
@@ -338,8 +388,9 @@ impl<R: Ranking> Ranked<R> {
     fn readmit(&mut self, moment: &Moment<'_>) {
         let share = self.running_share;
         let has_room = |id: &RequestId| !moment.exceeds_share(*id, share);
-        let set_back = self.cells.iter(self.set_back_cell()).take(MOST_SET_BACK).find(has_room);
-        if let Some(id) = set_back {
+        let cells = self.both(Behind::SetBack);
+        let set_back = |cell| self.cells.iter(cell).take(MOST_SET_BACK).find(has_room);
+        if let Some(id) = cells.into_iter().find_map(set_back) {
             self.leave_cell(moment, id);
             self.enter_cell(moment, id);
         }
@@ -405,7 +456,7 @@ impl<R: Ranking> Order for Ranked<R> {
 
     fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
         self.follow(moment);
-        self.occupied.best()?;
+        self.best(moment)?;
         let floor = if self.floor.due() { self.longest_waiting(moment) } else { None };
         let (id, reason) = match floor {
             Some(id) => (id, Reason::FloorShare),

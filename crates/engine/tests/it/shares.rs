@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bywash_engine::{
-    Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey,
+    Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey, Upload,
 };
 use bywash_units::{Share, Span};
 
@@ -492,4 +492,201 @@ fn while_many_are_slow_addresses_of_which_nothing_is_known_wait_behind_known_one
     site.now = site.now + Span::from_secs(10);
     let (got, _, as_they_came) = order(&mut site, 161);
     assert_eq!(got, as_they_came);
+}
+
+/// An upload of a stranger's whose body has not come as a whole.
+fn upload(site: &mut Site, address: u64) -> RequestId {
+    let address = Some(AddressKey(address));
+    site.request(Request {
+        address,
+        charged: false,
+        upload: Upload::Unfinished,
+        ..Request::of(MAIN)
+    })
+}
+
+/// Whether it has been given a slot.
+fn runs(site: &Site, id: RequestId) -> bool {
+    site.log.iter().any(|action| matches!(action, Action::Dispatch { id: it, .. } if *it == id))
+}
+
+#[test]
+fn uploads_of_strangers_hold_half_of_the_slots_and_leave_the_others_free() {
+    let mut site = site(4, &[]);
+    let uploads: Vec<RequestId> = (1..=3).map(|address| upload(&mut site, address)).collect();
+    assert_eq!([0, 1, 2].map(|n| runs(&site, uploads[n])), [true, true, false]);
+    assert!(!site.engine.has_free_slot(), "not for an upload");
+    let visitors = [from(&mut site, 10), from(&mut site, 11)];
+    assert!(visitors.iter().all(|id| runs(&site, *id)), "they wait for nobody");
+    site.tell(Event::Finished { id: visitors[0], end: End::ANSWERED });
+    assert!(!runs(&site, uploads[2]));
+    site.tell(Event::Finished { id: uploads[0], end: End::ANSWERED });
+    assert!(runs(&site, uploads[2]), "its turn has come");
+}
+
+#[test]
+fn an_upload_that_has_come_as_a_whole_leaves_its_share_to_others() {
+    let mut site = site(4, &[]);
+    let ids = [1, 2, 3].map(|address| upload(&mut site, address));
+    site.tell(Event::BodyComplete { id: ids[2] });
+    assert!(!runs(&site, ids[2]), "it waits, so its body has not been asked for");
+    site.tell(Event::BodyComplete { id: ids[0] });
+    assert!(runs(&site, ids[2]));
+    site.tell(Event::BodyComplete { id: ids[0] });
+    let fourth = upload(&mut site, 4);
+    assert!(!runs(&site, fourth), "it counts once");
+    site.tell(Event::Finished { id: ids[0], end: End::ANSWERED });
+    assert!(!runs(&site, fourth));
+}
+
+#[test]
+fn uploads_of_strangers_wait_behind_complete_requests_and_are_pushed_out_first() {
+    let mut site = site(2, &[("capacity", "2"), ("floor_share", "0")]);
+    let _running = [from(&mut site, 1), from(&mut site, 2)];
+    let (first, visitor, second) = (upload(&mut site, 3), from(&mut site, 4), from(&mut site, 5));
+    assert_eq!(site.refusal(first), Some(Reason::PushedOut));
+    assert_eq!([site.next(), site.next()], [visitor, second]);
+    let refused = [from(&mut site, 6), from(&mut site, 7), upload(&mut site, 8)][2];
+    assert_eq!(site.refusal(refused), Some(Reason::QueueFull));
+}
+
+#[test]
+fn an_upload_takes_no_floor_share_while_uploads_hold_their_half() {
+    let mut site = site(2, &[("floor_share", "0.5")]);
+    upload(&mut site, 1);
+    let mut runs_now = from(&mut site, 2);
+    let waiting = upload(&mut site, 3);
+    for _ in 0..10 {
+        from(&mut site, 4);
+    }
+    for _ in 0..10 {
+        let end = Event::Finished { id: runs_now, end: End::ANSWERED };
+        let [Action::Dispatch { id, .. }] = site.tell(end)[..] else { panic!("{:?}", site.log) };
+        assert_ne!(id, waiting);
+        runs_now = id;
+    }
+}
+
+#[test]
+fn one_slot_is_an_uploads_too_and_with_all_slots_for_slow_clients_all_are() {
+    let mut single = site(1, &[]);
+    let id = upload(&mut single, 1);
+    assert!(runs(&single, id));
+    let options = Options { limit: 2.into(), slow_share: Share::new(1.0), ..Options::default() };
+    let mut site = Site::with("session-first", &[], classes(), options);
+    let ids = [upload(&mut site, 1), upload(&mut site, 2)];
+    assert!(ids.iter().all(|id| runs(&site, *id)));
+}
+
+#[test]
+fn uploads_of_proven_sessions_may_hold_all_slots() {
+    let mut site = site(2, &[]);
+    for session in 1..=2 {
+        site.prove(session, &[MAIN]);
+        let session = Some(SessionKey(session));
+        let id = site.request(Request { session, upload: Upload::Unfinished, ..Request::of(MAIN) });
+        assert!(runs(&site, id));
+    }
+}
+
+#[test]
+fn a_slow_upload_is_stopped_for_one_that_waits_although_slots_are_free() {
+    let mut site = site(4, &[]);
+    let reader = from(&mut site, 9);
+    let uploads = [upload(&mut site, 1), upload(&mut site, 2)];
+    slow(&mut site, reader, 1);
+    for id in uploads {
+        slow(&mut site, id, 700);
+    }
+    let waiting = upload(&mut site, 3);
+    assert_eq!(stopped(&site.log).len(), 1);
+    assert!(uploads.contains(&stopped(&site.log)[0]), "the slow reader holds no slot of uploads");
+    assert!(runs(&site, waiting));
+}
+
+#[test]
+fn half_as_many_stops_as_there_are_slots_make_an_attack() {
+    for (stops, is_attack) in [(15, false), (16, true)] {
+        let mut site = site(32, &[]);
+        for address in 0..=stops {
+            from(&mut site, address);
+        }
+        empty(&mut site);
+        let ids: Vec<RequestId> = (0..32).map(|n| from(&mut site, 1000 + n)).collect();
+        site.now = site.now + Span::from_millis(500);
+        // Two slots are theirs.
+        for id in &ids[..stops as usize + 2] {
+            slow(&mut site, *id, 700);
+        }
+        for address in 1..=stops {
+            from(&mut site, address);
+        }
+        assert_eq!(stopped(&site.log).len() as u64, stops);
+        let (stranger, known) = (from(&mut site, 3000), from(&mut site, 0));
+        assert_eq!(site.next(), if is_attack { known } else { stranger });
+    }
+}
+
+#[test]
+fn while_more_uploads_wait_than_may_run_addresses_of_which_nothing_is_known_wait_behind_known_ones()
+{
+    for (uploads, behind) in [(4, false), (5, true)] {
+        let mut site = site(4, &[]);
+        from(&mut site, 50);
+        empty(&mut site);
+        for address in 1..=uploads {
+            upload(&mut site, address);
+        }
+        let running = [from(&mut site, 50), from(&mut site, 60)];
+        let (stranger, known) = (from(&mut site, 61), from(&mut site, 50));
+        site.tell(Event::Finished { id: running[1], end: End::ANSWERED });
+        assert_eq!(runs(&site, known), behind);
+        assert_eq!(runs(&site, stranger), !behind);
+    }
+}
+
+/// Whatever happens, strangers' uploads hold no more than half of the slots, and no request waits that may have a
+/// free slot.
+#[test]
+fn a_free_slot_is_only_kept_from_uploads() {
+    for seed in 0..300 {
+        let mut dice = Dice::new(seed);
+        let slots = 1 + dice.below(6) as usize;
+        let mut site = site(slots as u32, &[("capacity", "12"), ("principal_cap", "100")]);
+        let mut uploads: HashMap<RequestId, bool> = HashMap::new();
+        let (mut waiting, mut running): (Vec<RequestId>, Vec<RequestId>) = (Vec::new(), Vec::new());
+        for _ in 0..300 {
+            let before = site.log.len();
+            if dice.percent(60) || running.is_empty() {
+                let (address, is_upload) = (dice.below(8), dice.percent(60));
+                let id =
+                    if is_upload { upload(&mut site, address) } else { from(&mut site, address) };
+                uploads.insert(id, is_upload);
+                waiting.push(id);
+            } else if dice.percent(40) {
+                site.now = site.now + Span::from_millis(500);
+                slow(&mut site, running[dice.below(running.len() as u64) as usize], 700);
+            } else {
+                let id = running.remove(dice.below(running.len() as u64) as usize);
+                site.tell(Event::Finished { id, end: End::ANSWERED });
+            }
+            for action in &site.log[before..] {
+                match *action {
+                    Action::Dispatch { id, .. } => {
+                        waiting.retain(|other| *other != id);
+                        running.push(id);
+                    }
+                    Action::Shed { id, .. } => waiting.retain(|other| *other != id),
+                    Action::Terminate { id, .. } => running.retain(|other| *other != id),
+                    Action::Cancel { .. } => unreachable!(),
+                }
+            }
+            let held = running.iter().filter(|id| uploads[*id]).count();
+            let most = (slots / 2).max(1);
+            assert!(held <= most, "seed {seed}: {held} uploads run");
+            let may = |id: &&RequestId| !uploads[*id] || held < most;
+            let waits = waiting.iter().find(may);
+            assert!(running.len() >= slots || waits.is_none(), "seed {seed}: {waits:?} waits");
+        }
+    }
 }

@@ -78,7 +78,9 @@ pub(crate) struct Incoming {
     /// The client sends it only when it is told to, and has not been told.
     awaits_continue: bool,
     outgoing: Rc<Outgoing>,
-    /// The window that the client may fill, until the body has come to its end.
+    /// What the client may fill of its window.
+    fills: usize,
+    /// The same as long as nobody reads, and nothing while all that has come was taken.
     window: Held,
 }
 
@@ -99,14 +101,25 @@ impl Incoming {
                 self.pace.moves(data.len());
                 // It is bounded by whoever reads: they do not ask for more than they can keep.
                 let _ = self.body.flow_control().release_capacity(data.len());
+                self.pauses();
                 Poll::Ready(Ok(Piece::Data(data)))
             }
             Poll::Ready(Some(Err(_))) => Poll::Ready(Err(BodyError::BrokenOff)),
             Poll::Ready(None) => self.poll_trailers(cx),
-            // Behind the beginning of the answer both sides may talk when they like.
-            Poll::Pending if self.outgoing.answered.get() => Poll::Pending,
-            Poll::Pending => self.pace.poll_too_slow(cx).map(|()| Err(BodyError::TooSlow)),
+            Poll::Pending => {
+                self.window.set(0);
+                // Behind the beginning of the answer both sides may talk when they like.
+                if self.outgoing.answered.get() {
+                    return Poll::Pending;
+                }
+                self.pace.poll_too_slow(cx).map(|()| Err(BodyError::TooSlow))
+            }
         }
+    }
+
+    /// It is not read for now, so its client may fill the window.
+    pub(super) fn pauses(&mut self) {
+        self.window.set(self.fills);
     }
 
     fn poll_trailers(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
@@ -199,7 +212,8 @@ impl Session {
             if self.flood.get().is_some() || self.handler.makes_room() {
                 return Poll::Ready(());
             }
-            if self.handler.is_stopping() && !std::mem::replace(&mut stopping, true) {
+            let ends = self.handler.is_stopping() || self.handler.closes();
+            if ends && !std::mem::replace(&mut stopping, true) {
                 self.connection.graceful_shutdown();
             }
             self.poll(cx)
@@ -320,8 +334,10 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
                 Body::None
             } else {
                 let outgoing = Rc::clone(&outgoing);
-                let window = handler.hold(fills(window, request.framing));
-                Body::H2(Box::new(Incoming { body, pace, awaits_continue, outgoing, window }))
+                let fills = fills(window, request.framing);
+                let window = handler.hold(fills);
+                let incoming = Incoming { body, pace, awaits_continue, outgoing, fills, window };
+                Body::H2(Box::new(incoming))
             };
             let back = Back::H2(Rc::clone(&outgoing));
             let mut served = pin!(handler.serve(request, body, back));

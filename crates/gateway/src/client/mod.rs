@@ -105,6 +105,13 @@ impl Body {
             Self::H2(incoming) => incoming.poll_piece(cx),
         }
     }
+
+    /// It is not read for now.
+    pub(crate) fn pauses(&mut self) {
+        if let Self::H2(incoming) = self {
+            incoming.pauses();
+        }
+    }
 }
 
 impl Back {
@@ -269,6 +276,11 @@ impl Plane {
         self.peer().is_trusted()
     }
 
+    /// Whether the budget of memory lets it take no further requests.
+    fn closes(&self) -> bool {
+        self.worker.shared.memory.closes()
+    }
+
     /// It ends now, for another connection.
     fn makes_room(&self) -> bool {
         self.client.makes_room()
@@ -325,10 +337,7 @@ impl Handler for Plane {
     }
 
     fn is_stopping(&self) -> bool {
-        let shared = &self.worker.shared;
-        self.client.ends_soon()
-            || shared.is_draining.load(Ordering::Relaxed)
-            || shared.memory.closes()
+        self.client.ends_soon() || self.worker.shared.is_draining.load(Ordering::Relaxed)
     }
 
     fn body_rate(&self) -> u64 {

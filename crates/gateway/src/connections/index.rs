@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bywash_units::Span;
 
-use super::{Bounds, FEW, Held, MOST_SEEN, PER_SEEN, SPARE, State, Told};
+use super::{Bounds, Held, MOST_SEEN, PER_SEEN, SPARE, State, Told};
 
 /// Whose connections are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -181,8 +181,9 @@ impl Index {
             self.look(&now, bounds.grace());
             // Those of a list that was read before may have closed.
             let spared = proven.saturating_sub(told.len()) <= bounds.reserve;
-            match self.evict(owner, spared) {
+            match self.evict(owner, spared, bounds.few()) {
                 Some(evicted) => told.push(evicted),
+                None if others < bounds.most && bounds.spares_first && of_owner(self) == 0 => break,
                 None if told.is_empty() => return Err(NoRoom),
                 // As many as there are: the next newcomer asks for the rest.
                 None => break,
@@ -191,13 +192,14 @@ impl Index {
         Ok(told)
     }
 
-    /// The connection that makes room for a newcomer of `owner`; proven ones may be spared.
-    fn evict(&mut self, owner: Owner, spares_proven: bool) -> Option<Told> {
+    /// The connection that makes room for a newcomer of `owner`; proven ones may be spared. The first `few` of an
+    /// owner may take the place of any other's.
+    fn evict(&mut self, owner: Owner, spares_proven: bool, few: usize) -> Option<Told> {
         let own = self.owners.get(&owner).map_or(0, |owned| owned.stay) + 1;
         let tiers = if spares_proven { PROVEN } else { TIERS };
         for tier in 0..tiers {
             while let Some(&(stay, _, most)) = self.ranked[tier].last() {
-                let may = most == owner || stay >= own || own <= FEW;
+                let may = most == owner || stay >= own || own <= few;
                 let has_own = || self.owners.get(&owner).is_some_and(|o| !o.idle[tier].is_empty());
                 let from = if may {
                     most

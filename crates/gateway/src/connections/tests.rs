@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { most: 12, per_address: 10, reserve: 2, makes_room: false };
+const BOUNDS: Bounds =
+    Bounds { most: 12, per_address: 10, reserve: 2, makes_room: false, spares_first: false };
 
 /// A connection of the model.
 #[derive(Clone)]
@@ -224,7 +225,7 @@ fn an_address_with_more_makes_room_for_one_with_less_and_not_the_other_way_round
 
 #[test]
 fn beyond_a_few_an_address_does_not_take_the_place_of_one_with_less() {
-    let bounds = Bounds { most: FEW + 2, per_address: FEW + 2, reserve: 0, makes_room: false };
+    let bounds = Bounds { most: FEW + 2, per_address: FEW + 2, reserve: 0, ..BOUNDS };
     let (mut index, inbox) = (Index::default(), Arc::default());
     let mut enter = |from, phase| {
         let held = Held::new(&inbox, false);
@@ -289,17 +290,23 @@ fn while_memory_is_short_each_newcomer_takes_the_place_of_another_or_is_refused(
     open(&mut world, owner(1), 3);
     open(&mut world, owner(2), 1);
     world.enter_phase(1, Phase::Busy, false);
-    let mut enter = |from| -> Result<Vec<Owner>, NoRoom> {
+    let mut enter = |from, bounds| -> Result<Vec<Owner>, NoRoom> {
         world.now += Span::from_secs(1);
         let (held, now) = (Held::new(&world.inbox, false), world.now);
         let told = world.index.enter(&held, from, bounds, 0, || now)?;
         world.known.push(Known { held, owner: from, leaving: false });
         Ok(told.iter().map(|told| world.known[world.find(&told.held)].owner).collect())
     };
-    assert_eq!(enter(owner(3)), Ok(vec![owner(1)]), "of the address with most");
-    assert_eq!(enter(owner(3)), Ok(vec![owner(1)]));
-    assert_eq!(enter(owner(3)), Ok(vec![owner(2)]));
-    assert_eq!(enter(owner(4)), Err(NoRoom), "the others are new or have a request");
+    assert_eq!(enter(owner(3), bounds), Ok(vec![owner(1)]), "of the address with most");
+    assert_eq!(enter(owner(3), bounds), Ok(vec![owner(1)]));
+    assert_eq!(enter(owner(3), bounds), Err(NoRoom), "the other address has fewer");
+    assert_eq!(enter(owner(4), bounds), Ok(vec![owner(2)]));
+    assert_eq!(enter(owner(5), bounds), Err(NoRoom), "the others are new or have a request");
+    let bounds = Bounds { spares_first: true, ..bounds };
+    assert_eq!(enter(owner(4), bounds), Err(NoRoom));
+    assert_eq!(enter(owner(5), bounds), Ok(vec![]), "the first one of its address");
+    let full = Bounds { most: 4, ..bounds };
+    assert_eq!(enter(owner(6), full), Err(NoRoom), "there are as many as there may be");
 }
 
 #[test]
@@ -318,7 +325,7 @@ fn a_connection_whose_owner_becomes_known_is_counted_there() {
 
 #[test]
 fn a_connection_whose_owner_becomes_known_late_does_not_make_room_for_itself() {
-    let bounds = Bounds { most: 2, per_address: 2, reserve: 0, makes_room: false };
+    let bounds = Bounds { most: 2, per_address: 2, reserve: 0, ..BOUNDS };
     let (mut index, inbox) = (Index::default(), Arc::default());
     let (busy, late) = (Held::new(&inbox, false), Held::new(&inbox, false));
     let newcomer = Held::new(&inbox, false);

@@ -35,6 +35,8 @@ pub(crate) struct ClientRate {
     is_slow: bool,
     /// Its request was stopped because of that.
     was_stopped: bool,
+    /// The engine was told that its body has not come as a whole.
+    is_unfinished: bool,
 }
 
 struct Window {
@@ -86,6 +88,18 @@ impl ClientRate {
     pub(super) fn catches_up(&mut self, ticket: &Ticket) {
         self.window = None;
         self.judge(None, ticket);
+    }
+
+    /// The engine was told that its body has not come as a whole.
+    pub(super) const fn begins_unfinished(&mut self) {
+        self.is_unfinished = true;
+    }
+
+    /// Its body has come as a whole.
+    pub(super) fn completes_body(&mut self, ticket: &Ticket) {
+        if std::mem::take(&mut self.is_unfinished) {
+            ticket.body_complete();
+        }
     }
 
     /// Its request is stopped because it is slow.

@@ -117,6 +117,9 @@ pub(super) async fn forward(
                 if !waits {
                     client.catches_up(ticket);
                 }
+                if exchange.has_uploaded() {
+                    client.completes_body(ticket);
+                }
             }
         };
         let answer = head(&mut exchange, &mut deadline, slow, hints, upgrade.is_some()).await;

@@ -182,7 +182,13 @@ async fn admit(
             }
         }
     }
-    let ticket = shared.driver.arrive(facts.request, record.is_enforced());
+    // What is only observed is not waited for, so its body has hardly begun.
+    let unfinished = record.is_enforced() && !upload.has_ended();
+    let mut asked = facts.request;
+    if unfinished {
+        asked.upload = bywash_engine::Upload::Unfinished;
+    }
+    let ticket = shared.driver.arrive(asked, record.is_enforced());
     record.stands(ticket.standing());
     peer.proven.set(ticket.standing() != Standing::New);
     if record.is_enforced() {
@@ -196,6 +202,9 @@ async fn admit(
                 return Err(Box::new(refuse::upload(worker, record, error)));
             }
         }
+    }
+    if unfinished {
+        client.begins_unfinished();
     }
     if record.is_enforced() && upload.is_awaited() {
         client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);

@@ -17,7 +17,8 @@ use crate::worker::Worker;
 
 pub(crate) struct Upload {
     body: Body,
-    /// In one piece: a body may come in pieces of a byte, each of which would pin a buffer.
+    /// In one piece: a body may come in pieces of a byte, each of which would pin a buffer. It grows by doubling, up
+    /// to what may be read ahead.
     ahead: BytesMut,
     /// `None`: there is no body that could be held.
     held: Option<Held>,
@@ -34,23 +35,31 @@ pub(crate) struct Upload {
     private: Option<Arc<str>>,
 }
 
-/// Bytes read ahead, counted against the gateway's whole; given back when sent or dropped.
+/// The buffer of what was read ahead, counted against the gateway's whole; given back when sent or dropped.
 struct Held {
     worker: Rc<Worker>,
     most: usize,
     most_of_all: usize,
+    /// What the buffer takes.
     bytes: usize,
 }
 
 impl Held {
-    fn has_room(&self) -> bool {
+    /// Whether more may be read to what was read.
+    fn has_room(&self, read: usize) -> bool {
         let all = self.worker.shared.buffered.load(Ordering::Relaxed);
-        self.may_have_more() && all < self.most_of_all
+        self.may_have_more(read) && all < self.most_of_all
     }
 
-    /// Whether it holds less than one request may.
-    fn may_have_more(&self) -> bool {
-        self.bytes < self.worker.shared.memory.read_ahead(self.most)
+    /// Whether so much is less than one request may hold.
+    fn may_have_more(&self, read: usize) -> bool {
+        read < self.worker.shared.memory.read_ahead(self.most)
+    }
+
+    /// How large the buffer for so many bytes is to be.
+    fn fits(&self, bytes: usize) -> usize {
+        let most = self.worker.shared.memory.read_ahead(self.most);
+        bytes.next_power_of_two().min(most.max(bytes))
     }
 
     fn add(&mut self, bytes: usize) {
@@ -124,18 +133,30 @@ impl Upload {
         if self.expects_continue {
             return Poll::Ready(Ok(()));
         }
-        while !self.ended && self.held.as_ref().is_some_and(Held::has_room) {
+        while !self.ended && self.held.as_ref().is_some_and(|held| held.has_room(self.ahead.len()))
+        {
             match ready!(self.poll_body(cx))? {
-                Piece::Data(data) => {
-                    if let Some(held) = &mut self.held {
-                        held.add(data.len());
-                    }
-                    self.ahead.extend_from_slice(&data);
-                }
+                Piece::Data(data) => self.keep(&data),
                 Piece::End(trailers) => (self.ended, self.trailers) = (true, trailers),
             }
         }
+        if !self.ended {
+            self.body.pauses();
+        }
         Poll::Ready(Ok(()))
+    }
+
+    /// Keeps a piece that was read ahead.
+    fn keep(&mut self, data: &[u8]) {
+        let Some(held) = &mut self.held else { return };
+        let length = self.ahead.len() + data.len();
+        if length > self.ahead.capacity() {
+            let mut larger = BytesMut::with_capacity(held.fits(length));
+            larger.extend_from_slice(&self.ahead);
+            held.add(larger.capacity() - self.ahead.capacity());
+            self.ahead = larger;
+        }
+        self.ahead.extend_from_slice(data);
     }
 
     /// The next piece from the client, which may send no more than its class lets it.
@@ -155,12 +176,13 @@ impl Upload {
 
     /// Whether the client has sent less than may be held of one request, and not the end.
     pub(super) fn is_awaited(&self) -> bool {
-        !self.ended && self.held.as_ref().is_some_and(Held::may_have_more)
+        !self.ended && self.held.as_ref().is_some_and(|held| held.may_have_more(self.ahead.len()))
     }
 
     /// Whether there is no memory at present to hold what has come of it until the rest comes.
     pub(super) fn is_too_much(&self) -> bool {
-        let refuses = |held: &Held| held.worker.shared.memory.refuses_body(Some(held.bytes as u64));
+        let read = self.ahead.len() as u64;
+        let refuses = |held: &Held| held.worker.shared.memory.refuses_body(Some(read));
         !self.ended && self.held.as_ref().is_some_and(refuses)
     }
 

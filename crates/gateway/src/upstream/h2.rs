@@ -188,6 +188,11 @@ impl Exchange {
         self.sent
     }
 
+    /// Whether the whole body has come from the client.
+    pub(super) const fn has_uploaded(&self) -> bool {
+        self.uploaded
+    }
+
     /// Whether it is the client that keeps the request from going on.
     pub(super) fn waits_for_client(&self) -> bool {
         !self.uploaded && self.data.is_empty()

@@ -198,6 +198,14 @@ impl Exchange {
         }
     }
 
+    /// Whether the whole body of the request has come from the client.
+    pub(crate) const fn has_uploaded(&self) -> bool {
+        match self {
+            Self::H1(exchange) => exchange.has_uploaded(),
+            Self::H2(exchange) => exchange.has_uploaded(),
+        }
+    }
+
     /// It has not answered in time. Others on the same connection may still be answered; nobody
     /// new is to wait for it.
     pub(crate) fn retire(&self) {

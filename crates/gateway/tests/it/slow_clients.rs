@@ -12,7 +12,7 @@ use h2::client::Builder;
 use socket2::{Domain, Socket, Type};
 
 use crate::http2::{Http2, request};
-use crate::setup::{Running, Setup, get};
+use crate::setup::{Running, Setup, eventually, get};
 use crate::tls::{self, Certified};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::Wire;
@@ -89,12 +89,13 @@ fn uploads_that_do_not_come_hold_no_slot() {
 #[test]
 fn uploads_that_stop_behind_the_buffer_give_their_slots_up_while_others_wait() {
     let upstream = application();
-    let gateway = enforcing(&upstream, 2).set("queue.body_buffer", "'16B'").start();
+    let gateway = enforcing(&upstream, 4).set("queue.body_buffer", "'16B'").start();
     let fill = format!("{ENDLESS}{}", "x".repeat(1000));
-    let mut hostile: Vec<Wire> = (0..2).map(|_| gateway.sends(&fill)).collect();
+    // Uploads hold two of the four slots.
+    let mut hostile: Vec<Wire> = (0..3).map(|_| gateway.sends(&fill)).collect();
+    eventually("one was stopped for the third", || gateway.outcome("terminated") == 1);
     gateway.waits_for("running", 2);
     is_served(&gateway);
-    assert_eq!(gateway.outcome("terminated"), 1);
     let refused = hostile.iter_mut().find_map(|wire| wire.answer().ok()).expect("it is told");
     assert_eq!((refused.status(), refused.field("connection")), (Some(503), Some("close")));
     let reason = refused.field("proxy-status").unwrap();

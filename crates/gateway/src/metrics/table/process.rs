@@ -152,7 +152,7 @@ pub(crate) static MEMORY_LEVEL: Metric = Metric {
     labels: &[label("state", "what is done near the budget", || {
         Level::ALL.map(Level::name).into()
     })],
-    help: "1 at the level of the overload manager: calm, shrink (small windows and buffers), close (no keep-alive), refuse (no large bodies, new connections take the place of idle ones)",
+    help: "1 at the level of the overload manager: calm, shrink (small windows and buffers), close (short keep-alive), refuse (no large bodies, new connections take the place of idle ones)",
     remedy: Do(
         "Beyond calm: see who holds memory, in bywash_connections and `bywash status`. Many connections from few addresses are \
          an attack: `limits.connections_per_address`. Else: more memory.",
