@@ -21,7 +21,7 @@ use crate::talk;
 /// it are charged to a control group as well.
 pub(crate) const CONNECTION: usize = 10 * KIB;
 /// One request from its head to the end of its answer, without its bodies: its futures and fields.
-pub(crate) const REQUEST: usize = 12 * KIB;
+pub(crate) const REQUEST: usize = 8 * KIB;
 /// One TLS session, its handshake included.
 pub(crate) const TLS: usize = 20 * KIB;
 /// What rustls keeps of data that its client does not read: the library's limit.

@@ -18,7 +18,6 @@
 //!
 //! **Insistence.** A holder insists if it is refused more than [`REFUSALS`] times, each less than [`REFUSED`]
 //! seconds after the one before. In one second no more than [`AT_ONCE`] count, as a page may ask for many things.
-//! Refusals count only while a holder may be slow: nobody asks for them at other times.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -189,11 +188,8 @@ impl Holders {
         self.slow_until = self.slow_until.max(now + lasts);
     }
 
-    /// A request of the holder was refused. That counts while a holder may be slow.
+    /// A request of the holder was refused.
     pub(crate) fn was_refused(&mut self, now: Time, holder: Option<Holder>) {
-        if !self.may_be_slow(now) {
-            return;
-        }
         let now = seconds(now);
         // Refusals cost a client nothing, so they make no answer and no stop forgotten.
         let is_empty = |other: &Past| !other.is_slow(now) && !other.is_known(now);
@@ -328,7 +324,6 @@ mod tests {
         let [one, other] = two();
         let mut holders = Holders::new();
         holders.took_answer(at(20), one);
-        holders.was_slow(at(20), None);
         for second in 20..30 {
             holders.was_refused(at(second), other);
         }
@@ -361,7 +356,6 @@ mod tests {
     #[test]
     fn requests_that_are_refused_at_once_count_twice_at_most() {
         let (browser, mut holders) = (Some(holder(1)), Holders::new());
-        holders.was_slow(at(20), None);
         for _ in 0..6 {
             holders.was_refused(at(20), browser);
         }
@@ -374,22 +368,18 @@ mod tests {
     }
 
     #[test]
-    fn refusals_count_while_a_holder_may_be_slow() {
-        let (browser, slow, mut holders) = (Some(holder(1)), Some(holder(2)), Holders::new());
-        let refuse = |holders: &mut Holders| {
-            for second in 20..30 {
-                holders.was_refused(at(second), browser);
-            }
-            holders.trust(at(30), browser)
-        };
-        assert_eq!(refuse(&mut holders), Trust::Unknown);
-        holders.was_slow(at(20), slow);
-        assert_eq!(refuse(&mut holders), Trust::Insistent);
-        assert!(holders.may_be_slow(at(79)));
-        assert!(!holders.may_be_slow(at(80)));
-        // A stop of a holder that nobody knows counts as well.
-        holders.was_slow(at(80), None);
-        assert!(holders.may_be_slow(at(139)));
+    fn a_holder_may_be_slow_for_as_long_as_a_stop_counts() {
+        let (slow, mut holders) = (Some(holder(1)), Holders::new());
+        assert!(!holders.may_be_slow(at(1000)));
+        for (stopped, until) in [(1000, 1060), (1070, 1190)] {
+            holders.was_slow(at(stopped), slow);
+            assert!(holders.may_be_slow(at(until - 1)) && !holders.may_be_slow(at(until)));
+        }
+        // Another stop makes it no shorter, and one of a holder that nobody knows counts as well.
+        holders.was_slow(at(1100), None);
+        assert!(holders.may_be_slow(at(1189)) && !holders.may_be_slow(at(1190)));
+        holders.was_slow(at(1200), None);
+        assert!(holders.may_be_slow(at(1259)));
     }
 
     #[test]

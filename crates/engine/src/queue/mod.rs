@@ -165,7 +165,7 @@ impl Moment<'_> {
 
     /// Where a request ranks because of how the clients of its holder have behaved.
     pub(crate) fn behaved(&self, waiting: &Waiting) -> Behaved {
-        if !self.requests.holders.may_be_slow(self.now) {
+        if !self.requests.looks_at_holders(self.now) {
             return Behaved::Well;
         }
         let (is_new, attacked) = (waiting.standing == Standing::New, self.is_attacked());
@@ -181,7 +181,7 @@ impl Moment<'_> {
 
     /// Whether many slow clients were stopped of late.
     pub(crate) fn is_attacked(&self) -> bool {
-        self.now < self.requests.attacked
+        self.requests.is_attacked(self.now)
     }
 
     /// The request of a class that came last.
@@ -463,8 +463,21 @@ impl Requests {
         self.unfinished_is_full() && self.unfinished.waiting > self.unfinished.most
     }
 
-    /// A request was refused.
+    fn is_attacked(&self, now: Time) -> bool {
+        now < self.attacked
+    }
+
+    /// Whether it matters now how the clients of holders have behaved: some may be slow, or an attack goes on.
+    fn looks_at_holders(&self, now: Time) -> bool {
+        self.is_attacked(now) || self.holders.may_be_slow(now)
+    }
+
+    /// A request was refused. Its holder is told only while that matters: each look at the table of holders may miss
+    /// the cache.
     pub(crate) fn was_refused(&mut self, now: Time, id: RequestId) {
+        if !self.looks_at_holders(now) {
+            return;
+        }
         self.holders.was_refused(now, self.entries[id.index()].waiting.holder);
     }
 

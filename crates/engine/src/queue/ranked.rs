@@ -409,7 +409,7 @@ impl<R: Ranking> Ranked<R> {
         });
         let (out, rank) = out.unwrap_or((id, arriving));
         let reason = match self.cell[rank as usize] as usize {
-            cell if cell >= self.first_behind() => Reason::SetBack,
+            cell if cell > self.behind(Behind::Unfinished, true) => Reason::SetBack,
             _ if out == id => Reason::QueueFull,
             _ => Reason::PushedOut,
         };
