@@ -124,6 +124,25 @@ fn programs_get_the_same_as_json() {
 }
 
 #[test]
+fn what_is_no_host_and_no_field_of_a_class_is_told_at_its_place() {
+    for (key, value, code) in [
+        ("hosts", "shop.example.com:80", "E049"),
+        ("hosts", "*shop.example.com", "E049"),
+        ("hosts", "*.*.example.com", "E049"),
+        ("headers", "x kind", "E050"),
+        ("headers", ": crawler", "E050"),
+    ] {
+        let problems = with(&format!("[class.a]\nmatch = [\"/p\"]\n{key} = [\"{value}\"]\n"));
+        let problem = only(&problems);
+        assert_eq!((problem.code, problem.line), (code, 6), "{value}");
+    }
+    for pattern in ["/a//b", "/a%2Fb", "/a;b", "/../a"] {
+        let problems = with(&format!("[class.a]\nmatch = [\"{pattern}\"]\n"));
+        assert_eq!(only(&problems).code, "E016", "{pattern}");
+    }
+}
+
+#[test]
 fn a_pattern_in_two_classes_shows_both_lines() {
     let problems = with("[class.a]\nmatch = [\"GET /p\"]\n[class.b]\nmatch = [\"/p?...\"]\n");
     let tie = only(&problems);

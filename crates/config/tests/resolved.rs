@@ -128,6 +128,28 @@ fn other_is_worth_nothing_and_gets_what_no_pattern_matches() {
 }
 
 #[test]
+fn the_same_pattern_may_stand_in_classes_for_different_hosts() {
+    let text = r#"
+version = 1
+[upstream]
+server = "http://127.0.0.1:3000"
+[class.shop]
+match = ["/**"]
+hosts = ["Shop.example.com"]
+[class.blog]
+match = ["/**"]
+hosts = ["*.blog.example.com", "blog.example.com"]
+"#;
+    let (config, _) = Config::parse(text, "test").unwrap();
+    let class = |host| {
+        let class = config.classifier.class(&Asked { host, ..Asked::new("GET", "/a?b") });
+        config.classes[class.index()].class.name.clone()
+    };
+    let hosts = ["shop.example.com:8080", "blog.example.com", "my.blog.example.com", "x"];
+    assert_eq!(hosts.map(class), ["shop", "blog", "blog", "other"]);
+}
+
+#[test]
 fn an_upstream_alone_is_enough() {
     let config = Config::for_upstream("http://127.0.0.1:3000").unwrap();
     assert_eq!(config.mode, Mode::Observe);

@@ -262,25 +262,21 @@ fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Clas
 fn condition(draft: &Draft, report: &mut Report) -> Condition {
     let mut condition = Condition::default();
     for text in texts(draft, &keys::HOSTS) {
-        match host(text.get_ref()) {
-            Some(host) => condition.hosts.push(host),
-            None => {
-                let message = format!("\"{}\" is no host", shown(text.get_ref()));
-                let help =
-                    "write \"shop.example.com\", or \"*.example.com\" for all below it; no port";
-                report.add(Finding::new(&code::HOST, text.span(), message).help(help.to_string()));
-            }
+        if let Some(host) = host(text.get_ref()) {
+            condition.hosts.push(host);
+        } else {
+            let message = format!("\"{}\" is no host", shown(text.get_ref()));
+            let help = "write \"shop.example.com\", or \"*.example.com\" for all below it; no port";
+            report.add(Finding::new(&code::HOST, text.span(), message).help(help.to_string()));
         }
     }
     for text in texts(draft, &keys::HEADERS) {
-        match field(text.get_ref()) {
-            Some(field) => condition.fields.push(field),
-            None => {
-                let message = format!("\"{}\" is no field", shown(text.get_ref()));
-                let help =
-                    "write \"x-requested-with\", or \"x-kind: crawler\" for one with this value";
-                report.add(Finding::new(&code::FIELD, text.span(), message).help(help.to_string()));
-            }
+        if let Some(field) = field(text.get_ref()) {
+            condition.fields.push(field);
+        } else {
+            let message = format!("\"{}\" is no field", shown(text.get_ref()));
+            let help = "write \"x-requested-with\", or \"x-kind: crawler\" for one with this value";
+            report.add(Finding::new(&code::FIELD, text.span(), message).help(help.to_string()));
         }
     }
     condition.hosts.sort_unstable();

@@ -34,12 +34,16 @@ pub struct Field {
 }
 
 impl Condition {
-    /// Which rules go first: those for named hosts, then those for hosts below a domain.
+    /// Which rules go first: those with fields, then those for named hosts, then those for hosts below a domain.
     pub(super) fn precedence(&self) -> usize {
-        if self.hosts.is_empty() {
-            2
+        if !self.fields.is_empty() {
+            0
+        } else if self.hosts.is_empty() {
+            3
+        } else if self.hosts.iter().all(|host| matches!(host, HostPattern::Host(_))) {
+            1
         } else {
-            usize::from(self.hosts.iter().any(|host| matches!(host, HostPattern::Below(_))))
+            2
         }
     }
 

@@ -117,11 +117,12 @@ impl fmt::Display for Tie {
 
 impl core::error::Error for Tie {}
 
-/// Rules in the order in which they are tried: those for named hosts, those for hosts below a domain, those for any host.
+/// Rules in the order in which they are tried: all that ask for fields, then those for named hosts, those for hosts below
+/// a domain and those for any host, up to the first that takes a request.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     rules: Vec<Rule>,
-    indexes: [Index; 3],
+    indexes: [Index; 4],
     default: ClassId,
     ignores_case: bool,
 }
@@ -159,7 +160,7 @@ impl Classifier {
                 .then(|| Tie { pattern: pair[0].pattern.to_string() })
         };
         let ties: Vec<Tie> = rules.windows(2).filter_map(is_tie).collect();
-        let mut indexes = <[Index; 3]>::default();
+        let mut indexes = <[Index; 4]>::default();
         for (at, rule) in (0_u16..).zip(&rules) {
             let index = &mut indexes[rule.condition.precedence()];
             match rule.pattern.first_name() {
@@ -204,7 +205,7 @@ impl Classifier {
         let mut line = Line::new(asked.method, asked.target);
         let mut classes = ClassSet::NONE;
         for reading in readings {
-            classes = classes.union(self.of_reading(asked, &mut line, reading));
+            classes = classes.union(self.of_reading(asked, &mut line, &reading));
         }
         if classes.is_empty() { other } else { classes }
     }
@@ -213,7 +214,7 @@ impl Classifier {
     pub fn class(&self, asked: &Asked<'_>) -> ClassId {
         let mut line = Line::new(asked.method, asked.target);
         let reading = PathReading::plain(asked.path(), self.ignores_case);
-        let found = reading.and_then(|reading| self.find(asked, &mut line, reading).exact);
+        let found = reading.and_then(|reading| self.find(asked, &mut line, &reading).exact);
         found.unwrap_or(self.default)
     }
 
@@ -223,14 +224,14 @@ impl Classifier {
         &self,
         asked: &Asked<'t>,
         line: &mut Line<'t>,
-        reading: PathReading<'t>,
+        reading: &PathReading<'t>,
     ) -> ClassSet {
         let found = self.find(asked, line, reading);
         let set = found.classes.with(found.exact.unwrap_or(self.default));
         let counts = found.exact.is_none() || reading.ends_with_slash();
         match reading.toggled().filter(|_| counts) {
             Some(toggled) => {
-                let toggled = self.find(asked, line, toggled);
+                let toggled = self.find(asked, line, &toggled);
                 let exact =
                     toggled.exact.map_or(ClassSet::NONE, |class| ClassSet::NONE.with(class));
                 set.union(toggled.classes).union(exact)
@@ -239,20 +240,42 @@ impl Classifier {
         }
     }
 
-    fn find<'t>(&self, asked: &Asked<'t>, line: &mut Line<'t>, reading: PathReading<'t>) -> Found {
-        line.read_as(reading);
+    fn find<'t>(&self, asked: &Asked<'t>, line: &mut Line<'t>, reading: &PathReading<'t>) -> Found {
+        line.read_as(*reading);
         let mut found = Found { classes: ClassSet::NONE, exact: None };
-        for Index { by_name, others } in &self.indexes {
-            let named = reading.with_first_name(|name| by_name.get(name));
-            let candidates = named.into_iter().flatten().chain(others);
-            let rules = candidates.map(|at| &self.rules[usize::from(*at)]);
-            found.look(rules, asked, line, &reading);
+        let [with_fields, by_host @ ..] = &self.indexes;
+        for rule in self.candidates(with_fields, reading) {
+            if fit(rule, asked, line, reading) != QueryFit::No {
+                found.classes = found.classes.with(rule.class);
+            }
+        }
+        for index in by_host {
+            found.look(self.candidates(index, reading), asked, line, reading);
             if found.exact.is_some() {
                 break;
             }
         }
         found
     }
+
+    /// The rules of an index that may be for this path.
+    fn candidates<'r>(
+        &'r self,
+        index: &'r Index,
+        reading: &PathReading<'_>,
+    ) -> impl Iterator<Item = &'r Rule> {
+        let named = reading.with_first_name(|name| index.by_name.get(name));
+        let candidates = named.into_iter().flatten().chain(&index.others);
+        candidates.map(|at| &self.rules[usize::from(*at)])
+    }
+}
+
+/// How the query of a request fits a rule; not at all if anything else of it does not.
+fn fit(rule: &Rule, asked: &Asked<'_>, line: &Line<'_>, reading: &PathReading<'_>) -> QueryFit {
+    let Rule { pattern, condition, .. } = rule;
+    let is_meant =
+        pattern.takes(asked.method) && pattern.matches_path(reading) && condition.is_met(asked);
+    if is_meant { pattern.query_fit(line) } else { QueryFit::No }
 }
 
 /// What a reading of a request is of.
@@ -284,21 +307,14 @@ impl Found {
                 of_path = Some(rule);
                 before.clear();
             }
-            let Rule { pattern, condition, class } = rule;
-            if !pattern.takes(asked.method)
-                || !pattern.matches_path(reading)
-                || !condition.is_met(asked)
-            {
-                continue;
-            }
-            let fit = pattern.query_fit(line);
+            let fit = fit(rule, asked, line, reading);
             if fit == QueryFit::No || before.iter().any(|first| hides(first, rule, line)) {
                 continue;
             }
-            self.classes = self.classes.with(*class);
-            if takes(rule, fit, line) {
-                self.exact = self.exact.or(Some(*class));
-                if !pattern.names_parameters() {
+            self.classes = self.classes.with(rule.class);
+            if takes(&rule.pattern, fit, line) {
+                self.exact = self.exact.or(Some(rule.class));
+                if !rule.pattern.names_parameters() {
                     return;
                 }
             }
@@ -307,17 +323,17 @@ impl Found {
     }
 }
 
-/// Whether a rule that a request fits takes it as it stands, whatever the application makes of it.
-fn takes(rule: &Rule, fit: QueryFit, line: &Line<'_>) -> bool {
-    let is_repeated = || rule.pattern.names_parameters() && line.parameters().are_repeated();
-    fit == QueryFit::Exact && rule.condition.fields.is_empty() && !is_repeated()
+/// Whether a pattern that a request fits takes it as it stands, whatever the application makes of it.
+fn takes(pattern: &Pattern, fit: QueryFit, line: &Line<'_>) -> bool {
+    let is_repeated = || pattern.names_parameters() && line.parameters().are_repeated();
+    fit == QueryFit::Exact && !is_repeated()
 }
 
 /// Whether the second of two rules for a path does not count for a request that fits both: the first takes the request as
 /// it stands, and asks for all parameters that the second asks for.
 fn hides(first: &Rule, second: &Rule, line: &Line<'_>) -> bool {
     first.pattern.narrows_query_of(&second.pattern)
-        && takes(first, first.pattern.query_fit(line), line)
+        && takes(&first.pattern, first.pattern.query_fit(line), line)
 }
 
 #[cfg(test)]
@@ -566,17 +582,22 @@ mod tests {
         }
     }
 
+    const CRAWLER: &[(&str, &[u8])] = &[("x-kind", b" crawler"), ("x-any", b"")];
+
     #[test]
     fn a_field_adds_a_class_and_takes_none_away() {
         let crawls = [("x-kind", Some("Crawler")), ("x-any", None)];
-        let rules = [under("/p", 0, &[], &crawls), under("/p", 1, &[], &[])];
+        let host = [HostPattern::Host("shop".into())];
+        let rules =
+            [under("/**", 0, &[], &crawls), under("/p", 1, &[], &[]), under("/p", 2, &host, &[])];
         let classifier = Classifier::new(rules, ClassId(9), false).unwrap();
-        let class = |fields: &'static [(&'static str, &'static [u8])]| {
-            let asked = Asked { fields: &Fields(fields), ..Asked::new("GET", "/p") };
+        let class = |host, fields: &'static [(&'static str, &'static [u8])]| {
+            let asked = Asked { host, fields: &Fields(fields), ..Asked::new("GET", "/p") };
             classifier.classes(&asked).iter().map(|class| class.0).collect::<Vec<_>>()
         };
-        assert_eq!(class(&[("x-kind", b" crawler"), ("x-any", b"")]), [0, 1]);
-        assert_eq!(class(&[("x-kind", b"crawler")]), [1]);
-        assert_eq!(class(&[]), [1]);
+        assert_eq!(class("", CRAWLER), [0, 1], "although its path is less specific");
+        assert_eq!(class("shop", CRAWLER), [0, 2]);
+        assert_eq!(class("", &[("x-kind", b"crawler")]), [1]);
+        assert_eq!(class("shop", &[]), [2]);
     }
 }

@@ -120,3 +120,29 @@ fn what_is_classified_is_what_is_forwarded() {
     eventually("all are counted", || gateway.outcome("served") == paid_for + others);
     assert_eq!(paid(&gateway), paid_for);
 }
+
+#[test]
+fn a_parameter_a_host_and_a_field_tell_the_class() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream)
+        .set(
+            "class.pay",
+            "{ match = ['/index.php?route=checkout/*&...'], hosts = ['shop.test'], tier = 'transact' }",
+        )
+        .set("class.crawl", "{ match = ['/**'], headers = ['x-kind: crawler'] }")
+        .start();
+    let ask = |target: &str, host: &str, field: &str| {
+        let text = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n{field}\r\n");
+        let answer = gateway.sends(text).answer().expect("a whole answer");
+        assert_eq!(answer.status(), Some(200), "{target}");
+    };
+    ask("/index.php?lang=en&%72oute=checkout%2Fpay", "shop.test:80", "");
+    eventually(|| paid(&gateway) == 1);
+    // Another host, another route, a second route, and a field that makes it a crawler's as well.
+    ask("/index.php?route=checkout/pay", "other.test", "");
+    ask("/index.php?route=product/1", "shop.test", "");
+    ask("/index.php?route=checkout/pay&route=product/1", "shop.test", "");
+    ask("/index.php?route=checkout/pay", "shop.test", "X-Kind: crawler\r\n");
+    ask("/index.php?route=checkout/cart", "shop.test", "X-Kind: none\r\n");
+    eventually(|| paid(&gateway) == 2);
+}
