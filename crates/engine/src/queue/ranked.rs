@@ -279,10 +279,37 @@ impl<R: Ranking> Ranked<R> {
 
     /// Somebody of the cell with this rank: the one to serve next, or the one to do without.
     fn end_of(&mut self, moment: &Moment<'_>, rank: u32, to_serve: bool) -> Option<RequestId> {
-        let cell = self.cell[rank as usize] as usize;
+        let first = self.first_behind() as u32;
+        if rank <= first {
+            return self.end_of_cell(moment, self.cell[rank as usize] as usize, to_serve);
+        }
+        // Uploads that have not come as a whole may not hold all slots. Beyond that they rank as others of their group do.
+        let complete = rank - (rank - first + 1) % 2;
+        let may_run = !to_serve || !moment.unfinished_is_full();
+        let [complete, unfinished] = [complete, complete + 1].map(|rank| rank as usize);
+        let one = self.end_of_cell(moment, complete, to_serve);
+        let other = if may_run { self.end_of_cell(moment, unfinished, to_serve) } else { None };
+        let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
+        let newest = self.newest_first_in(moment, moment.waiting(one).standing.index());
+        let is_older = moment.waiting(one).since <= moment.waiting(other).since;
+        Some(if is_older == (newest == to_serve) { other } else { one })
+    }
+
+    fn end_of_cell(
+        &mut self,
+        moment: &Moment<'_>,
+        cell: usize,
+        to_serve: bool,
+    ) -> Option<RequestId> {
         let standing = moment.waiting(self.cells.front(cell)?).standing.index();
         let newest = self.newest_first_in(moment, standing);
         if newest == to_serve { self.cells.back(cell) } else { self.cells.front(cell) }
+    }
+
+    /// How many ranks of requests are better: both cells of a group behind those of the policy are one rank.
+    const fn level(&self, rank: u32) -> u32 {
+        let first = self.first_behind() as u32;
+        if rank <= first { rank } else { first + (rank - first).div_ceil(2) }
     }
 
     /// The next request of the class that has waited longest for a slot: since its oldest came,
@@ -345,6 +372,16 @@ impl<R: Ranking> Ranked<R> {
         [matches!(group, Behind::Unfinished), true].map(|unfinished| self.behind(group, unfinished))
     }
 
+    /// The cell of a request of this rank, or of the other cell of its group.
+    fn cell_at(&self, rank: u32, waiting: &Waiting) -> usize {
+        let first = self.first_behind() as u32;
+        if rank <= first {
+            return self.cell[rank as usize] as usize;
+        }
+        let complete = rank - (rank - first + 1) % 2;
+        complete as usize + usize::from(waiting.unfinished)
+    }
+
     /// The best rank with a request that may have a slot.
     fn best(&self, moment: &Moment<'_>) -> Option<u32> {
         let (first, mut rank) = (self.first_behind() as u32, 0);
@@ -365,8 +402,8 @@ impl<R: Ranking> Ranked<R> {
         for _ in 0..MOST_SET_BACK {
             let best = self.best(moment)?;
             let id = self.end_of(moment, best, true)?;
-            let cell = self.cell[best as usize] as usize;
             let waiting = moment.waiting(id);
+            let cell = self.cell_at(best, waiting);
             let belongs = self.cell_of(moment, waiting);
             let set_back = self.behind(Behind::SetBack, waiting.unfinished);
             let goes = if cell == set_back {
@@ -400,11 +437,12 @@ impl<R: Ranking> Ranked<R> {
     fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> (RequestId, Reason) {
         let waiting = moment.waiting(id);
         let arriving = self.rank[self.cell_of(moment, waiting)];
-        let worst = self.occupied.worst().filter(|worst| *worst >= arriving);
+        let worst = self.occupied.worst();
+        let worst = worst.filter(|worst| self.level(*worst) >= self.level(arriving));
         let out = worst.and_then(|worst| {
             let newest = self.newest_first_in(moment, waiting.standing.index());
             // Among equals the arriving one is the newest: the worst only if oldest go first.
-            let is_worse = worst > arriving || newest;
+            let is_worse = self.level(worst) > self.level(arriving) || newest;
             is_worse.then(|| self.end_of(moment, worst, false)).flatten().map(|out| (out, worst))
         });
         let (out, rank) = out.unwrap_or((id, arriving));
