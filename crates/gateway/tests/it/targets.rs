@@ -137,12 +137,12 @@ fn a_parameter_a_host_and_a_field_tell_the_class() {
         assert_eq!(answer.status(), Some(200), "{target}");
     };
     ask("/index.php?lang=en&%72oute=checkout%2Fpay", "shop.test:80", "");
-    eventually(|| paid(&gateway) == 1);
+    eventually("it is a checkout", || paid(&gateway) == 1);
     // Another host, another route, a second route, and a field that makes it a crawler's as well.
     ask("/index.php?route=checkout/pay", "other.test", "");
     ask("/index.php?route=product/1", "shop.test", "");
     ask("/index.php?route=checkout/pay&route=product/1", "shop.test", "");
     ask("/index.php?route=checkout/pay", "shop.test", "X-Kind: crawler\r\n");
     ask("/index.php?route=checkout/cart", "shop.test", "X-Kind: none\r\n");
-    eventually(|| paid(&gateway) == 2);
+    eventually("the last one is", || paid(&gateway) == 2);
 }
