@@ -331,7 +331,9 @@ impl Engine {
             return;
         }
         self.stop_slow_clients(now, actions);
-        if self.running < self.limit.slots() || self.make_room(now, id, actions) {
+        if self.running < self.limit.slots()
+            || (self.requests.may_run(id) && self.make_room(now, id, actions))
+        {
             // The best of those that wait gets the slot, and this one has a place.
             self.fill(now, actions);
         }

@@ -44,7 +44,7 @@ pub(crate) const MATCH: Key = Key::required(
         of: "patterns",
         regex: "^((\\*|[A-Z-]+) )?/[^ #]*$",
         least: 1,
-        most: usize::MAX,
+        most: 1000,
         alone: false,
     },
     "GET /",

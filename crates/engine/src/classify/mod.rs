@@ -2,8 +2,8 @@
 //!
 //! A [`Pattern`] says which requests are meant: `GET /p/**`, `POST /confirm`, `/index.php?route=checkout/*&...`. The most
 //! specific pattern wins: paths are compared segment by segment from the left, where a name goes before an ending
-//! (`*.html`), that before `*`, and `*` before `**`; of one path the pattern that names more of the parameters goes
-//! first; of one target `HEAD` goes before `GET`, and a method before `*`. Only the very same pattern twice is a tie, and
+//! (`*.html`), that before `*`, and `*` before `**`; of one path the pattern goes first that fixes more values of parameters, then more
+//! letters of them, then more names; of one target `HEAD` goes before `GET`, and a method before `*`. Only the very same pattern twice is a tie, and
 //! that is an error when the list is made.
 //!
 //! A request that applications read in more than one way is of the classes of all its readings, and is treated as the
@@ -13,8 +13,9 @@
 //! - paths ([`readings`]),
 //! - **parameters that a pattern does not allow**: an application ignores those that it does not know, so the class of the
 //!   pattern is one of the request's classes, beside the class of the pattern that takes the request as it is;
-//! - **parameters that are there twice**: one application takes the first value and another takes the last, so all
-//!   patterns of the path that any of the values fits count, and the one without parameters as well;
+//! - **parameters that are there twice**, lists (`a[]`) and more parameters than are read: one application takes the first
+//!   value and another takes the last, so all patterns of the path that any of the values fits count, and the one without
+//!   parameters as well;
 //! - **parameters of several pages**: of two patterns of one path where neither has all parameters of the other, both
 //!   count if both fit. Which parameter decides only the application knows;
 //! - **fields**: anybody may send any, so a class with [`Condition::fields`] counts beside the class that the request would have
@@ -311,6 +312,11 @@ impl Found {
             if fit == QueryFit::No || before.iter().any(|first| hides(first, rule, line)) {
                 continue;
             }
+            if rule.pattern.names_parameters() && line.parameters().are_too_many() {
+                // All patterns for the path fit, and none hides another.
+                self.classes = self.classes.with(rule.class);
+                continue;
+            }
             self.classes = self.classes.with(rule.class);
             if takes(&rule.pattern, fit, line) {
                 self.exact = self.exact.or(Some(rule.class));
@@ -325,8 +331,11 @@ impl Found {
 
 /// Whether a pattern that a request fits takes it as it stands, whatever the application makes of it.
 fn takes(pattern: &Pattern, fit: QueryFit, line: &Line<'_>) -> bool {
-    let is_repeated = || pattern.names_parameters() && line.parameters().are_repeated();
-    fit == QueryFit::Exact && !is_repeated()
+    let is_doubtful = || {
+        let given = line.parameters();
+        pattern.names_parameters() && (given.are_repeated() || given.are_too_many())
+    };
+    fit == QueryFit::Exact && !is_doubtful()
 }
 
 /// Whether the second of two rules for a path does not count for a request that fits both: the first takes the request as
@@ -512,8 +521,13 @@ mod tests {
         assert_eq!(classes(&ROUTED, "GET", "/index.php?route=common/home&x=1"), [2, 3]);
         assert_eq!(class(&ROUTED, "GET", "/index.php?route=common/home&x=1"), 3);
         assert_eq!(classes(&["/a?"], "GET", "/a?x"), [0, 63]);
-        let many = format!("/index.php?{}", "x&".repeat(1000));
-        assert_eq!(classes(&ROUTED, "GET", &many), [0, 1, 2, 3], "it may be any of them");
+        let names: Vec<String> = (0..65).map(|name| format!("x{name}")).collect();
+        let distinct = names.join("&");
+        for many in ["x&".repeat(1000), distinct.clone(), distinct + "&route=checkout/cart"] {
+            let target = format!("/index.php?{many}");
+            assert_eq!(classes(&ROUTED, "GET", &target), [0, 1, 2, 3], "it may be any of them");
+            assert_eq!(class(&ROUTED, "GET", &target), 3);
+        }
     }
 
     #[test]
@@ -521,6 +535,10 @@ mod tests {
         let twice = "/index.php?route=checkout/cart&route=product/search";
         assert_eq!(classes(&ROUTED, "GET", twice), [0, 1, 3]);
         assert_eq!(classes(&ROUTED, "GET", "/index.php?route=checkout/a&route[]=x"), [0, 3]);
+        // A list is no value to an application that expects one.
+        for list in ["route[x]=checkout/a", "route%5B%5D=checkout/a"] {
+            assert_eq!(classes(&ROUTED, "GET", &format!("/index.php?{list}")), [0, 3], "{list}");
+        }
     }
 
     #[test]

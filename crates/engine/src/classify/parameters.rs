@@ -23,7 +23,7 @@ pub struct Parameters<'t> {
     given: Vec<(Cow<'t, str>, Cow<'t, str>)>,
     /// How many names there are.
     names: usize,
-    /// A name is there twice.
+    /// A name is there twice, or is that of a list.
     repeated: bool,
     /// Some have no name that may stand in a pattern.
     unnamed: bool,
@@ -41,7 +41,9 @@ impl<'t> Parameters<'t> {
                 break;
             }
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = name_of(list_name(name));
+            let base = list_name(name);
+            read.repeated |= base.len() < name.len();
+            let name = name_of(base);
             if !may_be_name(&name) {
                 read.unnamed = true;
                 continue;
@@ -79,7 +81,7 @@ impl<'t> Parameters<'t> {
         self.names == names && !self.unnamed && !self.too_many
     }
 
-    /// Whether a name is there twice, so that applications differ on its value.
+    /// Whether a name is there twice or is that of a list, so that applications differ on its value.
     pub(super) const fn are_repeated(&self) -> bool {
         self.repeated
     }

@@ -3,7 +3,7 @@
 //! > [METHOD ]/segment/*/*.html/**?name&name=value&name=begin*&...
 //!
 //! - **Method**: a method in capitals, or `*` for any. `GET`, which may be left out, means `HEAD` as well.
-//! - **Path**: `*` is one segment, `*.html` one that ends so, `**` at the end one or more.
+//! - **Path**: `*` is one segment, `*.html` one that ends so, `**` at the end anything below, `/a/` included.
 //! - **Parameters**: without a `?` a request may have any. With one it has these and no others, in any order; `...` stands
 //!   for any others. `name` has any value, `name=value` this one, `name=begin*` one that begins so. A `?` with nothing
 //!   behind it means that there are none. Names and values are compared decoded.
@@ -99,7 +99,7 @@ impl fmt::Display for BadPattern {
             Self::Star => {
                 "`*` is a whole segment, stands before its ending (/*/*.html) or at the end of a value"
             }
-            Self::Character => "write what no URL has as it is percent-encoded",
+            Self::Character => "percent-encode spaces, # and characters that are not ASCII",
             Self::Parameter => {
                 "behind the `?` stand up to 8 names, or name=value, each once, and perhaps `...`"
             }

@@ -124,7 +124,7 @@ impl Engine {
         self.slow.note(id, rate);
     }
 
-    /// Takes more strangers' uploads than may run, waiting, for an attack: no client could be judged yet.
+    /// Treats it as an attack when more uploads of strangers wait than may run: no client could be judged yet.
     pub(super) fn note_crowd_of_uploads(&mut self, now: Time) {
         if self.requests.has_crowd_of_uploads() {
             self.requests.is_attacked_until(now + CROWD);
