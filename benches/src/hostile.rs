@@ -70,11 +70,11 @@ fn costs(programs: &Programs, count: u32) -> Report {
 
 /// Bytes of one connection.
 struct Cost {
-    /// Of memory, for each of the first.
+    /// The memory of each of the first connections.
     first: f64,
-    /// The same for each of those that come when these are open.
+    /// The memory of each connection that comes when these are open.
     each: f64,
-    /// As the gateway counts the latter, if it does.
+    /// The bytes that the gateway counts for each of the latter, if it counts them.
     counted: Option<f64>,
 }
 

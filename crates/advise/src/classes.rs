@@ -83,7 +83,8 @@ impl Places {
             let sample = template.tally.sample.as_ref();
             // An odd spelling is mended by the gateway; here it would only be no sample.
             let sample = sample.filter(|(_, target)| {
-                target.starts_with('/') && !target.split('?').take(1).any(|path| path.contains('%'))
+                target.starts_with('/')
+                    && !target.split_once('?').map_or(&**target, |it| it.0).contains('%')
             });
             let taken = sample.zip(classifier.as_ref()).map(|((method, target), classifier)| {
                 let method = if matches!(&**method, "HEAD" | "OPTIONS" | "TRACE" | "") {

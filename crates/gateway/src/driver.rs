@@ -17,23 +17,26 @@
 //! not, the engine forgets it without learning anything.
 
 mod lock;
+mod ticket;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 use std::time::Instant;
 
 use bywash_engine::queue::Order;
 use bywash_engine::throttle::{Rule, RuleId};
 use bywash_engine::{
-    Action, AddressKey, AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, End, Engine, Event,
-    Evictions, Learning, Meter, Options, Pace, Reading, Reason, Remembered, Request, RequestId,
-    Service, SessionKey, Signals, Slice, Standing, Status,
+    Action, AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Engine, Event, Evictions,
+    Learning, Meter, Options, Pace, Reading, Reason, Remembered, Request, RequestId, Service,
+    SessionKey, Slice, Status,
 };
 use bywash_units::{Span, Time, Utility};
 
 pub(crate) use self::lock::LockTimes;
 use self::lock::Locked;
+use self::ticket::Claimed;
+pub(crate) use self::ticket::Ticket;
 use crate::sync::Mutex;
 
 /// Sessions that are copied while the lock is held once.
@@ -382,152 +385,6 @@ impl Core {
             self.tell(now, how, wakers);
         }
         self.free.push(id.0);
-    }
-}
-
-/// A request's place with the engine: in the queue, or on a slot. Dropping it gives the place
-/// back; nothing else does.
-pub(crate) struct Ticket {
-    driver: Arc<Driver>,
-    id: RequestId,
-    standing: Standing,
-    claimed: Claimed,
-    /// It ran while the engine thought so: how it ends is a measurement.
-    measured: bool,
-    done: bool,
-}
-
-/// What of a request is needed again when it is over.
-#[derive(Clone, Copy)]
-struct Claimed {
-    class: ClassId,
-    session: Option<SessionKey>,
-    address: Option<AddressKey>,
-    signals: Signals,
-    /// A token says so.
-    had_begun: bool,
-}
-
-impl Ticket {
-    /// What the request had proven when it came.
-    pub(crate) const fn standing(&self) -> Standing {
-        self.standing
-    }
-
-    /// What the engine has decided so far.
-    pub(crate) fn decision(&self) -> Decision {
-        self.driver.lock().decision(self.id)
-    }
-
-    /// Ready when it has a slot or is refused.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Decision> {
-        let mut core = self.driver.lock();
-        match core.decision(self.id) {
-            Decision::Waits => {}
-            decided => return Poll::Ready(decided),
-        }
-        if let Seat::Waiting(waker) = &mut core.seats[self.id.0 as usize] {
-            remember(waker, cx);
-        }
-        Poll::Pending
-    }
-
-    /// Its client waits no longer, by its own word. Where it has a slot already it keeps that.
-    pub(crate) fn out_of_time(&self) {
-        self.driver.with(|core, now, wakers| {
-            if matches!(core.seats[self.id.0 as usize], Seat::Waiting(_)) {
-                core.tell(now, Event::OutOfTime { id: self.id }, wakers);
-            }
-        });
-    }
-
-    /// It runs; ready when it is stopped.
-    pub(crate) fn poll_stopped(&self, cx: &mut Context<'_>) -> Poll<Refusal> {
-        match &mut self.driver.lock().seats[self.id.0 as usize] {
-            Seat::Stopped(refusal) => return Poll::Ready(*refusal),
-            Seat::Granted { waker, .. } => remember(waker, cx),
-            Seat::Free | Seat::Waiting(_) | Seat::Shed(_) => {}
-        }
-        Poll::Pending
-    }
-
-    /// The request waits for its client, which moves so many bytes a second, and not for the application.
-    pub(crate) fn client_slow(&self, rate: u64) {
-        self.while_granted(Event::ClientSlow { id: self.id, rate });
-    }
-
-    /// The request does not wait for its client any more.
-    pub(crate) fn client_caught_up(&self) {
-        self.while_granted(Event::ClientCaughtUp { id: self.id });
-    }
-
-    /// The body of the request, which was unfinished, has come as a whole.
-    pub(crate) fn body_complete(&self) {
-        self.while_granted(Event::BodyComplete { id: self.id });
-    }
-
-    /// The response has begun: it will not be stopped any more, unless it has been already.
-    pub(crate) fn answering(&self) {
-        self.while_granted(Event::Answering { id: self.id });
-    }
-
-    /// Tells the engine something of a request that holds a slot; of any other there is nothing to tell.
-    fn while_granted(&self, event: Event) {
-        self.driver.with(|core, now, wakers| {
-            if matches!(core.seats[self.id.0 as usize], Seat::Granted { .. }) {
-                core.tell(now, event, wakers);
-            }
-        });
-    }
-
-    /// The upstream has answered in full. `progress`: of the session that has got on by it, which
-    /// is the request's own or one that the answer has begun.
-    pub(crate) fn answered(mut self, progress: Option<Progress>, end: End) {
-        let Claimed { class, session: claimed, address, signals, had_begun } = self.claimed;
-        let how = self.ended(end);
-        self.done = true;
-        self.driver.with(|core, now, wakers| {
-            if let Some(Progress { session, answer, earned, in_time }) = progress {
-                if let Some(from) = claimed.filter(|from| *from != session) {
-                    core.tell(now, Event::Renamed { from, to: session }, wakers);
-                }
-                let service = Service { class, address, answer, had_begun };
-                let served = Event::Served { session, service, signals, earned, in_time };
-                core.tell(now, served, wakers);
-            }
-            core.leave(now, self.id, how, wakers);
-        });
-    }
-
-    /// The upstream has failed it, in this way.
-    pub(crate) fn failed(mut self, end: End) {
-        let how = self.ended(end);
-        self.done = true;
-        self.driver.with(|core, now, wakers| core.leave(now, self.id, how, wakers));
-    }
-
-    const fn ended(&self, end: End) -> Event {
-        let id = self.id;
-        if self.measured { Event::Finished { id, end } } else { Event::Withdrawn { id } }
-    }
-}
-
-/// Whom to wake.
-fn remember(waker: &mut Option<Waker>, cx: &Context<'_>) {
-    match waker {
-        Some(waker) => waker.clone_from(cx.waker()),
-        None => *waker = Some(cx.waker().clone()),
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        if !self.done {
-            let id = self.id;
-            let gone = Event::ClientGone { id };
-            let how = if self.measured { gone } else { Event::Withdrawn { id } };
-            self.driver.with(|core, now, wakers| core.leave(now, id, how, wakers));
-        }
     }
 }
 

@@ -1,11 +1,12 @@
 //! The composition root: from a configuration to a running gateway, and from there to the next.
 
+mod threads;
+
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,20 +15,21 @@ use bywash_config::{AdminAddress, Config};
 use bywash_control::{Note, Subject, What};
 use bywash_engine::{Class, Engine, Meter, Reading};
 use bywash_handover::{Listener, Name, Sockets};
-use bywash_units::{Span, Time};
+use bywash_units::Span;
 use tokio::sync::watch;
 
+use self::threads::Server;
 use crate::access_log::AccessLog;
 use crate::classes::{self, TooManyClasses};
 use crate::driver::Driver;
 use crate::journal::Journal;
 use crate::learned::{self, Decided, For, Learned};
 use crate::metrics::Metrics;
-use crate::panics::{self, Thread};
+use crate::panics::Thread;
 use crate::settings::Settings;
-use crate::shared::{Door, Life, Secret, Shared};
+use crate::shared::{Life, Secret, Shared};
 use crate::talk::say;
-use crate::{access_log, admin, elephants, listen, upstream, wall, worker};
+use crate::{access_log, listen, wall};
 
 /// Why a gateway did not start, or did not take a new configuration.
 #[derive(Debug, thiserror::Error)]
@@ -383,79 +385,6 @@ impl Gateway {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
-
-    fn start_worker(
-        &mut self,
-        number: usize,
-        life: watch::Receiver<Life>,
-        settings: watch::Receiver<Arc<Settings>>,
-    ) -> Result<(), GatewayError> {
-        let heartbeat = Arc::new(AtomicU64::new(0));
-        self.heartbeats.push(Arc::clone(&heartbeat));
-        let listeners = self.doors().map_err(GatewayError::Thread)?;
-        let shared = Arc::clone(&self.shared);
-        let start = worker::Start { shared, listeners, life, settings, heartbeat };
-        let run = |ready| move || worker::run(start, &ready);
-        let name = Some(format!("worker-{number}"));
-        self.workers.push(start_server(&self.shared, Thread::Worker, name, run)?);
-        Ok(())
-    }
-
-    fn doors(&self) -> io::Result<Vec<(TcpListener, Door)>> {
-        let mut doors = Vec::new();
-        for (name, listener) in &self.listeners {
-            let door = match name {
-                Name::Http => Door::Clear,
-                Name::Https => Door::Tls,
-                Name::Admin => continue,
-            };
-            if let Listener::Tcp(listener) = listener {
-                doors.push((listener.try_clone()?, door));
-            }
-        }
-        Ok(doors)
-    }
-
-    fn start_helpers(
-        &mut self,
-        life: &watch::Receiver<Life>,
-        settings: watch::Receiver<Arc<Settings>>,
-    ) -> Result<(), GatewayError> {
-        let admin = self.listeners.iter().find(|(name, _)| *name == Name::Admin);
-        let (_, admin) = admin.expect("there is always one");
-        let listener = admin.as_fd().try_clone_to_owned();
-        let listener = listener.map_err(GatewayError::Thread)?;
-        let door = match admin {
-            Listener::Unix(_) => Listener::Unix(listener.into()),
-            Listener::Tcp(_) => Listener::Tcp(listener.into()),
-        };
-        let (shared, until) = (Arc::clone(&self.shared), self.operators.subscribe());
-        let run = |ready| move || admin::run(shared, door, until, ready);
-        self.helpers.push(start_server(&self.shared, Thread::Admin, None, run)?);
-        let shared = Arc::clone(&self.shared);
-        let run = move || {
-            shared.state_writer.run();
-            Ok(())
-        };
-        // Nobody joins it: it may wait for a disk that does not answer.
-        drop(spawn(&self.shared, Thread::StateWriter, None, run)?);
-        let (shared, until) = (Arc::clone(&self.shared), life.clone());
-        let run = move || {
-            keep_time(&shared.driver, &until);
-            Ok(())
-        };
-        self.helpers.push(spawn(&self.shared, Thread::Timekeeper, None, run)?);
-        let (shared, until, seen) = (Arc::clone(&self.shared), life.clone(), settings.clone());
-        let run = move || {
-            elephants::watch::run(&shared, seen, &until);
-            Ok(())
-        };
-        self.helpers.push(spawn(&self.shared, Thread::Elephants, None, run)?);
-        let (shared, until) = (Arc::clone(&self.shared), life.clone());
-        let run = move || upstream::probe::run(&shared, settings, until);
-        self.helpers.push(spawn(&self.shared, Thread::Probes, None, run)?);
-        Ok(())
-    }
 }
 
 impl Drop for Gateway {
@@ -501,57 +430,6 @@ fn reloaded() -> Note {
         grants: None,
         until: None,
         unwritten: None,
-    }
-}
-
-type Server = JoinHandle<io::Result<()>>;
-
-/// Starts a thread whose panics are counted; `name` is that of its kind if it has none of its own.
-fn spawn(
-    shared: &Shared,
-    thread: Thread,
-    name: Option<String>,
-    run: impl FnOnce() -> io::Result<()> + Send + 'static,
-) -> Result<Server, GatewayError> {
-    let panics = shared.metrics.panics(thread);
-    let name = name.unwrap_or_else(|| thread.name().into());
-    let run = move || {
-        panics::count(panics);
-        run()
-    };
-    std::thread::Builder::new().name(name).spawn(run).map_err(GatewayError::Thread)
-}
-
-/// Starts a thread that serves, and waits until it does; if it ends before, says why.
-fn start_server<R>(
-    shared: &Shared,
-    thread: Thread,
-    name: Option<String>,
-    run: impl FnOnce(SyncSender<()>) -> R,
-) -> Result<Server, GatewayError>
-where
-    R: FnOnce() -> io::Result<()> + Send + 'static,
-{
-    let (ready, is_ready) = sync_channel(1);
-    let server = spawn(shared, thread, name, run(ready))?;
-    if is_ready.recv().is_ok() {
-        return Ok(server);
-    }
-    let panicked = || Err(io::Error::other("it has panicked"));
-    let ended = server.join().unwrap_or_else(|_| panicked());
-    Err(GatewayError::Thread(ended.err().unwrap_or_else(|| io::Error::other("it has ended"))))
-}
-
-/// Calls the engine when a request has waited as long as it may.
-///
-/// Nothing has to wake this thread: it sleeps in steps that are shorter than any wait worth
-/// counting, so as to see a new limit, and to end soon when the gateway does.
-fn keep_time(driver: &Driver, life: &watch::Receiver<Life>) {
-    const STEP: Span = Span::from_millis(50);
-    while *life.borrow() != Life::Ends {
-        let now = driver.now();
-        let due = driver.on_timer().map_or(STEP, |at: Time| at.since(now));
-        std::thread::sleep(due.clamp_to(Span::from_millis(1), STEP).to_std());
     }
 }
 

@@ -256,7 +256,7 @@ impl CountedSeat {
         Self::take(shared, |shared| &shared.observed, most)
     }
 
-    /// Of a request whose body is read before it waits for a slot. There may be as many as there are connections.
+    /// Counts a request whose body is read before it waits for a slot. The number of connections bounds them.
     pub(crate) fn upload(shared: &Arc<Shared>) -> Option<Self> {
         Self::take(shared, |shared| &shared.uploads, usize::MAX)
     }

@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::levels::Names;
 use super::{fields, server, terminate, timeouts};
-use crate::code;
+use crate::code::{self, Code};
 use crate::config::{ClassConfig, Mode};
 use crate::document::{Document, Entry};
 use crate::guess;
@@ -258,34 +258,34 @@ fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Clas
         .expect("patterns that stand twice are left out above")
 }
 
-/// What requests of a class must have beside their method and target.
+/// The host and the fields that requests of a class must have.
 fn condition(draft: &Draft, report: &mut Report) -> Condition {
-    let mut condition = Condition::default();
-    for text in texts(draft, &keys::HOSTS) {
-        if let Some(host) = host(text.get_ref()) {
-            condition.hosts.push(host);
-        } else {
-            let message = format!("\"{}\" is no host", shown(text.get_ref()));
-            let help = "write \"shop.example.com\", or \"*.example.com\" for all below it; no port";
-            report.add(Finding::new(&code::HOST, text.span(), message).help(help.to_string()));
-        }
-    }
-    for text in texts(draft, &keys::HEADERS) {
-        if let Some(field) = field(text.get_ref()) {
-            condition.fields.push(field);
-        } else {
-            let message = format!("\"{}\" is no field", shown(text.get_ref()));
-            let help = "write \"x-requested-with\", or \"x-kind: crawler\" for one with this value";
-            report.add(Finding::new(&code::FIELD, text.span(), message).help(help.to_string()));
-        }
-    }
-    condition.hosts.sort_unstable();
-    condition.fields.sort_unstable();
-    condition
+    let help = "write \"shop.example.com\", or \"*.example.com\" for all below it; no port";
+    let hosts = all_of(draft, &keys::HOSTS, host, (&code::HOST, "host", help), report);
+    let help = "write \"x-requested-with\", or \"x-kind: crawler\" for one with this value";
+    let fields = all_of(draft, &keys::HEADERS, field, (&code::FIELD, "field", help), report);
+    Condition { hosts, fields }
 }
 
-fn texts<'d>(draft: &'d Draft, key: &Key) -> impl Iterator<Item = &'d Spanned<String>> {
-    draft.values.given(key).into_iter().flat_map(|(value, _)| value.texts())
+/// The sorted values of a list; each text that is none is reported, with what it should be and the help.
+fn all_of<T: Ord>(
+    draft: &Draft,
+    key: &Key,
+    parse: impl Fn(&str) -> Option<T>,
+    (code, what, help): (&'static Code, &str, &str),
+    report: &mut Report,
+) -> Vec<T> {
+    let mut found = Vec::new();
+    for text in draft.values.given(key).into_iter().flat_map(|(value, _)| value.texts()) {
+        if let Some(value) = parse(text.get_ref()) {
+            found.push(value);
+        } else {
+            let message = format!("\"{}\" is no {what}", shown(text.get_ref()));
+            report.add(Finding::new(code, text.span(), message).help(help.to_string()));
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 fn host(text: &str) -> Option<HostPattern> {
@@ -314,21 +314,17 @@ fn tie(text: &Spanned<String>, first: Range<usize>) -> Finding {
 }
 
 fn pattern(text: &Spanned<String>, report: &mut Report) -> Option<Pattern> {
-    let parsed = text.get_ref().parse::<Pattern>();
-    let (help, parsed) = match parsed {
+    let help = match text.get_ref().parse::<Pattern>() {
         Ok(pattern) if pattern.has_one_reading() => return Some(pattern),
-        Ok(_) => (
-            "write a path that can be read in one way only, without //, %, ; and dots".into(),
-            None,
-        ),
-        Err(why) => (meant_pattern(text.get_ref()).unwrap_or_else(|| why.to_string()), None),
+        Ok(_) => "write a path that can be read in one way only, without //, %, ; and dots".into(),
+        Err(why) => meant_pattern(text.get_ref()).unwrap_or_else(|| why.to_string()),
     };
     let message = format!("\"{}\" is no pattern", shown(text.get_ref()));
     report.add(Finding::new(&code::PATTERN, text.span(), message).help(help));
-    parsed
+    None
 }
 
-/// What was probably meant by `get /` or `GET p`.
+/// The help for `get /` and `GET p`: the pattern that was probably meant.
 fn meant_pattern(text: &str) -> Option<String> {
     let (method, path) = text.trim().split_once(' ').unwrap_or(("GET", text.trim()));
     let meant = format!("{} /{}", method.to_ascii_uppercase(), path.trim().trim_start_matches('/'));

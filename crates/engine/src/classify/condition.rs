@@ -1,4 +1,4 @@
-//! What a class asks of a request beside its method and target: its host, and fields.
+//! Conditions of a class beside methods and targets: hosts and fields.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 
 use super::Asked;
 
-/// What requests must have beside their method and target. The greater of two is tried first.
+/// The host and the fields that requests must have. Of two conditions the greater is tried first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Condition {
-    /// One of these hosts, or any if there are none.
+    /// The request is for one of these hosts, or for any if the list is empty.
     pub hosts: Vec<HostPattern>,
-    /// All of these fields.
+    /// The request has all of these fields.
     pub fields: Vec<Field>,
 }
 
@@ -29,12 +29,13 @@ pub enum HostPattern {
 pub struct Field {
     /// Its name, in lower case.
     pub name: String,
-    /// Its value, compared without regard to case, if not any will do.
+    /// Its value, compared without regard to case; `None` if any value will do.
     pub value: Option<String>,
 }
 
 impl Condition {
-    /// Which rules go first: those with fields, then those for named hosts, then those for hosts below a domain.
+    /// The place of a rule with this condition: rules with fields go first, then those for named hosts, then those for
+    /// hosts below a domain.
     pub(super) fn precedence(&self) -> usize {
         if !self.fields.is_empty() {
             0
@@ -47,7 +48,7 @@ impl Condition {
         }
     }
 
-    /// Whether a request has what is asked for.
+    /// Whether a request meets it.
     pub fn is_met(&self, asked: &Asked<'_>) -> bool {
         let is_host = || {
             let host = plain(asked.host);

@@ -1,4 +1,4 @@
-//! Which requests are meant, as a text: the patterns of classes, of rules and of learned kinds.
+//! Patterns of requests, as they are written for classes, for rules and for learned kinds.
 //!
 //! > [METHOD ]/segment/*/*.html/**?name&name=value&name=begin*&...
 //!
@@ -15,7 +15,8 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::str::FromStr;
 
-use super::parameters::{self, Parameters, may_be_name, name_of, value_of};
+use super::parameters::Parameters;
+use super::query::{Query, QueryFit};
 use super::reading::{DEEPEST, PathReading};
 
 /// A kind of requests. Of several that match one request the greatest is the most specific.
@@ -26,7 +27,7 @@ pub struct Pattern {
     method: Method,
 }
 
-/// Which paths are meant.
+/// The paths that a pattern means.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Path {
     segments: Vec<Segment>,
@@ -37,34 +38,17 @@ struct Path {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Segment {
     Name(String),
-    /// With this ending, which may be nothing.
+    /// Any segment with this ending, which may be nothing.
     Any(String),
 }
 
-/// Which queries are meant.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Query {
-    /// In the order of names.
-    parameters: Vec<(String, Wanted)>,
-    /// `...`: and any others.
-    others: bool,
-}
-
-/// Which values of a parameter are meant.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Wanted {
-    /// Those that begin so: all, if that is nothing.
-    Prefix(String),
-    Value(String),
-}
-
-/// Which methods are meant. The order is from the least specific.
+/// The methods that a pattern means, the least specific first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Method {
     Any,
     /// `GET` and `HEAD` (RFC 9110 §9.3.2): an application does the same work for both.
     Reads,
-    /// This one, which may be `HEAD`.
+    /// This method, which may be `HEAD`.
     Named(String),
 }
 
@@ -75,7 +59,7 @@ pub enum BadPattern {
     Long,
     /// There is no path.
     Path,
-    /// What stands in front of the path is no method.
+    /// The text in front of the path is no method.
     Method,
     /// Something stands behind `**`, or beside it in its segment.
     Rest,
@@ -138,7 +122,7 @@ impl FromStr for Pattern {
         if segments.len() > DEEPEST {
             return Err(BadPattern::Long);
         }
-        Ok(Self { path: Path { segments, rest }, query: self::query(query)?, method })
+        Ok(Self { path: Path { segments, rest }, query: Query::parse(query)?, method })
     }
 }
 
@@ -167,37 +151,6 @@ fn segments(path: &str) -> Result<(Vec<Segment>, bool), BadPattern> {
     Ok((segments, false))
 }
 
-fn query(text: &str) -> Result<Query, BadPattern> {
-    let mut query = Query { parameters: Vec::new(), others: false };
-    for part in text.split('&').filter(|part| !part.is_empty()) {
-        if part == "..." {
-            query.others = true;
-            continue;
-        }
-        let (name, value) = part.split_once('=').unwrap_or((part, "*"));
-        let name = name_of(name);
-        let is_new = query.parameters.iter().all(|(known, _)| *known != name);
-        if !may_be_name(&name) || !is_new || query.parameters.len() == parameters::MOST {
-            return Err(BadPattern::Parameter);
-        }
-        query.parameters.push((name.into_owned(), wanted(value)?));
-    }
-    query.parameters.sort_unstable();
-    Ok(query)
-}
-
-fn wanted(value: &str) -> Result<Wanted, BadPattern> {
-    let (value, is_prefix) = match value.strip_suffix('*') {
-        Some(prefix) => (prefix, true),
-        None => (value, false),
-    };
-    if value.contains('*') {
-        return Err(BadPattern::Star);
-    }
-    let value = value_of(value).into_owned();
-    Ok(if is_prefix { Wanted::Prefix(value) } else { Wanted::Value(value) })
-}
-
 /// A method and a target, to be held against many patterns: its parameters are read once, and only if a path matches.
 #[derive(Debug)]
 pub struct Line<'t> {
@@ -208,13 +161,13 @@ pub struct Line<'t> {
 }
 
 impl<'t> Line<'t> {
-    /// Of a request for this target, a path and perhaps a query.
+    /// Makes the line of a request for this target: a path, and perhaps a query.
     pub fn new(method: &'t str, target: &'t str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         Self { method, path: PathReading::plain(path, false), query, parameters: OnceCell::new() }
     }
 
-    /// Reads its path otherwise.
+    /// Replaces its path by another reading of it.
     pub const fn read_as(&mut self, path: PathReading<'t>) {
         self.path = Some(path);
     }
@@ -222,18 +175,6 @@ impl<'t> Line<'t> {
     pub(super) fn parameters(&self) -> &Parameters<'t> {
         self.parameters.get_or_init(|| Parameters::read(self.query))
     }
-}
-
-/// How a query fits a pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QueryFit {
-    /// It is none of those that are meant.
-    No,
-    /// It has the parameters that the pattern names, and others that the pattern does not allow: an application that
-    /// ignores those serves the same page.
-    WithOthers,
-    /// It is meant.
-    Exact,
 }
 
 impl Pattern {
@@ -249,7 +190,7 @@ impl Pattern {
             && self.query_fit(line) == QueryFit::Exact
     }
 
-    /// Whether requests of this method are meant.
+    /// Whether it means requests of this method.
     pub(super) fn takes(&self, method: &str) -> bool {
         match &self.method {
             Method::Any => true,
@@ -276,35 +217,18 @@ impl Pattern {
     }
 
     /// Whether it names parameters.
-    pub(super) fn names_parameters(&self) -> bool {
-        !self.query.parameters.is_empty()
+    pub(super) const fn names_parameters(&self) -> bool {
+        self.query.names_parameters()
     }
 
-    /// How the query of a line fits. One that is too long to be read may be any.
+    /// How the query of a line fits.
     pub(super) fn query_fit(&self, line: &Line<'_>) -> QueryFit {
-        let Query { parameters, others } = &self.query;
-        if parameters.is_empty() && *others {
-            return QueryFit::Exact;
-        }
-        let given = line.parameters();
-        if given.are_too_many() {
-            return if *others { QueryFit::Exact } else { QueryFit::WithOthers };
-        }
-        if !parameters.iter().all(|(name, wanted)| given.has(name, |value| wanted.takes(value))) {
-            QueryFit::No
-        } else if *others || given.are(parameters.len()) {
-            QueryFit::Exact
-        } else {
-            QueryFit::WithOthers
-        }
+        self.query.fit(|| line.parameters())
     }
 
     /// Whether each request that has the parameters of this pattern has those of the other as well.
     pub(super) fn narrows_query_of(&self, other: &Self) -> bool {
-        other.query.parameters.iter().all(|(name, wanted)| {
-            let here = self.query.parameters.iter().find(|(known, _)| known == name);
-            here.is_some_and(|(_, here)| wanted.contains(here))
-        })
+        self.query.narrows(&other.query)
     }
 
     /// Whether nobody can read its path in another way, as the path of a class must be.
@@ -325,7 +249,7 @@ impl Pattern {
         let Path { segments, rest } = &self.path;
         (*rest || !segments.is_empty())
             && segments.iter().all(is_any)
-            && self.query.parameters.is_empty()
+            && !self.query.names_parameters()
     }
 
     /// The same for an application that ignores the case of a path.
@@ -352,32 +276,13 @@ impl Pattern {
 
     /// The same with any other parameters, if it does not take them already.
     pub fn with_others(&self) -> Option<Self> {
-        let query = Query { others: true, ..self.query.clone() };
-        (!self.query.others).then(|| Self { query, ..self.clone() })
+        Some(Self { query: self.query.with_others()?, ..self.clone() })
     }
 }
 
 /// Whether a method asks to see something and for nothing else.
 pub fn is_reading(method: &str) -> bool {
     method == "GET" || method == "HEAD"
-}
-
-impl Wanted {
-    fn takes(&self, value: &str) -> bool {
-        match self {
-            Self::Prefix(prefix) => value.starts_with(prefix.as_str()),
-            Self::Value(wanted) => value == wanted,
-        }
-    }
-
-    /// Whether all values of the other are of this.
-    fn contains(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Prefix(_), Self::Prefix(value) | Self::Value(value)) => self.takes(value),
-            (Self::Value(wanted), Self::Value(value)) => wanted == value,
-            (Self::Value(_), Self::Prefix(_)) => false,
-        }
-    }
 }
 
 impl Path {
@@ -427,31 +332,6 @@ impl Path {
     }
 }
 
-impl Query {
-    fn shares(&self, other: &Self) -> bool {
-        let takes = |query: &Self, (name, wanted): &(String, Wanted)| match query
-            .parameters
-            .iter()
-            .find(|(known, _)| known == name)
-        {
-            Some((_, known)) => known.contains(wanted) || wanted.contains(known),
-            None => query.others,
-        };
-        self.parameters.iter().all(|one| takes(other, one))
-            && other.parameters.iter().all(|one| takes(self, one))
-    }
-
-    /// Values, then how much of values, then names; whoever leaves others out is more specific.
-    fn specificity(&self) -> (usize, usize, usize, bool) {
-        let wanted = || self.parameters.iter().map(|(_, wanted)| wanted);
-        let values = wanted().filter(|wanted| matches!(wanted, Wanted::Value(_))).count();
-        let letters = |wanted: &Wanted| match wanted {
-            Wanted::Prefix(text) | Wanted::Value(text) => text.len(),
-        };
-        (values, wanted().map(letters).sum(), self.parameters.len(), !self.others)
-    }
-}
-
 impl PartialOrd for Pattern {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -493,22 +373,6 @@ impl fmt::Display for Pattern {
             Method::Reads => {}
             Method::Named(method) => write!(f, "{method} ")?,
         }
-        write!(f, "{}", self.path)?;
-        let Query { parameters, others } = &self.query;
-        let mut sign = '?';
-        for (name, wanted) in parameters {
-            write!(f, "{sign}{name}")?;
-            match wanted {
-                Wanted::Prefix(prefix) if prefix.is_empty() => {}
-                Wanted::Prefix(prefix) => write!(f, "={prefix}*")?,
-                Wanted::Value(value) => write!(f, "={value}")?,
-            }
-            sign = '&';
-        }
-        match (parameters.is_empty(), others) {
-            (true, true) | (false, false) => Ok(()),
-            (true, false) => f.write_str("?"),
-            (false, true) => f.write_str("&..."),
-        }
+        write!(f, "{}{}", self.path, self.query)
     }
 }

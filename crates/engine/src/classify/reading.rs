@@ -231,7 +231,7 @@ impl<'p> PathReading<'p> {
         self.segments.get(at).copied().unwrap_or_default()
     }
 
-    /// What `find` says of the first segment as it is compared: decoded, and in lower case where case is ignored.
+    /// Calls `find` with the first segment as it is compared: decoded, and in lower case where case is ignored.
     pub(super) fn with_first_name<T>(&self, find: impl FnOnce(&str) -> T) -> T {
         let segment = self.segment(0);
         let Same { decodes, ignores_case } = self.same;

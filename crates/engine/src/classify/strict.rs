@@ -7,7 +7,8 @@
 //!
 //! | respect | strictest |
 //! |---|---|
-//! | rank, and what a success proves and earns | the lowest class: [`lowest`] |
+//! | rank, and what a success earns | the lowest class: [`lowest`] |
+//! | proof | a success proves nothing and begins no session, as nobody knows which class was served |
 //! | standing | the worst that its session has for any of the classes |
 //! | enforced | if it is for any of them |
 //! | may be stopped | if it may for any of them: [`stops_as`] |

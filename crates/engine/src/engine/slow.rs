@@ -142,7 +142,7 @@ impl Engine {
     }
 
     /// Stops requests of slow clients that hold more than their share of the slots while others wait, until
-    /// a slot is free, and one that an unfinished request may have.
+    /// a slot is free, and one that an unfinished request may have if one waits.
     pub(super) fn stop_slow_clients(&mut self, now: Time, actions: &mut Vec<Action>) {
         // Mostly there is none.
         if self.slow.requests.is_empty() || !self.stops {
@@ -151,7 +151,7 @@ impl Engine {
         let allowed = self.slow.allowance(now, self.share_of_slow());
         while self.slow.requests.len() > allowed {
             let has_slot = self.running < self.limit.slots();
-            if has_slot && !self.requests.unfinished_is_full() {
+            if has_slot && !self.requests.has_blocked_uploads() {
                 return;
             }
             let Some((id, since)) = self.slowest(has_slot) else { return };
@@ -170,7 +170,8 @@ impl Engine {
         }
     }
 
-    /// The request of a slow client whose loss costs least, and since when it runs; `unfinished`: of those that are.
+    /// The request of a slow client whose loss costs least, and since when it runs. `unfinished`: only unfinished
+    /// requests are looked at.
     fn slowest(&self, unfinished: bool) -> Option<(RequestId, Time)> {
         let slow = self.slow.requests.iter();
         let slow = slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).unfinished);

@@ -82,6 +82,11 @@ impl Lists {
         successors(self.front(list), |id| some(self.links[id.index()].after))
     }
 
+    /// The requests of one list, from back to front.
+    pub(crate) fn iter_back(&self, list: usize) -> impl Iterator<Item = RequestId> + '_ {
+        successors(self.back(list), |id| some(self.links[id.index()].before))
+    }
+
     /// Puts `id` at the back of a list.
     ///
     /// # Panics

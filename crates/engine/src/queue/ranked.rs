@@ -33,8 +33,10 @@ use alloc::vec::Vec;
 
 use bywash_units::{Share, Span, Time};
 
+use super::behind::{Behind, Group};
 use super::departures::Departures;
 use super::floor::Floor;
+use super::occupied::Occupied;
 use super::principals::Principals;
 use super::{Behaved, Lists, Moment, Order, Push, Repeats, Waiting, filled};
 use crate::catalog::Settings;
@@ -88,6 +90,7 @@ impl Retries {
 #[derive(Debug)]
 pub(super) struct Ranked<R> {
     ranking: R,
+    behind: Behind,
     cells: Lists,
     standings: Lists,
     /// By cell: how many are better.
@@ -109,71 +112,21 @@ pub(super) struct Ranked<R> {
     attacked: bool,
 }
 
-/// The groups of cells behind those of the policy, best first.
-#[derive(Clone, Copy)]
-enum Behind {
-    /// Requests whose bodies have not come as a whole.
-    Unfinished,
-    /// Those of strangers while slow clients hold the slots.
-    Unknown,
-    /// Those that insist.
-    Insistent,
-    /// Those of holders that have their share of the slots.
-    SetBack,
-    /// Those of slow holders.
-    Slow,
-}
-
-/// Cells of all groups: the first group has one, each other one for complete requests and one for unfinished ones.
-const BEHIND: usize = 2 * Behind::Slow as usize + 1;
-
 /// How many requests of one list find their new cells when an attack begins or ends.
 const MOST_REGROUPED: usize = 4096;
 
 /// How many requests are set back before one slot is given.
 const MOST_SET_BACK: usize = 16;
 
-/// Which ranks have somebody waiting: a bit each.
-#[derive(Debug)]
-struct Occupied(Vec<u64>);
-
-impl Occupied {
-    fn none(ranks: usize) -> Self {
-        Self(vec![0; ranks.div_ceil(64)])
-    }
-
-    fn set(&mut self, rank: u32, occupied: bool) {
-        let (word, bit) = (rank as usize / 64, 1_u64 << (rank % 64));
-        if occupied {
-            self.0[word] |= bit;
-        } else {
-            self.0[word] &= !bit;
-        }
-    }
-
-    /// The best of them from this one on.
-    fn from(&self, rank: u32) -> Option<u32> {
-        let (first, bit) = (rank as usize / 64, rank % 64);
-        let masked = |(word, bits): (usize, &u64)| {
-            let bits = if word == first { bits & (u64::MAX << bit) } else { *bits };
-            (bits != 0).then(|| word as u32 * 64 + bits.trailing_zeros())
-        };
-        self.0.iter().enumerate().skip(first).find_map(masked)
-    }
-
-    fn worst(&self) -> Option<u32> {
-        let word = self.0.iter().rposition(|word| *word != 0)?;
-        Some(word as u32 * 64 + 63 - self.0[word].leading_zeros())
-    }
-}
-
 impl<R: Ranking> Ranked<R> {
     /// From the parameters that all of them have.
     pub(super) fn new(ranking: R, settings: &Settings, classes: &[Class]) -> Self {
-        let cells = ranking.cells() + BEHIND;
+        let behind = Behind::new(ranking.cells());
+        let cells = behind.cells();
         let capacity = settings.count("capacity");
         Self {
             ranking,
+            behind,
             cells: Lists::new(cells),
             standings: Lists::new(Standing::COUNT),
             rank: (0..cells as u32).collect(),
@@ -195,13 +148,13 @@ impl<R: Ranking> Ranked<R> {
     /// The cell that a request belongs to.
     fn cell_of(&self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
         let group = match moment.behaved(waiting) {
-            Behaved::Well => waiting.unfinished.then_some(Behind::Unfinished),
-            Behaved::Unknown => Some(Behind::Unknown),
-            Behaved::Insistent => Some(Behind::Insistent),
-            Behaved::Slowly => Some(Behind::Slow),
+            Behaved::Well => waiting.unfinished.then_some(Group::Unfinished),
+            Behaved::Unknown => Some(Group::Unknown),
+            Behaved::Insistent => Some(Group::Insistent),
+            Behaved::Slowly => Some(Group::Slow),
         };
         if let Some(group) = group {
-            return self.behind(group, waiting.unfinished);
+            return self.behind.cell(group, waiting.unfinished);
         }
         let last = match self.retries {
             Retries::Declared => waiting.repeats == Repeats::Declared,
@@ -220,7 +173,7 @@ impl<R: Ranking> Ranked<R> {
         let Some(Ranks { mut cells, regrouped }) = self.ranking.order(moment.values) else {
             return;
         };
-        cells.extend((self.first_behind()..self.rank.len()).map(|cell| cell as u32));
+        cells.extend((self.behind.first()..self.rank.len()).map(|cell| cell as u32));
         if regrouped {
             self.regroup(moment);
         }
@@ -235,8 +188,8 @@ impl<R: Ranking> Ranked<R> {
     /// Puts those who wait where they belong now, in the order in which they came: of each list the oldest
     /// [`MOST_REGROUPED`].
     fn regroup(&mut self, moment: &Moment<'_>) {
-        let groups = [Behind::Unfinished, Behind::Unknown, Behind::Insistent, Behind::Slow];
-        let behind = groups.into_iter().flat_map(|group| self.both(group));
+        let groups = [Group::Unfinished, Group::Unknown, Group::Insistent, Group::Slow];
+        let behind = groups.into_iter().flat_map(|group| self.behind.both(group));
         let behind = behind.map(|cell| self.cells.iter(cell).take(MOST_REGROUPED).collect());
         let standings = (0..Standing::COUNT)
             .map(|standing| self.standings.iter(standing).take(MOST_REGROUPED).collect::<Vec<_>>());
@@ -254,7 +207,7 @@ impl<R: Ranking> Ranked<R> {
         }
         self.cells.push_back(cell, id);
         self.occupied.set(self.rank[cell], true);
-        let is_ahead = |cell: usize| cell < self.first_behind();
+        let is_ahead = |cell: usize| cell < self.behind.first();
         let standing = moment.waiting(id).standing.index();
         match (before.is_some_and(is_ahead), is_ahead(cell)) {
             (false, true) => self.standings.push_back(standing, id),
@@ -279,14 +232,10 @@ impl<R: Ranking> Ranked<R> {
 
     /// Somebody of the cell with this rank: the one to serve next, or the one to do without.
     fn end_of(&mut self, moment: &Moment<'_>, rank: u32, to_serve: bool) -> Option<RequestId> {
-        let first = self.first_behind() as u32;
-        if rank <= first {
+        let Some([complete, unfinished]) = self.behind.pair(rank) else {
             return self.end_of_cell(moment, self.cell[rank as usize] as usize, to_serve);
-        }
-        // Uploads that have not come as a whole may not hold all slots. Beyond that they rank as others of their group do.
-        let complete = rank - (rank - first + 1) % 2;
+        };
         let may_run = !to_serve || !moment.unfinished_is_full();
-        let [complete, unfinished] = [complete, complete + 1].map(|rank| rank as usize);
         let one = self.end_of_cell(moment, complete, to_serve);
         let other = if may_run { self.end_of_cell(moment, unfinished, to_serve) } else { None };
         let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
@@ -304,12 +253,6 @@ impl<R: Ranking> Ranked<R> {
         let standing = moment.waiting(self.cells.front(cell)?).standing.index();
         let newest = self.newest_first_in(moment, standing);
         if newest == to_serve { self.cells.back(cell) } else { self.cells.front(cell) }
-    }
-
-    /// How many ranks of requests are better: both cells of a group behind those of the policy are one rank.
-    const fn level(&self, rank: u32) -> u32 {
-        let first = self.first_behind() as u32;
-        if rank <= first { rank } else { first + (rank - first).div_ceil(2) }
     }
 
     /// The next request of the class that has waited longest for a slot: since its oldest came,
@@ -356,43 +299,13 @@ impl<R: Ranking> Ranked<R> {
         true
     }
 
-    /// The first cell behind those of the policy. Requests there say nothing of whether it is overload, so they are
-    /// in none of `standings`.
-    const fn first_behind(&self) -> usize {
-        self.rank.len() - BEHIND
-    }
-
-    /// The cell of a group.
-    const fn behind(&self, group: Behind, unfinished: bool) -> usize {
-        self.first_behind() + 2 * group as usize + unfinished as usize - 1
-    }
-
-    /// The cells of a group; of the first one it is the same twice.
-    fn both(&self, group: Behind) -> [usize; 2] {
-        [matches!(group, Behind::Unfinished), true].map(|unfinished| self.behind(group, unfinished))
-    }
-
-    /// The cell of a request of this rank, or of the other cell of its group.
-    fn cell_at(&self, rank: u32, waiting: &Waiting) -> usize {
-        let first = self.first_behind() as u32;
-        if rank <= first {
-            return self.cell[rank as usize] as usize;
-        }
-        let complete = rank - (rank - first + 1) % 2;
-        complete as usize + usize::from(waiting.unfinished)
-    }
-
     /// The best rank with a request that may have a slot.
     fn best(&self, moment: &Moment<'_>) -> Option<u32> {
-        let (first, mut rank) = (self.first_behind() as u32, 0);
-        loop {
-            rank = self.occupied.from(rank)?;
-            // Behind the policy's cells, ranks are cells, and every second one is of unfinished requests.
-            if rank < first || (rank - first) % 2 == 1 || !moment.unfinished_is_full() {
-                return Some(rank);
-            }
-            rank += 1;
+        let mut rank = self.occupied.from(0)?;
+        while self.behind.is_unfinished(rank) && moment.unfinished_is_full() {
+            rank = self.occupied.from(rank + 1)?;
         }
+        Some(rank)
     }
 
     /// The best request whose holder has room in its share of the slots. Those before it are set back, and those that
@@ -403,9 +316,11 @@ impl<R: Ranking> Ranked<R> {
             let best = self.best(moment)?;
             let id = self.end_of(moment, best, true)?;
             let waiting = moment.waiting(id);
-            let cell = self.cell_at(best, waiting);
+            let pair = self.behind.pair(best);
+            let policy = self.cell[best as usize] as usize;
+            let cell = pair.map_or(policy, |pair| pair[usize::from(waiting.unfinished)]);
             let belongs = self.cell_of(moment, waiting);
-            let set_back = self.behind(Behind::SetBack, waiting.unfinished);
+            let set_back = self.behind.cell(Group::SetBack, waiting.unfinished);
             let goes = if cell == set_back {
                 return Some(id);
             } else if belongs != cell {
@@ -425,7 +340,7 @@ impl<R: Ranking> Ranked<R> {
     fn readmit(&mut self, moment: &Moment<'_>) {
         let share = self.running_share;
         let has_room = |id: &RequestId| !moment.exceeds_share(*id, share);
-        let cells = self.both(Behind::SetBack);
+        let cells = self.behind.both(Group::SetBack);
         let set_back = |cell| self.cells.iter(cell).take(MOST_SET_BACK).find(has_room);
         if let Some(id) = cells.into_iter().find_map(set_back) {
             self.leave_cell(moment, id);
@@ -438,16 +353,16 @@ impl<R: Ranking> Ranked<R> {
         let waiting = moment.waiting(id);
         let arriving = self.rank[self.cell_of(moment, waiting)];
         let worst = self.occupied.worst();
-        let worst = worst.filter(|worst| self.level(*worst) >= self.level(arriving));
+        let worst = worst.filter(|worst| self.behind.level(*worst) >= self.behind.level(arriving));
         let out = worst.and_then(|worst| {
             let newest = self.newest_first_in(moment, waiting.standing.index());
             // Among equals the arriving one is the newest: the worst only if oldest go first.
-            let is_worse = self.level(worst) > self.level(arriving) || newest;
+            let is_worse = self.behind.level(worst) > self.behind.level(arriving) || newest;
             is_worse.then(|| self.end_of(moment, worst, false)).flatten().map(|out| (out, worst))
         });
         let (out, rank) = out.unwrap_or((id, arriving));
         let reason = match self.cell[rank as usize] as usize {
-            cell if cell > self.behind(Behind::Unfinished, true) => Reason::SetBack,
+            cell if cell > self.behind.first() => Reason::SetBack,
             _ if out == id => Reason::QueueFull,
             _ => Reason::PushedOut,
         };

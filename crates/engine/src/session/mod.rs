@@ -321,8 +321,8 @@ impl Sessions {
 
     /// Remembers a session again, as [`Sessions::copy`] gave it, and says whether it does. Not so if it is older than
     /// `ttl`, if it has been served since, or if the table is full of younger ones. Its turn to make room is that of
-    /// its age. So the one served longest ago should come first: each takes as long as there are sessions if there
-    /// are younger ones. Its address is not known until it is served again.
+    /// its age: sessions come fastest if the one served longest ago comes first, as each takes as long as there are
+    /// younger ones in its segment. Its address is not known until it is served again.
     pub fn restore(&mut self, now: Time, session: Remembered) -> bool {
         let Remembered { key, age, served } = session;
         let (last, segment) = (now + BEFORE - age, segment(self.proving, served));
@@ -338,10 +338,10 @@ impl Sessions {
         let walk = Walk::SOMEWHERE;
         let place = self.place_for(now, Session { key, served, address: None, last, walk });
         let is_younger = |place: &u32| self.known[*place as usize].last > last;
-        let has_younger = self.segments.youngest(segment).as_ref().is_some_and(is_younger);
-        let places = has_younger.then(|| self.segments.iter(segment).filter(is_younger));
-        let younger: Vec<u32> = places.into_iter().flatten().collect();
-        for place in core::iter::once(place).chain(younger) {
+        let mut again: Vec<u32> =
+            self.segments.youngest_first(segment).take_while(is_younger).collect();
+        again.push(place);
+        for place in again.into_iter().rev() {
             self.segments.put(place, segment, self.known[place as usize].address);
         }
         true

@@ -3,8 +3,9 @@
 //! **Two segments.** A session is *proven* once it was served a class that opens another one (some class names it
 //! in `after`) or a transaction. Every other session is *fresh*. A fresh session makes room while fresh ones have more
 //! than half of the table, else a proven one does: each of both kinds has half of the table if it wants that. With
-//! less, proven sessions whose visitors have left long ago would leave no room for visitors who have just come. This is the segmented LRU of Karedla, Love and Wherry, «Caching Strategies to Improve Disk System
-//! Performance», Computer 27(3), 1994. It differs in what promotes an entry: there a second access does. Here that
+//! less, proven sessions whose visitors have left long ago would leave no room for visitors who have just come. This is
+//! the segmented LRU of Karedla, Love and Wherry, «Caching Strategies to Improve Disk System Performance», Computer 27(3),
+//! 1994. It differs in what promotes an entry: there a second access does. Here that
 //! would cost an attacker one more cheap request for each invented cookie, and a proof costs what the site asks of
 //! its buyers.
 //!
@@ -97,9 +98,9 @@ impl Segments {
         self.recency.front(segment as usize).map(|RequestId(place)| place)
     }
 
-    /// The session of a segment that was served last.
-    pub(super) fn youngest(&self, segment: Segment) -> Option<u32> {
-        self.recency.back(segment as usize).map(|RequestId(place)| place)
+    /// The places of a segment, the session served last first.
+    pub(super) fn youngest_first(&self, segment: Segment) -> impl Iterator<Item = u32> + '_ {
+        self.recency.iter_back(segment as usize).map(|RequestId(place)| place)
     }
 
     /// The places of a segment, the session served longest ago first.

@@ -525,11 +525,28 @@ fn uploads_of_strangers_hold_half_of_the_slots_and_leave_the_others_free() {
 }
 
 #[test]
+fn no_upload_is_stopped_for_a_request_that_has_a_slot() {
+    let mut site = site(4, &[]);
+    let uploads = [upload(&mut site, 1), upload(&mut site, 2)];
+    let readers = [from(&mut site, 3), from(&mut site, 4)];
+    for (ids, rate) in [(uploads, 2000), (readers, 1000)] {
+        for id in ids {
+            site.tell(Event::ClientSlow { id, rate });
+        }
+    }
+    site.now = site.now + Span::from_secs(1);
+    let visitor = from(&mut site, 10);
+    assert!(runs(&site, visitor));
+    assert_eq!(stopped(&site.log).len(), 1, "a reader, and nothing waits any more");
+    assert!(uploads.iter().all(|id| !stopped(&site.log).contains(id)));
+}
+
+#[test]
 fn an_upload_that_has_come_as_a_whole_leaves_its_share_to_others() {
     let mut site = site(4, &[]);
     let ids = [1, 2, 3].map(|address| upload(&mut site, address));
     site.tell(Event::BodyComplete { id: ids[2] });
-    assert!(!runs(&site, ids[2]), "it waits, so its body has not been asked for");
+    assert!(!runs(&site, ids[2]), "what completes while it waits counts when it runs");
     site.tell(Event::BodyComplete { id: ids[0] });
     assert!(runs(&site, ids[2]));
     site.tell(Event::BodyComplete { id: ids[0] });
@@ -645,7 +662,7 @@ fn while_more_uploads_wait_than_may_run_addresses_of_which_nothing_is_known_wait
     }
 }
 
-/// Whatever happens, strangers' uploads hold no more than half of the slots, and no request waits that may have a
+/// Strangers' uploads hold, after any events, no more than half of the slots, and no request waits that may have a
 /// free slot.
 #[test]
 fn a_free_slot_is_only_kept_from_uploads() {

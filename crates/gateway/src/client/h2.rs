@@ -7,8 +7,9 @@
 //! **Floods.** The library bounds what it stores; `flood.rs` counts frames as they are read and
 //! ends a connection whose frames only make work (GOAWAY, `ENHANCE_YOUR_CALM`).
 
+mod send;
+
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
@@ -20,8 +21,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use bywash_message::{Fields, Framing, Limits, Request};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use h2::server::{Builder, Connection, SendResponse};
-use h2::{Reason, RecvStream, SendStream};
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use h2::{Reason, RecvStream};
+use http::{Method, Response, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::flood::{Answers, Flood, Frames};
@@ -30,7 +31,6 @@ use super::pace::Pace;
 use super::{Back, Body, Handler, Phase, Plane};
 use crate::body::{BodyError, Piece};
 use crate::memory::{self, Held};
-use crate::reply::{Answer, Reply};
 use crate::stream::Stream;
 
 /// The window for the body of one request. That of a connection is as much for each stream that it
@@ -45,9 +45,6 @@ const LEAST_CONNECTION_WINDOW: u32 = 65_535;
 
 /// The largest window there is (RFC 9113 §6.9.1).
 const MOST_WINDOW: u32 = (1 << 31) - 1;
-
-/// More than this of an answer is not taken while it waits for the client's window.
-const GATHERED: usize = 32 * 1024;
 
 /// What may wait in memory to be sent, of one stream.
 const SEND_BUFFER: usize = 64 * 1024;
@@ -78,9 +75,9 @@ pub(crate) struct Incoming {
     /// The client sends it only when it is told to, and has not been told.
     awaits_continue: bool,
     outgoing: Rc<Outgoing>,
-    /// What the client may fill of its window.
+    /// The bytes of the window that the client may fill.
     fills: usize,
-    /// The same as long as nobody reads, and nothing while all that has come was taken.
+    /// These bytes are counted while nobody reads, and none while all that has come was taken.
     window: Held,
 }
 
@@ -351,137 +348,7 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
         }
         Err(fault) => handler.malformed(fault),
     };
-    send(&outgoing, reply, head, &handler, &unsent).await;
-}
-
-async fn send(outgoing: &Outgoing, reply: Reply, head: bool, handler: &Plane, unsent: &Unsent) {
-    let Reply { status, fields, framing, body, .. } = reply;
-    let mut response = Response::new(());
-    *response.status_mut() = status;
-    *response.headers_mut() = fields.to_header_map();
-    if let Framing::Length(length) = framing {
-        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    }
-    let mut body = if head { body.without_body() } else { body };
-    handler.shares(&mut body);
-    let is_empty = matches!(body, Answer::Empty);
-    outgoing.answered.set(true);
-    let sent = outgoing.respond.borrow_mut().send_response(response, is_empty);
-    let Ok(mut stream) = sent else { return };
-    if is_empty {
-        return;
-    }
-    let mut backlog = handler.hold(0);
-    if stream_body(&mut stream, body, handler, &mut backlog).await.is_err() {
-        // It must not look complete.
-        stream.send_reset(Reason::INTERNAL_ERROR);
-    } else {
-        unsent.add(backlog.bytes());
-    }
-}
-
-/// The answer broke off, or its client has gone or is too slow.
-struct Broken;
-
-async fn stream_body(
-    stream: &mut SendStream<Bytes>,
-    mut body: Answer,
-    handler: &Plane,
-    held: &mut Held,
-) -> Result<(), Broken> {
-    let mut pace = Pace::new(handler.body_rate());
-    let mut gathered = Gathered::default();
-    poll_fn(|cx| {
-        loop {
-            if stream.poll_reset(cx).is_ready() {
-                return Poll::Ready(Err(Broken));
-            }
-            gathered.take(&mut body, cx)?;
-            if gathered.pieces.is_empty() {
-                if !gathered.ended {
-                    return Poll::Pending;
-                }
-                return Poll::Ready(finish(stream, gathered.trailers.as_deref()));
-            }
-            if let Poll::Ready(bytes) = gathered.poll_send(stream, cx)? {
-                pace.moves(bytes);
-                held.set(SEND_BUFFER.min(held.bytes() + bytes));
-            } else {
-                if body.poll_upload(cx).is_ready() {
-                    return Poll::Ready(Err(Broken));
-                }
-                ready!(pace.poll_too_slow(cx));
-                handler.dawdles();
-                return Poll::Ready(Err(Broken));
-            }
-        }
-    })
-    .await
-}
-
-/// What of an answer waits for the client's window. A small answer is taken to its end at once, so that its
-/// request gives the slot back before the client has read it.
-#[derive(Default)]
-struct Gathered {
-    /// None of them is empty.
-    pieces: VecDeque<Bytes>,
-    bytes: usize,
-    /// The end has come.
-    ended: bool,
-    trailers: Option<Box<Fields>>,
-}
-
-impl Gathered {
-    /// Takes what there is of the answer, as far as there is room.
-    fn take(&mut self, body: &mut Answer, cx: &mut Context<'_>) -> Result<(), Broken> {
-        while !self.ended && self.bytes < GATHERED {
-            match body.poll_piece(cx) {
-                Poll::Pending => break,
-                Poll::Ready(Err(_)) => return Err(Broken),
-                Poll::Ready(Ok(Piece::Data(piece))) if piece.is_empty() => {}
-                Poll::Ready(Ok(Piece::Data(piece))) => {
-                    self.bytes += piece.len();
-                    self.pieces.push_back(piece);
-                }
-                Poll::Ready(Ok(Piece::End(trailers))) => {
-                    (self.ended, self.trailers) = (true, trailers);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends what the client's window allows. Pending: nothing.
-    fn poll_send(
-        &mut self,
-        stream: &mut SendStream<Bytes>,
-        cx: &mut Context<'_>,
-    ) -> Result<Poll<usize>, Broken> {
-        let Some(data) = self.pieces.front_mut() else { return Ok(Poll::Ready(0)) };
-        stream.reserve_capacity(data.len());
-        match stream.poll_capacity(cx) {
-            Poll::Pending => Ok(Poll::Pending),
-            Poll::Ready(Some(Ok(capacity))) => {
-                let piece = data.split_to(capacity.min(data.len()));
-                if data.is_empty() {
-                    self.pieces.pop_front();
-                }
-                let bytes = piece.len();
-                self.bytes -= bytes;
-                stream.send_data(piece, false).map_err(|_| Broken)?;
-                Ok(Poll::Ready(bytes))
-            }
-            Poll::Ready(Some(Err(_)) | None) => Err(Broken),
-        }
-    }
-}
-
-fn finish(stream: &mut SendStream<Bytes>, trailers: Option<&Fields>) -> Result<(), Broken> {
-    let sent = match trailers {
-        Some(fields) => stream.send_trailers(fields.to_header_map()),
-        None => stream.send_data(Bytes::new(), true),
-    };
-    sent.map_err(|_| Broken)
+    send::send(&outgoing, reply, head, &handler, &unsent).await;
 }
 
 /// The connection as the library reads it: every frame is counted.

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bywash_config::Config;
+use bywash_engine::{AddressKey, Signals};
 
 use super::*;
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
 use crate::driver::Ticket;
+use crate::upstream::Exchange;
 
 /// Time between two judgements.
 const WINDOW: Duration = Duration::from_millis(500);
@@ -85,7 +86,7 @@ impl ClientRate {
     }
 
     /// Its body is complete, or the server takes no more of it now: it is not slow, whatever was before.
-    pub(super) fn catches_up(&mut self, ticket: &Ticket) {
+    fn catches_up(&mut self, ticket: &Ticket) {
         self.window = None;
         self.judge(None, ticket);
     }
@@ -96,9 +97,26 @@ impl ClientRate {
     }
 
     /// Its body has come as a whole.
-    pub(super) fn completes_body(&mut self, ticket: &Ticket) {
+    fn completes_body(&mut self, ticket: &Ticket) {
         if std::mem::take(&mut self.is_unfinished) {
             ticket.body_complete();
+        }
+    }
+
+    /// Takes note of how a running request's body comes, while there is no answer.
+    pub(super) fn look_at_upload(
+        &mut self,
+        cx: &mut Context<'_>,
+        exchange: &Exchange,
+        ticket: &Ticket,
+    ) {
+        let waits = exchange.waits_for_client();
+        self.look(cx, waits, exchange.sent(), ticket);
+        if !waits {
+            self.catches_up(ticket);
+        }
+        if exchange.has_uploaded() {
+            self.completes_body(ticket);
         }
     }
 
@@ -168,20 +186,26 @@ mod tests {
 
     use super::*;
 
-    /// As many bytes as a TLS record has.
+    /// The bytes of a TLS record.
     const PIECE: u64 = 16_384;
+
+    /// Tells the rate of a running request's client whether the gateway waits for it and how much it has moved. Returns
+    /// whether it is slow.
+    fn looker() -> impl FnMut(bool, u64) -> bool {
+        let driver = crate::driver::tests::driver(1);
+        let ticket = driver.arrive(Request::of(ClassId(0)), true);
+        let mut rate = ClientRate::default();
+        move |waits, moved| {
+            rate.look(&mut Context::from_waker(Waker::noop()), waits, moved, &ticket);
+            rate.is_slow()
+        }
+    }
 
     /// A reader that takes all of one TLS record at a time: at the end of a window there is room for a piece, though the
     /// gateway has waited for nearly all of it.
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_takes_a_piece_at_the_end_of_a_window_is_judged_at_the_next_wait() {
-        let driver = crate::driver::tests::driver(1);
-        let ticket = driver.arrive(Request::of(ClassId(0)), true);
-        let (mut rate, cx) = (ClientRate::default(), &mut Context::from_waker(Waker::noop()));
-        let mut look = |waits, moved| {
-            rate.look(cx, waits, moved, &ticket);
-            rate.is_slow()
-        };
+        let mut look = looker();
         assert!(!look(true, 0));
         advance(WINDOW).await;
         assert!(!look(false, PIECE), "there is room for a piece");
@@ -191,13 +215,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_for_which_nothing_waits_after_a_window_has_caught_up() {
-        let driver = crate::driver::tests::driver(1);
-        let ticket = driver.arrive(Request::of(ClassId(0)), true);
-        let (mut rate, cx) = (ClientRate::default(), &mut Context::from_waker(Waker::noop()));
-        let mut look = |waits, moved| {
-            rate.look(cx, waits, moved, &ticket);
-            rate.is_slow()
-        };
+        let mut look = looker();
         assert!(!look(true, 0));
         advance(WINDOW).await;
         assert!(!look(false, PIECE));

@@ -55,6 +55,26 @@ pub(super) struct Forwarded {
     pub(super) owner: Option<Back>,
 }
 
+/// The beginning of an answer, and what it came from.
+struct Answered {
+    exchange: Exchange,
+    response: Response,
+    load: Load,
+    pool: Rc<Pool>,
+    deadline: Deadline,
+}
+
+impl Forward {
+    /// Adds to an answer what is still needed of its request.
+    fn answered(self, may_pin: bool, answered: Answered) -> Forwarded {
+        let Answered { exchange, response, load, pool, deadline } = answered;
+        let Self { request, client, back, .. } = self;
+        let takes_trailers = request.takes_trailers;
+        let owner = Some(back).filter(|back| may_pin && back.pin().is_some());
+        Forwarded { exchange, response, load, pool, deadline, takes_trailers, client, owner }
+    }
+}
+
 /// What a request's head carries to say that it has been through a gateway like this one.
 const PSEUDONYM: &[u8] = b"bywash";
 
@@ -68,7 +88,7 @@ pub(super) fn loops(fields: &Fields) -> bool {
 }
 
 /// Sends a request; gives the head of the answer and the exchange that its body comes on. `runs_at` is the
-/// place of its load while no answer has begun: who drops this future finds there what it was waiting for.
+/// place of its load while no answer has begun, for a caller that drops this future.
 /// `ticket`: of one that is stopped if its client is slow and others wait.
 pub(super) async fn forward(
     worker: &Worker,
@@ -89,7 +109,6 @@ pub(super) async fn forward(
     let may_pin = !peer.is_trusted;
     let pin = back.pin().filter(|_| may_pin);
     let mut sender = Sender::new(worker, record, &timeouts, pin);
-    let bodiless = has_no_body(request.framing);
     let mut may_be_stale = true;
     loop {
         let Connected { link, mut load, reused } = sender.connect(may_be_stale, &deadline).await?;
@@ -103,7 +122,7 @@ pub(super) async fn forward(
             levels.tell(&mut request.fields, level);
         }
         let outbound = outbound(request, upgrade.as_deref());
-        let spare = bodiless.then(Upload::none);
+        let spare = has_no_body(request.framing).then(Upload::none);
         let mut exchange = Exchange::begin(link, &outbound, upload);
         let running: &Load = runs_at.insert(load);
         let hints = |cx: &mut Context<'_>, status, fields: &Fields| {
@@ -112,14 +131,7 @@ pub(super) async fn forward(
         };
         let slow = |cx: &mut Context<'_>, exchange: &Exchange| {
             if let Some(ticket) = ticket {
-                let waits = exchange.waits_for_client();
-                client.look(cx, waits, exchange.sent(), ticket);
-                if !waits {
-                    client.catches_up(ticket);
-                }
-                if exchange.has_uploaded() {
-                    client.completes_body(ticket);
-                }
+                client.look_at_upload(cx, exchange, ticket);
             }
         };
         let answer = head(&mut exchange, &mut deadline, slow, hints, upgrade.is_some()).await;
@@ -129,34 +141,17 @@ pub(super) async fn forward(
         let again = match answer {
             Ok(response) => {
                 deadline.answers();
-                let (pool, takes_trailers) = (sender.pool, request.takes_trailers);
-                let owner = may_pin && back.pin().is_some();
-                let Forward { client, back, .. } = *forward;
-                let owner = owner.then_some(back);
-                return Ok(Forwarded {
-                    exchange,
-                    response,
-                    load,
-                    pool,
-                    deadline,
-                    takes_trailers,
-                    client,
-                    owner,
-                });
+                let pool = sender.pool;
+                return Ok(forward
+                    .answered(may_pin, Answered { exchange, response, load, pool, deadline }));
             }
-            Err(error) if exchange.is_unprocessed() => match spare {
-                Some(spare) if sender.refused(&load) => {
-                    upload = spare;
-                    continue;
-                }
-                _ => return Err(error),
-            },
+            Err(error) if exchange.is_unprocessed() => {
+                upload = spare.filter(|_| sender.refused(&load)).ok_or(error)?;
+                continue;
+            }
             Err(UpstreamError::Closed) if stale => spare.filter(|_| facts.safe),
             Err(error) => {
-                if matches!(error, UpstreamError::ResponseTimeout(_)) {
-                    exchange.retire();
-                }
-                sender.failed(load, &error);
+                sender.failed(&exchange, load, &error);
                 return Err(error);
             }
         };

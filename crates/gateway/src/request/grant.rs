@@ -35,6 +35,10 @@ pub(super) fn session_served(
     fields: &mut Fields,
 ) -> Option<SessionKey> {
     let (shared, settings, facts) = (record.shared(), record.settings(), record.facts());
+    if !facts.request.also.is_empty() {
+        // Nobody knows which of its classes the application has served.
+        return None;
+    }
     let begun = examine::session_begun(settings, fields);
     let session = begun.map(|cookie| shared.session_key(cookie)).or(facts.request.session);
     let Some(tokens) = &settings.tokens else { return session };

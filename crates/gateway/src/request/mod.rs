@@ -182,7 +182,7 @@ async fn admit(
             }
         }
     }
-    // What is only observed is not waited for, so its body has hardly begun.
+    // A request that is only observed does not wait for its body, so that has hardly begun.
     let unfinished = record.is_enforced() && !upload.has_ended();
     let mut asked = facts.request;
     if unfinished {

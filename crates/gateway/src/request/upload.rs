@@ -40,7 +40,7 @@ struct Held {
     worker: Rc<Worker>,
     most: usize,
     most_of_all: usize,
-    /// What the buffer takes.
+    /// The bytes that the buffer takes.
     bytes: usize,
 }
 

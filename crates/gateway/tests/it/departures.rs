@@ -108,7 +108,10 @@ mod while_queued {
         let _running = gateway.asks("/runs");
         let call = calls.next();
         for leave in [fin, reset, half] {
-            leave(gateway.sends(post("/ghost", "12345").replace(": 5", ": 5000")));
+            let client = gateway.sends(post("/ghost", "12345").replace(": 5", ": 5000"));
+            gateway.waits_for("uploads", 1);
+            leave(client);
+            gateway.waits_for("uploads", 0);
         }
         gateway.waits_for_outcome("orphaned", 3);
         call.answer("");

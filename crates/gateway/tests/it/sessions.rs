@@ -60,6 +60,17 @@ fn a_transaction_of_a_proven_session_pushes_a_newcomer_out() {
 }
 
 #[test]
+fn an_odd_spelling_proves_nothing() {
+    let (_upstream, calls, gateway) = shop();
+    let mut visitor = gateway.client();
+    for path in ["//p/1", "/p;x/1"] {
+        visit(&calls, &mut visitor, &with_cookie(&format!("GET {path}"), "walked"), "");
+    }
+    gateway.is_idle_again();
+    assert_eq!(gateway.count("sessions"), 0);
+}
+
+#[test]
 fn a_session_that_the_upstream_has_begun_is_proven_by_its_own_cookie() {
     let (_upstream, calls, gateway) = shop();
     let mut visitor = gateway.client();

@@ -9,7 +9,7 @@ use super::super::deadline::Deadline;
 use crate::driver::Driver;
 use crate::record::Record;
 use crate::upstream::servers::{Failure, Load};
-use crate::upstream::{Link, PinnedLink, Pool, UpstreamError};
+use crate::upstream::{Exchange, Link, PinnedLink, Pool, UpstreamError};
 use crate::worker::Worker;
 
 /// Finds servers and connections for one request.
@@ -118,8 +118,11 @@ impl<'a> Sender<'a> {
         self.refusals <= MOST_AGAIN
     }
 
-    /// Tells the balancer what it can learn from it.
-    pub(super) fn failed(&self, load: Load, error: &UpstreamError) {
+    /// Ends an exchange that has failed, and tells the balancer of it if the server is to blame.
+    pub(super) fn failed(&self, exchange: &Exchange, load: Load, error: &UpstreamError) {
+        if matches!(error, UpstreamError::ResponseTimeout(_)) {
+            exchange.retire();
+        }
         // The whole time includes the client's.
         if !matches!(error, UpstreamError::Upload(_) | UpstreamError::TotalTimeout) {
             load.failed(self.worker.shared.driver.now(), Failure::Response);

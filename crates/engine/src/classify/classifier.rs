@@ -1,0 +1,237 @@
+//! Rules in order, and the classes that a request has by them.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use super::query::QueryFit;
+use super::{Asked, Line, PathReading, Pattern, Rule, Tie, readings};
+use crate::request::{ClassId, ClassSet};
+
+/// Rules in the order in which they are tried: all that ask for fields, then those for named hosts, those for hosts below
+/// a domain and those for any host, up to the first that takes a request.
+#[derive(Clone, Debug)]
+pub struct Classifier {
+    rules: Vec<Rule>,
+    indexes: [Index; 4],
+    default: ClassId,
+    ignores_case: bool,
+}
+
+/// Rules by the first segment of their path, most specific first. So the time that a request takes does not depend on
+/// how many patterns there are for other first segments.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    by_name: BTreeMap<Box<str>, Vec<u16>>,
+    /// Rules whose path begins with `*`.
+    others: Vec<u16>,
+}
+
+impl Classifier {
+    /// Puts rules in order, for an application that `ignores_case` of paths or regards it.
+    ///
+    /// # Errors
+    /// All ties at once.
+    pub fn new(
+        rules: impl IntoIterator<Item = Rule>,
+        default: ClassId,
+        ignores_case: bool,
+    ) -> Result<Self, Vec<Tie>> {
+        let lowered = |rule: Rule| {
+            let pattern = if ignores_case { rule.pattern.in_lower_case() } else { rule.pattern };
+            Rule { pattern, ..rule }
+        };
+        let mut rules: Vec<Rule> = rules.into_iter().map(lowered).collect();
+        rules.sort_by(|a, b| {
+            let conditions = || b.condition.cmp(&a.condition);
+            b.pattern.cmp(&a.pattern).then_with(conditions)
+        });
+        let is_tie = |pair: &[Rule]| {
+            (pair[0].pattern == pair[1].pattern && pair[0].condition == pair[1].condition)
+                .then(|| Tie { pattern: pair[0].pattern.to_string() })
+        };
+        let ties: Vec<Tie> = rules.windows(2).filter_map(is_tie).collect();
+        let mut indexes = <[Index; 4]>::default();
+        for (at, rule) in (0_u16..).zip(&rules) {
+            let index = &mut indexes[rule.condition.precedence()];
+            match rule.pattern.first_name() {
+                Some(name) => index.by_name.entry(name.into()).or_default().push(at),
+                None => index.others.push(at),
+            }
+        }
+        let classifier = Self { rules, indexes, default, ignores_case };
+        if ties.is_empty() { Ok(classifier) } else { Err(ties) }
+    }
+
+    /// The same rules for classes with other numbers.
+    #[must_use]
+    pub fn renumbered(&self, number: impl Fn(ClassId) -> ClassId) -> Self {
+        let mut renumbered = self.clone();
+        for rule in &mut renumbered.rules {
+            rule.class = number(rule.class);
+        }
+        renumbered.default = number(self.default);
+        renumbered
+    }
+
+    /// The class of what no pattern matches.
+    pub const fn default_class(&self) -> ClassId {
+        self.default
+    }
+
+    /// The [`readings`] of a canonical path without its query.
+    pub fn readings<'p>(
+        &self,
+        path: &'p str,
+    ) -> Option<impl Iterator<Item = PathReading<'p>> + use<'p>> {
+        readings(path, self.ignores_case)
+    }
+
+    /// The classes of all readings of a request: mostly one, never none.
+    pub fn classes(&self, asked: &Asked<'_>) -> ClassSet {
+        let other = ClassSet::NONE.with(self.default);
+        let Some(readings) = self.readings(asked.path()) else {
+            return self.rules.iter().fold(other, |all, rule| all.with(rule.class));
+        };
+        let mut line = Line::new(asked.method, asked.target);
+        let mut classes = ClassSet::NONE;
+        for reading in readings {
+            classes = classes.union(self.of_reading(asked, &mut line, &reading));
+        }
+        if classes.is_empty() { other } else { classes }
+    }
+
+    /// The class of a request as it stands: of the most specific pattern that takes it.
+    pub fn class(&self, asked: &Asked<'_>) -> ClassId {
+        let mut line = Line::new(asked.method, asked.target);
+        let reading = PathReading::plain(asked.path(), self.ignores_case);
+        let found = reading.and_then(|reading| self.find(asked, &mut line, &reading).exact);
+        found.unwrap_or(self.default)
+    }
+
+    /// The classes of one reading of the path. A slash at its end is no reading by itself: of a path with one, the classes
+    /// of the path without it count as well; of a path without one, those of the path with it if nothing takes the path.
+    fn of_reading<'t>(
+        &self,
+        asked: &Asked<'t>,
+        line: &mut Line<'t>,
+        reading: &PathReading<'t>,
+    ) -> ClassSet {
+        let found = self.find(asked, line, reading);
+        let set = found.classes.with(found.exact.unwrap_or(self.default));
+        let counts = found.exact.is_none() || reading.ends_with_slash();
+        match reading.toggled().filter(|_| counts) {
+            Some(toggled) => {
+                let toggled = self.find(asked, line, &toggled);
+                let exact =
+                    toggled.exact.map_or(ClassSet::NONE, |class| ClassSet::NONE.with(class));
+                set.union(toggled.classes).union(exact)
+            }
+            None => set,
+        }
+    }
+
+    fn find<'t>(&self, asked: &Asked<'t>, line: &mut Line<'t>, reading: &PathReading<'t>) -> Found {
+        line.read_as(*reading);
+        let mut found = Found { classes: ClassSet::NONE, exact: None };
+        let [with_fields, by_host @ ..] = &self.indexes;
+        for rule in self.candidates(with_fields, reading) {
+            if fit(rule, asked, line, reading) != QueryFit::No {
+                found.classes = found.classes.with(rule.class);
+            }
+        }
+        for index in by_host {
+            found.look(self.candidates(index, reading), asked, line, reading);
+            if found.exact.is_some() {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The rules of an index that may be for this path.
+    fn candidates<'r>(
+        &'r self,
+        index: &'r Index,
+        reading: &PathReading<'_>,
+    ) -> impl Iterator<Item = &'r Rule> {
+        let named = reading.with_first_name(|name| index.by_name.get(name));
+        let candidates = named.into_iter().flatten().chain(&index.others);
+        candidates.map(|at| &self.rules[usize::from(*at)])
+    }
+}
+
+/// How the query of a request fits a rule; not at all if anything else of it does not.
+fn fit(rule: &Rule, asked: &Asked<'_>, line: &Line<'_>, reading: &PathReading<'_>) -> QueryFit {
+    let Rule { pattern, condition, .. } = rule;
+    let is_meant =
+        pattern.takes(asked.method) && pattern.matches_path(reading) && condition.is_met(asked);
+    if is_meant { pattern.query_fit(line) } else { QueryFit::No }
+}
+
+/// The classes that one reading of a request has.
+struct Found {
+    /// The classes of all rules that count.
+    classes: ClassSet,
+    /// The class of the most specific pattern that takes it as it stands.
+    exact: Option<ClassId>,
+}
+
+impl Found {
+    /// Looks through rules, the most specific first, up to those for the path of the first that takes the request as it
+    /// stands.
+    fn look<'r>(
+        &mut self,
+        rules: impl Iterator<Item = &'r Rule>,
+        asked: &Asked<'_>,
+        line: &Line<'_>,
+        reading: &PathReading<'_>,
+    ) {
+        // The rules for the present path that the request fits.
+        let mut before: Vec<&Rule> = Vec::new();
+        let mut of_path: Option<&Rule> = None;
+        for rule in rules {
+            if of_path.is_none_or(|first| !first.pattern.has_path_of(&rule.pattern)) {
+                if self.exact.is_some() {
+                    return;
+                }
+                of_path = Some(rule);
+                before.clear();
+            }
+            let fit = fit(rule, asked, line, reading);
+            if fit == QueryFit::No || before.iter().any(|first| hides(first, rule, line)) {
+                continue;
+            }
+            if rule.pattern.names_parameters() && line.parameters().are_too_many() {
+                // All patterns for the path fit, and none hides another.
+                self.classes = self.classes.with(rule.class);
+                continue;
+            }
+            self.classes = self.classes.with(rule.class);
+            if takes(&rule.pattern, fit, line) {
+                self.exact = self.exact.or(Some(rule.class));
+                if !rule.pattern.names_parameters() {
+                    return;
+                }
+            }
+            before.push(rule);
+        }
+    }
+}
+
+/// Whether a pattern that a request fits takes it as it stands, whatever the application makes of it.
+fn takes(pattern: &Pattern, fit: QueryFit, line: &Line<'_>) -> bool {
+    let is_doubtful = || {
+        let given = line.parameters();
+        pattern.names_parameters() && (given.are_repeated() || given.are_too_many())
+    };
+    fit == QueryFit::Exact && !is_doubtful()
+}
+
+/// Whether the second of two rules for a path does not count for a request that fits both: the first takes the request as
+/// it stands, and asks for all parameters that the second asks for.
+fn hides(first: &Rule, second: &Rule, line: &Line<'_>) -> bool {
+    first.pattern.narrows_query_of(&second.pattern)
+        && takes(&first.pattern, first.pattern.query_fit(line), line)
+}

@@ -1,0 +1,103 @@
+//! Groups of cells behind those of a policy: where requests wait because of their clients and not of their class.
+//!
+//! The first group has one cell. Each other group has one cell for complete requests and one for unfinished ones, so
+//! that complete requests are found at once while unfinished ones may not run. Both cells of a group are one rank:
+//! which of their requests goes first depends on when they came. Behind the policy's cells, ranks are cells.
+
+/// Groups, best first.
+#[derive(Clone, Copy)]
+pub(super) enum Group {
+    /// Requests whose bodies have not come as a whole.
+    Unfinished,
+    /// Requests of strangers, while slow clients hold the slots.
+    Unknown,
+    /// Requests of strangers that insist.
+    Insistent,
+    /// Requests of holders that have their share of the slots.
+    SetBack,
+    /// Requests of slow holders.
+    Slow,
+}
+
+/// The number of cells of all groups.
+const CELLS: usize = 2 * Group::Slow as usize + 1;
+
+/// The cells behind those of a policy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Behind {
+    /// The number of the policy's cells.
+    policy: usize,
+}
+
+impl Behind {
+    pub(super) const fn new(policy: usize) -> Self {
+        Self { policy }
+    }
+
+    /// The number of all cells.
+    pub(super) const fn cells(self) -> usize {
+        self.policy + CELLS
+    }
+
+    /// The first cell. Requests from here on say nothing of whether it is overload.
+    pub(super) const fn first(self) -> usize {
+        self.policy
+    }
+
+    /// The cell of a group for complete or for unfinished requests.
+    pub(super) const fn cell(self, group: Group, unfinished: bool) -> usize {
+        self.policy + 2 * group as usize + unfinished as usize - 1
+    }
+
+    /// The cells of a group; the cell of the first group comes twice.
+    pub(super) fn both(self, group: Group) -> [usize; 2] {
+        [matches!(group, Group::Unfinished), true].map(|unfinished| self.cell(group, unfinished))
+    }
+
+    /// The two cells of the group that has this rank: for complete and for unfinished requests. `None` for a rank of the
+    /// policy and of the first group.
+    pub(super) const fn pair(self, rank: u32) -> Option<[usize; 2]> {
+        let rank = rank as usize;
+        if rank <= self.policy {
+            return None;
+        }
+        let complete = rank - (rank - self.policy + 1) % 2;
+        Some([complete, complete + 1])
+    }
+
+    /// Whether requests of this rank are unfinished.
+    pub(super) const fn is_unfinished(self, rank: u32) -> bool {
+        let rank = rank as usize;
+        rank >= self.policy && (rank - self.policy).is_multiple_of(2)
+    }
+
+    /// How many ranks are better, where both cells of a group are one.
+    pub(super) const fn level(self, rank: u32) -> u32 {
+        let first = self.policy as u32;
+        if rank <= first { rank } else { first + (rank - first).div_ceil(2) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn each_group_but_the_first_has_two_cells_of_one_rank() {
+        let behind = Behind::new(3);
+        assert_eq!((behind.first(), behind.cells()), (3, 12));
+        assert_eq!(behind.both(Group::Unfinished), [3, 3]);
+        assert_eq!(behind.both(Group::Unknown), [4, 5]);
+        assert_eq!(behind.both(Group::Slow), [10, 11]);
+        let levels: Vec<u32> = (0..12).map(|rank| behind.level(rank)).collect();
+        assert_eq!(levels, [0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7]);
+        assert_eq!(
+            [3, 4, 5, 11].map(|rank| behind.pair(rank)),
+            [None, Some([4, 5]), Some([4, 5]), Some([10, 11])]
+        );
+        let unfinished: Vec<u32> = (0..12).filter(|rank| behind.is_unfinished(*rank)).collect();
+        assert_eq!(unfinished, [3, 5, 7, 9, 11]);
+    }
+}

@@ -1,0 +1,261 @@
+//! The engine's table of requests by number: which wait, which run, and for which holders.
+
+use alloc::vec::Vec;
+
+use bywash_units::{Share, Time};
+
+use super::{Holder, Holders, Lists, Waiting};
+use crate::request::{RequestId, Standing};
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The number is not in use.
+    Free,
+    /// It waits for a slot.
+    Waiting,
+    /// It has had a slot since then.
+    Running(Time),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    waiting: Waiting,
+    state: State,
+}
+
+/// How many slots strangers' requests may hold whose bodies have not come as a whole.
+const UNFINISHED: Share = Share::new(0.5);
+
+/// Strangers' requests whose bodies have not come as a whole.
+#[derive(Debug, Default)]
+struct Unfinished {
+    waiting: u32,
+    running: u32,
+    /// How many may run.
+    most: u32,
+}
+
+/// The engine's table of requests by number, and who waits.
+///
+/// A number whose state is `Waiting` is in both lists once it has entered the queue; any other is
+/// in none.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    entries: Vec<Entry>,
+    pub(super) arrivals: Lists,
+    pub(super) by_class: Lists,
+    /// By class, and for each by standing, those that run and can be stopped, in the order in which they
+    /// started.
+    stoppable: Lists,
+    /// How many wait and run for whom.
+    pub(super) holders: Holders,
+    /// How many may run at once, as of the last time that a slot was given.
+    pub(super) slots: u32,
+    unfinished: Unfinished,
+    /// Until then requests of unknown holders wait behind the others.
+    attacked: Time,
+}
+
+impl Requests {
+    pub(crate) fn new(classes: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            arrivals: Lists::new(1),
+            by_class: Lists::new(classes),
+            stoppable: Lists::new(classes * Standing::COUNT),
+            holders: Holders::new(),
+            slots: 0,
+            unfinished: Unfinished::default(),
+            attacked: Time::ZERO,
+        }
+    }
+
+    /// Notes a request under a number that is not in use.
+    pub(crate) fn arrive(&mut self, id: RequestId, waiting: Waiting) {
+        let entry = Entry { waiting, state: State::Waiting };
+        if id.index() >= self.entries.len() {
+            self.entries.resize(id.index() + 1, Entry { state: State::Free, ..entry });
+            // A number may run, and be one that can be stopped, for the first time long after it has waited.
+            self.stoppable.make_room(self.entries.len());
+        }
+        debug_assert_eq!(self.entries[id.index()].state, State::Free, "{id:?} is in use");
+        self.entries[id.index()] = entry;
+    }
+
+    /// What is known of one whose number is in use.
+    pub(crate) fn waiting(&self, id: RequestId) -> &Waiting {
+        &self.entries[id.index()].waiting
+    }
+
+    pub(crate) fn state(&self, id: RequestId) -> State {
+        self.entries.get(id.index()).map_or(State::Free, |entry| entry.state)
+    }
+
+    pub(crate) fn set(&mut self, id: RequestId, state: State) {
+        self.entries[id.index()].state = state;
+    }
+
+    /// It waits from now on.
+    pub(crate) fn enter_queue(&mut self, id: RequestId) {
+        self.arrivals.push_back(0, id);
+        let Waiting { class, holder, .. } = self.entries[id.index()].waiting;
+        self.by_class.push_back(class.index(), id);
+        self.holders.waits(holder);
+        self.unfinished.waiting += u32::from(self.waiting(id).unfinished);
+    }
+
+    /// Empties the queue, for an order that knows so many classes: who waited, oldest first.
+    pub(crate) fn empty_queue(&mut self, classes: usize) -> Vec<RequestId> {
+        let waiting: Vec<RequestId> = self.arrivals.iter(0).collect();
+        for id in &waiting {
+            self.leave_queue(*id);
+        }
+        self.by_class.grow(classes);
+        self.stoppable.grow(classes * Standing::COUNT);
+        waiting
+    }
+
+    /// It runs from now on, and can be stopped.
+    pub(crate) fn can_be_stopped(&mut self, id: RequestId) {
+        let Waiting { stops_as, standing, .. } = self.entries[id.index()].waiting;
+        self.stoppable.push_back(stops_as.index() * Standing::COUNT + standing.index(), id);
+    }
+
+    /// It cannot be stopped, or no longer.
+    pub(crate) fn cannot_be_stopped(&mut self, id: RequestId) {
+        self.stoppable.remove(id);
+    }
+
+    /// Whether there is anybody that can be stopped.
+    pub(crate) const fn can_stop(&self) -> bool {
+        self.stoppable.total() > 0
+    }
+
+    /// Of a class, the one that can be stopped, has proven no more than this, and has run for longest; and
+    /// since when.
+    pub(crate) fn longest(&self, class: usize, most: Standing) -> Option<(RequestId, Time)> {
+        // Better standings come first.
+        let standings = most.index()..Standing::COUNT;
+        let ids = standings.filter_map(|s| self.stoppable.front(class * Standing::COUNT + s));
+        let running = ids.filter_map(|id| match self.state(id) {
+            State::Running(since) => Some((id, since)),
+            State::Free | State::Waiting => None,
+        });
+        running.min_by_key(|(_, since)| *since)
+    }
+
+    /// It waits no longer.
+    pub(crate) fn leave_queue(&mut self, id: RequestId) {
+        if self.arrivals.remove(id).is_some() {
+            self.by_class.remove(id);
+            self.holders.waits_no_longer(self.entries[id.index()].waiting.holder);
+            self.unfinished.waiting -= u32::from(self.waiting(id).unfinished);
+        }
+    }
+
+    /// It holds a slot from now on.
+    pub(crate) fn run(&mut self, now: Time, id: RequestId) {
+        self.set(id, State::Running(now));
+        self.holders.runs(self.entries[id.index()].waiting.holder);
+        self.unfinished.running += u32::from(self.waiting(id).unfinished);
+    }
+
+    /// It has given its slot back.
+    pub(crate) fn end(&mut self, id: RequestId) {
+        self.set(id, State::Free);
+        self.holders.runs_no_longer(self.entries[id.index()].waiting.holder);
+        self.unfinished.running -= u32::from(self.waiting(id).unfinished);
+    }
+
+    /// How many requests hold a slot for the same holder as this one.
+    pub(crate) fn running_of_holder(&self, id: RequestId) -> u32 {
+        self.holders.running(self.entries[id.index()].waiting.holder)
+    }
+
+    /// A client has taken its answer at once: that speaks for its session and for its address.
+    pub(crate) fn took_answer(&mut self, now: Time, id: RequestId) {
+        for holder in self.holders_of(id) {
+            self.holders.took_answer(now, holder);
+        }
+    }
+
+    /// A request was stopped because its client was slow.
+    pub(crate) fn was_slow(&mut self, now: Time, id: RequestId) {
+        for holder in self.holders_of(id) {
+            self.holders.was_slow(now, holder);
+        }
+    }
+
+    /// The holder of a request, and its address if that is not the holder.
+    fn holders_of(&self, id: RequestId) -> [Option<Holder>; 2] {
+        let Waiting { holder, address, .. } = self.entries[id.index()].waiting;
+        [holder, address.filter(|_| address != holder)]
+    }
+
+    /// Until then requests of unknown holders wait behind the others.
+    pub(crate) fn is_attacked_until(&mut self, then: Time) {
+        self.attacked = self.attacked.max(then);
+    }
+
+    /// Whether more unfinished requests wait than may run.
+    pub(crate) const fn has_crowd_of_uploads(&self) -> bool {
+        self.unfinished_is_full() && self.unfinished.waiting > self.unfinished.most
+    }
+
+    /// Whether requests of unknown holders wait behind the others now.
+    pub(super) fn is_attacked(&self, now: Time) -> bool {
+        now < self.attacked
+    }
+
+    /// Whether it matters now how the clients of holders have behaved: some may be slow, or an attack goes on.
+    pub(super) fn looks_at_holders(&self, now: Time) -> bool {
+        self.is_attacked(now) || self.holders.may_be_slow(now)
+    }
+
+    /// A request was refused. Its holder is told only while that matters: each look at the table of holders may miss
+    /// the cache.
+    pub(crate) fn was_refused(&mut self, now: Time, id: RequestId) {
+        if !self.looks_at_holders(now) {
+            return;
+        }
+        self.holders.was_refused(now, self.entries[id.index()].waiting.holder);
+    }
+
+    /// So many may run at once. Unfinished ones may hold half of the slots, or `slow_share` if that is more, and
+    /// one at the least.
+    pub(crate) fn has_slots(&mut self, slots: u32, slow_share: Share) {
+        self.slots = slots;
+        let share = slow_share.get().max(UNFINISHED.get());
+        self.unfinished.most = ((f64::from(slots) * share) as u32).max(1);
+    }
+
+    /// A running request is not unfinished any more.
+    pub(crate) fn finishes_body(&mut self, id: RequestId) {
+        if let State::Running(_) = self.state(id) {
+            let waiting = &mut self.entries[id.index()].waiting;
+            self.unfinished.running -= u32::from(core::mem::take(&mut waiting.unfinished));
+        }
+    }
+
+    /// Whether unfinished requests hold as many slots as they may.
+    pub(crate) const fn unfinished_is_full(&self) -> bool {
+        self.unfinished.running >= self.unfinished.most
+    }
+
+    /// Whether unfinished requests wait that may not run.
+    pub(crate) const fn has_blocked_uploads(&self) -> bool {
+        self.unfinished_is_full() && self.unfinished.waiting > 0
+    }
+
+    /// Whether a request that waits may have a slot if one is free.
+    pub(crate) fn may_run(&self, id: RequestId) -> bool {
+        !self.waiting(id).unfinished || !self.unfinished_is_full()
+    }
+
+    /// Whether a request waits that may have a slot.
+    pub(crate) const fn wants_slot(&self) -> bool {
+        let waiting = self.arrivals.total();
+        waiting > self.unfinished.waiting as usize || waiting > 0 && !self.unfinished_is_full()
+    }
+}

@@ -1,0 +1,146 @@
+//! The threads of a gateway: workers, and helpers beside them.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use bywash_handover::{Listener, Name};
+use bywash_units::{Span, Time};
+use tokio::sync::watch;
+
+use super::{Gateway, GatewayError};
+use crate::driver::Driver;
+use crate::panics::{self, Thread};
+use crate::settings::Settings;
+use crate::shared::{Door, Life, Shared};
+use crate::{admin, elephants, upstream, worker};
+
+pub(super) type Server = JoinHandle<io::Result<()>>;
+
+impl Gateway {
+    pub(super) fn start_worker(
+        &mut self,
+        number: usize,
+        life: watch::Receiver<Life>,
+        settings: watch::Receiver<Arc<Settings>>,
+    ) -> Result<(), GatewayError> {
+        let heartbeat = Arc::new(AtomicU64::new(0));
+        self.heartbeats.push(Arc::clone(&heartbeat));
+        let listeners = self.doors().map_err(GatewayError::Thread)?;
+        let shared = Arc::clone(&self.shared);
+        let start = worker::Start { shared, listeners, life, settings, heartbeat };
+        let run = |ready| move || worker::run(start, &ready);
+        let name = Some(format!("worker-{number}"));
+        self.workers.push(start_server(&self.shared, Thread::Worker, name, run)?);
+        Ok(())
+    }
+
+    fn doors(&self) -> io::Result<Vec<(TcpListener, Door)>> {
+        let mut doors = Vec::new();
+        for (name, listener) in &self.listeners {
+            let door = match name {
+                Name::Http => Door::Clear,
+                Name::Https => Door::Tls,
+                Name::Admin => continue,
+            };
+            if let Listener::Tcp(listener) = listener {
+                doors.push((listener.try_clone()?, door));
+            }
+        }
+        Ok(doors)
+    }
+
+    pub(super) fn start_helpers(
+        &mut self,
+        life: &watch::Receiver<Life>,
+        settings: watch::Receiver<Arc<Settings>>,
+    ) -> Result<(), GatewayError> {
+        let admin = self.listeners.iter().find(|(name, _)| *name == Name::Admin);
+        let (_, admin) = admin.expect("there is always one");
+        let listener = admin.as_fd().try_clone_to_owned();
+        let listener = listener.map_err(GatewayError::Thread)?;
+        let door = match admin {
+            Listener::Unix(_) => Listener::Unix(listener.into()),
+            Listener::Tcp(_) => Listener::Tcp(listener.into()),
+        };
+        let (shared, until) = (Arc::clone(&self.shared), self.operators.subscribe());
+        let run = |ready| move || admin::run(shared, door, until, ready);
+        self.helpers.push(start_server(&self.shared, Thread::Admin, None, run)?);
+        let shared = Arc::clone(&self.shared);
+        let run = move || {
+            shared.state_writer.run();
+            Ok(())
+        };
+        // Nobody joins it: it may wait for a disk that does not answer.
+        drop(spawn(&self.shared, Thread::StateWriter, None, run)?);
+        let (shared, until) = (Arc::clone(&self.shared), life.clone());
+        let run = move || {
+            keep_time(&shared.driver, &until);
+            Ok(())
+        };
+        self.helpers.push(spawn(&self.shared, Thread::Timekeeper, None, run)?);
+        let (shared, until, seen) = (Arc::clone(&self.shared), life.clone(), settings.clone());
+        let run = move || {
+            elephants::watch::run(&shared, seen, &until);
+            Ok(())
+        };
+        self.helpers.push(spawn(&self.shared, Thread::Elephants, None, run)?);
+        let (shared, until) = (Arc::clone(&self.shared), life.clone());
+        let run = move || upstream::probe::run(&shared, settings, until);
+        self.helpers.push(spawn(&self.shared, Thread::Probes, None, run)?);
+        Ok(())
+    }
+}
+
+/// Starts a thread whose panics are counted; `name` is that of its kind if it has none of its own.
+fn spawn(
+    shared: &Shared,
+    thread: Thread,
+    name: Option<String>,
+    run: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> Result<Server, GatewayError> {
+    let panics = shared.metrics.panics(thread);
+    let name = name.unwrap_or_else(|| thread.name().into());
+    let run = move || {
+        panics::count(panics);
+        run()
+    };
+    std::thread::Builder::new().name(name).spawn(run).map_err(GatewayError::Thread)
+}
+
+/// Starts a thread that serves, and waits until it does; if it ends before, says why.
+fn start_server<R>(
+    shared: &Shared,
+    thread: Thread,
+    name: Option<String>,
+    run: impl FnOnce(SyncSender<()>) -> R,
+) -> Result<Server, GatewayError>
+where
+    R: FnOnce() -> io::Result<()> + Send + 'static,
+{
+    let (ready, is_ready) = sync_channel(1);
+    let server = spawn(shared, thread, name, run(ready))?;
+    if is_ready.recv().is_ok() {
+        return Ok(server);
+    }
+    let panicked = || Err(io::Error::other("it has panicked"));
+    let ended = server.join().unwrap_or_else(|_| panicked());
+    Err(GatewayError::Thread(ended.err().unwrap_or_else(|| io::Error::other("it has ended"))))
+}
+
+/// Calls the engine when a request has waited as long as it may.
+///
+/// Nothing has to wake this thread: it sleeps in steps that are shorter than any wait worth
+/// counting, so as to see a new limit, and to end soon when the gateway does.
+fn keep_time(driver: &Driver, life: &watch::Receiver<Life>) {
+    const STEP: Span = Span::from_millis(50);
+    while *life.borrow() != Life::Ends {
+        let now = driver.now();
+        let due = driver.on_timer().map_or(STEP, |at: Time| at.since(now));
+        std::thread::sleep(due.clamp_to(Span::from_millis(1), STEP).to_std());
+    }
+}
