@@ -45,7 +45,7 @@ impl Engine {
     /// Whether it may wait there; if not, what it is told.
     pub(super) fn enter_lane(&mut self, now: Time, id: RequestId, lane: Place) -> Option<Action> {
         let principal = self.requests.waiting(id).principal;
-        let has_slot = self.running < self.limit.slots() && self.moment(now).length() == 0;
+        let has_slot = self.running < self.limit.slots() && !self.requests.wants_slot();
         let wait = self.lanes.push(now, lane, (id, principal), has_slot).err()?;
         Some(self.throttle_out(now, id, wait))
     }

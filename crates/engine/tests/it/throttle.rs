@@ -2,7 +2,7 @@
 
 use bywash_engine::throttle::{Rule, RuleId};
 use bywash_engine::{
-    Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey,
+    Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey, Upload,
 };
 use bywash_units::{Rate, Span};
 
@@ -115,6 +115,16 @@ fn who_has_waited_as_long_as_the_rule_says_is_refused_then() {
     assert_eq!((site.refusal(next), site.refusal(last)), (None, Some(Reason::Throttled)));
     ends(&mut site, runs);
     assert!(why_it_runs(&site, next).is_some());
+}
+
+#[test]
+fn a_lane_without_a_queue_has_the_slots_that_uploads_may_not_have() {
+    let mut site = site(Rule { queue: 0, ..Rule::at_once(2) });
+    for _ in 0..3 {
+        site.request(Request { upload: Upload::Unfinished, ..Request::of(MAIN) });
+    }
+    let elephant = elephant(&mut site);
+    assert!(why_it_runs(&site, elephant).is_some());
 }
 
 #[test]
