@@ -19,7 +19,16 @@ pub fn connect_from(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-/// The same without waiting for it, and without blocking from then on.
+/// The same with segments of an Ethernet line. Those of loopback have 64 KiB, so a slow reader would acknowledge nothing
+/// for seconds and then much at once.
+pub fn connect_over_line(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
+    let socket = bound(source)?;
+    socket.set_tcp_mss(1460)?;
+    socket.connect(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into())?;
+    Ok(socket.into())
+}
+
+/// [`connect_from`] without waiting for it, and without blocking from then on.
 pub fn begin_connect(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let socket = bound(source)?;
     socket.set_nonblocking(true)?;

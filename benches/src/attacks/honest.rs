@@ -55,7 +55,7 @@ impl Edge {
 /// Sends 8 MB, faster than a mobile phone does: so that they fit into the time.
 fn upload(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
-    let mut stream = dial::connect_from(dial::address(UPLOADER), port)?;
+    let mut stream = dial::connect_over_line(dial::address(UPLOADER), port)?;
     stream.set_write_timeout(Some(bound))?;
     stream.write_all(http::post("/upload", &format!("Content-Length: {UPLOAD}\r\n")).as_bytes())?;
     let steps = (bound.as_secs_f64() * PART * f64::from(STEPS)).ceil();
@@ -79,7 +79,7 @@ fn upload(port: u16, bound: Duration) -> io::Result<()> {
 fn read(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
     let size = (READ_RATE as f64 * bound.as_secs_f64() * PART) as usize;
-    let mut stream = dial::connect_from(dial::address(READER), port)?;
+    let mut stream = dial::connect_over_line(dial::address(READER), port)?;
     sys::set_receive_buffer(&stream, 8192)?;
     stream.write_all(http::get(&format!("/bytes/{size}")).as_bytes())?;
     let (mut got, start) = (Vec::new(), Instant::now());

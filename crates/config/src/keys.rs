@@ -128,7 +128,7 @@ pub(crate) const BODY_BUFFER_TOTAL: Key = Key::new(
 pub(crate) const SLOW_SHARE: Key = Key::new(
     "slow_share",
     Kind::Number { min: 0.0, max: 1.0 },
-    "0.0625",
+    "0.125",
     "While others wait, requests whose clients send or read slowly hold no more than this part of the \
      slots, or one slot for that part of the time. The slowest of strangers is stopped first (503, \
      slow_client); 1 is never. Strangers' uploads that are larger than body_buffer hold this part of the slots or \

@@ -14,7 +14,7 @@ use crate::classify::strict;
 use crate::event::{End, Event, Meter, Service};
 use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
-use crate::queue::{Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
+use crate::queue::{Body, Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
 use crate::request::{
     Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing, Upload,
@@ -182,7 +182,7 @@ impl Engine {
     /// Whether any request that came now would run at once, an unfinished one too.
     pub fn has_free_slot(&self) -> bool {
         let is_empty = self.moment(Time::ZERO).length() == 0;
-        self.running < self.limit.slots() && is_empty && !self.requests.unfinished_is_full()
+        self.running < self.limit.slots() && is_empty && !self.requests.is_full(Body::Unfinished)
     }
 
     /// How many requests of a class wait.
@@ -239,6 +239,10 @@ impl Engine {
         let holder = holder(standing, &request);
         let stops_as =
             strict::stops_as(request.class, request.also, |id| &self.classes[id.index()]);
+        let is_unfinished = request.upload == Upload::Unfinished && standing == Standing::New;
+        let address = request.address.map(|key| Holder::of(Principal::Address(key)));
+        let body =
+            if is_unfinished { self.requests.unfinished_of(now, address) } else { Body::Complete };
         let waiting = Waiting {
             class: request.class,
             stops_as,
@@ -249,8 +253,8 @@ impl Engine {
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),
             holder: holder.map(Holder::of),
-            address: request.address.map(|key| Holder::of(Principal::Address(key))),
-            unfinished: request.upload == Upload::Unfinished && standing == Standing::New,
+            address,
+            body,
             stoppable: request.stoppable,
             since: now,
         };
@@ -274,7 +278,7 @@ impl Engine {
             });
             return;
         }
-        self.stop_slow_clients(now, actions);
+        self.stop_slow_clients(now, self.requests.may_run(id), actions);
         if self.running < self.limit.slots()
             || (self.requests.may_run(id) && self.make_room(now, id, actions))
         {
@@ -365,8 +369,9 @@ impl Engine {
 
     /// Gives every free slot to the best that waits, and to elephants what is left.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
-        if self.moment(now).length() > 0 || self.lanes.wants_slot(now) {
-            self.stop_slow_clients(now, actions);
+        let is_for_lanes = self.lanes.wants_slot(now);
+        if self.moment(now).length() > 0 || is_for_lanes {
+            self.stop_slow_clients(now, is_for_lanes, actions);
         }
         self.requests.has_slots(self.limit.slots(), self.options.slow_share);
         while self.running < self.limit.slots() && self.moment(now).length() > 0 {

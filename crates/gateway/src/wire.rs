@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -146,6 +147,11 @@ impl Wire {
     /// Bytes that are still to be written.
     pub(crate) fn pending(&self) -> usize {
         self.output.len() - self.written + self.data.len() + self.tail.len()
+    }
+
+    /// Bytes that the other side has not acknowledged, of what was given to be written.
+    pub(crate) fn unacknowledged(&self) -> usize {
+        self.pending() + bywash_sentry::unacknowledged(self.stream.as_fd())
     }
 
     /// Ready when everything is written.

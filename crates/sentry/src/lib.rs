@@ -49,6 +49,6 @@ pub use limit::raise_file_limit;
 pub use notice::{Notice, Signal};
 #[cfg(feature = "tokio")]
 pub use set::{Departure, Watch};
-pub use sys::Unsignalled;
+pub use sys::{Unsignalled, unacknowledged};
 pub use table::{told_by_notice, unwatch};
 pub use watching::{Watching, watch};

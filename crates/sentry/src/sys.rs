@@ -9,7 +9,7 @@
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 #[cfg(not(target_pointer_width = "64"))]
@@ -142,6 +142,14 @@ pub(crate) fn has_connections(fd: RawFd) -> io::Result<bool> {
 /// whether a descriptor means the socket that it meant.
 pub(crate) fn cookie_of(fd: RawFd) -> u64 {
     option(fd, libc::SO_COOKIE).unwrap_or(0)
+}
+
+/// Bytes that were written to a socket and that the other side has not acknowledged yet; 0 if the kernel does not say.
+pub fn unacknowledged(socket: BorrowedFd<'_>) -> usize {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes an integer to `bytes`, which is one.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if result < 0 { 0 } else { usize::try_from(bytes).unwrap_or(0) }
 }
 
 /// Whether bytes lie unread.

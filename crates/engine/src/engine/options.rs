@@ -36,7 +36,7 @@ impl Default for Options {
             session_ttl: Span::from_secs(30 * 60),
             retry_window: Span::from_secs(60),
             learn: Learn::default(),
-            slow_share: Share::new(1.0 / 16.0),
+            slow_share: Share::new(1.0 / 8.0),
         }
     }
 }

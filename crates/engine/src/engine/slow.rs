@@ -10,7 +10,7 @@
 //! 2. then the slowest, by powers of two of its rate: whoever wants to hold a slot must send or read faster
 //!    than the other slow clients do;
 //! 3. then the holder (session or address) that runs most requests;
-//! 4. then the one that has run for longest.
+//! 4. then the one that has run for the shortest time.
 //!
 //! The driver tells which requests are slow, and at what rate (`Event::ClientSlow`).
 //!
@@ -23,6 +23,7 @@
 //! more uploads of strangers waited than may run.
 
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use bywash_units::{Span, Time};
 
@@ -142,19 +143,21 @@ impl Engine {
     }
 
     /// Stops requests of slow clients that hold more than their share of the slots while others wait, until
-    /// a slot is free, and one that an unfinished request may have if one waits.
-    pub(super) fn stop_slow_clients(&mut self, now: Time, actions: &mut Vec<Action>) {
+    /// a slot is free, and one that an unfinished request may have if one of a holder that is not slow waits.
+    /// `wanted`: a request wants a slot that is not in the queue.
+    pub(super) fn stop_slow_clients(&mut self, now: Time, wanted: bool, actions: &mut Vec<Action>) {
         // Mostly there is none.
         if self.slow.requests.is_empty() || !self.stops {
             return;
         }
         let allowed = self.slow.allowance(now, self.share_of_slow());
         while self.slow.requests.len() > allowed {
-            let has_slot = self.running < self.limit.slots();
-            if has_slot && !self.requests.has_blocked_uploads() {
+            let is_full = self.running >= self.limit.slots();
+            let lacks_slot = is_full && (wanted || self.requests.wants_slot());
+            if !lacks_slot && !self.requests.has_blocked_uploads() {
                 return;
             }
-            let Some((id, since)) = self.slowest(has_slot) else { return };
+            let Some((id, since)) = self.slowest(!lacks_slot) else { return };
             self.lost(now, id);
             self.did_not_arrive(now, id);
             // One that was slow from the start has not been judged before.
@@ -174,7 +177,8 @@ impl Engine {
     /// requests are looked at.
     fn slowest(&self, unfinished: bool) -> Option<(RequestId, Time)> {
         let slow = self.slow.requests.iter();
-        let slow = slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).unfinished);
+        let slow =
+            slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).body.is_unfinished());
         let running = slow.filter_map(|(id, rate)| match self.requests.state(*id) {
             State::Running(since) => Some((*id, *rate, since)),
             State::Free | State::Waiting => None,
@@ -182,7 +186,12 @@ impl Engine {
         let worst = running.min_by_key(|(id, rate, since)| {
             let standing = self.requests.waiting(*id).standing.index();
             let holds = self.requests.running_of_holder(*id);
-            (usize::MAX - standing, u64::BITS - rate.leading_zeros(), u32::MAX - holds, *since)
+            (
+                usize::MAX - standing,
+                u64::BITS - rate.leading_zeros(),
+                u32::MAX - holds,
+                Reverse(*since),
+            )
         });
         worst.map(|(id, _, since)| (id, since))
     }

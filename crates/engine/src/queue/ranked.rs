@@ -25,8 +25,9 @@
 //!
 //! **Unfinished requests.** A stranger's request whose body has not come as a whole may hold a slot while its client
 //! sends. Such requests wait behind the others, and together hold no more than half of the slots
-//! ([`Moment::unfinished_is_full`]), also where slots are free: complete requests find one at once although many
-//! uploads have just begun and nobody can know yet which clients are slow.
+//! ([`Moment::is_full`]), also where slots are free: complete requests find one at once although many
+//! uploads have just begun and nobody can know yet which clients are slow. Those of slow holders hold no more than the
+//! share of slow clients.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -148,13 +149,13 @@ impl<R: Ranking> Ranked<R> {
     /// The cell that a request belongs to.
     fn cell_of(&self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
         let group = match moment.behaved(waiting) {
-            Behaved::Well => waiting.unfinished.then_some(Group::Unfinished),
+            Behaved::Well => waiting.body.is_unfinished().then_some(Group::Unfinished),
             Behaved::Unknown => Some(Group::Unknown),
             Behaved::Insistent => Some(Group::Insistent),
             Behaved::Slowly => Some(Group::Slow),
         };
         if let Some(group) = group {
-            return self.behind.cell(group, waiting.unfinished);
+            return self.behind.cell(group, waiting.body.is_unfinished());
         }
         let last = match self.retries {
             Retries::Declared => waiting.repeats == Repeats::Declared,
@@ -235,7 +236,7 @@ impl<R: Ranking> Ranked<R> {
         let Some([complete, unfinished]) = self.behind.pair(rank) else {
             return self.end_of_cell(moment, self.cell[rank as usize] as usize, to_serve);
         };
-        let may_run = !to_serve || !moment.unfinished_is_full();
+        let may_run = !to_serve || !moment.is_full(self.behind.body(unfinished as u32));
         let one = self.end_of_cell(moment, complete, to_serve);
         let other = if may_run { self.end_of_cell(moment, unfinished, to_serve) } else { None };
         let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
@@ -302,7 +303,7 @@ impl<R: Ranking> Ranked<R> {
     /// The best rank with a request that may have a slot.
     fn best(&self, moment: &Moment<'_>) -> Option<u32> {
         let mut rank = self.occupied.from(0)?;
-        while self.behind.is_unfinished(rank) && moment.unfinished_is_full() {
+        while moment.is_full(self.behind.body(rank)) {
             rank = self.occupied.from(rank + 1)?;
         }
         Some(rank)
@@ -316,11 +317,12 @@ impl<R: Ranking> Ranked<R> {
             let best = self.best(moment)?;
             let id = self.end_of(moment, best, true)?;
             let waiting = moment.waiting(id);
+            let unfinished = waiting.body.is_unfinished();
             let pair = self.behind.pair(best);
             let policy = self.cell[best as usize] as usize;
-            let cell = pair.map_or(policy, |pair| pair[usize::from(waiting.unfinished)]);
+            let cell = pair.map_or(policy, |pair| pair[usize::from(unfinished)]);
             let belongs = self.cell_of(moment, waiting);
-            let set_back = self.behind.cell(Group::SetBack, waiting.unfinished);
+            let set_back = self.behind.cell(Group::SetBack, unfinished);
             let goes = if cell == set_back {
                 return Some(id);
             } else if belongs != cell {

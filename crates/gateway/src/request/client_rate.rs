@@ -3,8 +3,13 @@
 //! A request holds its slot while its body arrives and while its answer is read. Where that is slow, the
 //! client and not the application decides for how long. Twice a second the request is judged: if the gateway
 //! has waited for the client for more than half of that time, the engine is told so, with the rate at which
-//! the client moves bytes, and may stop the request while others wait (`Event::ClientSlow`). The rate is an
-//! average that gives the last half second a weight of a sixteenth, so a burst does not pass for a fast client.
+//! the client moves bytes, and may stop the request while others wait (`Event::ClientSlow`). Of an answer only those
+//! bytes count that the client's kernel has acknowledged, as ours takes a hundred kilobytes however slow it is. The rate is
+//! the mean over the time in which the client was slow; after eight seconds the last half second has a weight of a
+//! sixteenth.
+//!
+//! When an answer begins, the client's kernel fills its buffer, however slowly the client reads. So the first quarter of a
+//! second has no part in the mean.
 //!
 //! Nothing is computed, and no timer is set, until the gateway waits for the client for the first time.
 
@@ -20,8 +25,8 @@ use crate::upstream::Exchange;
 /// Time between two judgements.
 const WINDOW: Duration = Duration::from_millis(500);
 
-/// Weight of the last window in the average rate.
-const WEIGHT: f64 = 1.0 / 16.0;
+/// Windows after which the weight of a further one in the average rate is no smaller.
+const AVERAGED: u32 = 16;
 
 /// Bytes a second of a client that was not asked for its body before: less than most honest clients send.
 const NOT_ASKED: u64 = 8192;
@@ -30,14 +35,39 @@ const NOT_ASKED: u64 = 8192;
 #[derive(Default)]
 pub(crate) struct ClientRate {
     window: Option<Window>,
-    /// Bytes a second; `None` before the first judgement.
-    rate: Option<f64>,
+    answer: Answer,
+    mean: Mean,
     /// The engine was told that it is slow.
     is_slow: bool,
     /// Its request was stopped because of that.
     was_stopped: bool,
     /// The engine was told that its body has not come as a whole.
     is_unfinished: bool,
+}
+
+/// How far the answer is, as far as that concerns its client's rate.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Answer {
+    #[default]
+    NotBegun,
+    /// It fills the buffer of the client's kernel.
+    FillsBuffer,
+    /// That buffer is full, or has room because the client reads.
+    IsRead,
+}
+
+/// Bytes a second, on average over so many windows.
+#[derive(Default)]
+struct Mean {
+    rate: f64,
+    windows: u32,
+}
+
+impl Mean {
+    fn add(&mut self, rate: f64) {
+        self.windows = AVERAGED.min(self.windows + 1);
+        self.rate += (rate - self.rate) / f64::from(self.windows);
+    }
 }
 
 struct Window {
@@ -53,8 +83,8 @@ struct Window {
 }
 
 impl Window {
-    fn new(now: Instant, moved: u64, waits: bool) -> Self {
-        let over = Box::pin(tokio::time::sleep_until(now + WINDOW));
+    fn new(now: Instant, length: Duration, moved: u64, waits: bool) -> Self {
+        let over = Box::pin(tokio::time::sleep_until(now + length));
         let waits_since = waits.then_some(now);
         Self { since: now, moved, waited: Duration::ZERO, waits_since, over, is_due: false }
     }
@@ -130,17 +160,38 @@ impl ClientRate {
         self.was_stopped
     }
 
+    /// Takes note of how the client reads the answer.
+    pub(super) fn look_at_answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        waits: bool,
+        moved: u64,
+        ticket: &Ticket,
+    ) {
+        if self.answer == Answer::NotBegun {
+            self.answer = Answer::FillsBuffer;
+        }
+        self.look(cx, waits, moved, ticket);
+    }
+
     /// Takes note of whether the gateway waits for the client, which has moved so many bytes since the request
     /// began, and tells the engine at the end of each window what that comes to.
-    pub(super) fn look(&mut self, cx: &mut Context<'_>, waits: bool, moved: u64, ticket: &Ticket) {
+    fn look(&mut self, cx: &mut Context<'_>, waits: bool, moved: u64, ticket: &Ticket) {
         if self.window.is_none() && !waits {
             self.judge(None, ticket);
             return;
         }
         let now = Instant::now();
-        let window = self.window.get_or_insert_with(|| Window::new(now, moved, waits));
+        let fills_buffer = self.answer == Answer::FillsBuffer;
+        let length = if fills_buffer { WINDOW / 2 } else { WINDOW };
+        let window = self.window.get_or_insert_with(|| Window::new(now, length, moved, waits));
         window.waits(now, waits);
         if window.over.as_mut().poll(cx).is_pending() && !(waits && window.is_due) {
+            return;
+        }
+        if fills_buffer && waits {
+            self.answer = Answer::IsRead;
+            self.begin_window(cx, now, WINDOW / 2, moved);
             return;
         }
         let elapsed = now - window.since;
@@ -154,16 +205,22 @@ impl ClientRate {
             let _ = window.over.as_mut().poll(cx);
             return;
         }
-        let last = (moved - window.moved) as f64 / elapsed.as_secs_f64();
-        let rate = self.rate.map_or(last, |rate| rate + (last - rate) * WEIGHT);
-        self.rate = Some(rate);
-        // Without a wait now, the next one begins the next window.
-        self.window = waits.then(|| Window::new(now, moved, waits));
-        if let Some(window) = &mut self.window {
-            // So that the end of the next window wakes whoever polls.
-            let _ = window.over.as_mut().poll(cx);
+        let last = moved.saturating_sub(window.moved) as f64 / elapsed.as_secs_f64();
+        if mostly_waited {
+            self.mean.add(last);
         }
-        self.judge(mostly_waited.then_some(rate as u64), ticket);
+        // Without a wait now, the next one begins the next window.
+        self.window = None;
+        if waits {
+            self.begin_window(cx, now, WINDOW, moved);
+        }
+        self.judge(mostly_waited.then_some(self.mean.rate as u64), ticket);
+    }
+
+    /// Begins a window in which the gateway waits for the client, and whose end wakes its task.
+    fn begin_window(&mut self, cx: &mut Context<'_>, now: Instant, length: Duration, moved: u64) {
+        let window = self.window.insert(Window::new(now, length, moved, true));
+        let _ = window.over.as_mut().poll(cx);
     }
 
     /// Tells the engine at what rate the client is slow, or that it is not any more.
@@ -196,17 +253,25 @@ mod tests {
         let ticket = driver.arrive(Request::of(ClassId(0)), true);
         let mut rate = ClientRate::default();
         move |waits, moved| {
-            rate.look(&mut Context::from_waker(Waker::noop()), waits, moved, &ticket);
+            rate.look_at_answer(&mut Context::from_waker(Waker::noop()), waits, moved, &ticket);
             rate.is_slow()
         }
+    }
+
+    /// A [`looker`] at a reader whose buffer is full.
+    async fn looker_at_reader() -> impl FnMut(bool, u64) -> bool {
+        let mut look = looker();
+        assert!(!look(true, 0));
+        advance(WINDOW / 2).await;
+        assert!(!look(true, 0));
+        look
     }
 
     /// A reader that takes all of one TLS record at a time: at the end of a window there is room for a piece, though the
     /// gateway has waited for nearly all of it.
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_takes_a_piece_at_the_end_of_a_window_is_judged_at_the_next_wait() {
-        let mut look = looker();
-        assert!(!look(true, 0));
+        let mut look = looker_at_reader().await;
         advance(WINDOW).await;
         assert!(!look(false, PIECE), "there is room for a piece");
         advance(Duration::from_millis(1)).await;
@@ -215,11 +280,37 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_reader_for_which_nothing_waits_after_a_window_has_caught_up() {
-        let mut look = looker();
-        assert!(!look(true, 0));
+        let mut look = looker_at_reader().await;
         advance(WINDOW).await;
         assert!(!look(false, PIECE));
         advance(WINDOW + Duration::from_millis(1)).await;
         assert!(!look(true, PIECE), "it has waited for less than half of the time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_quarter_of_a_second_of_an_answer_tells_no_rate() {
+        let driver = crate::driver::tests::driver(1);
+        let ticket = driver.arrive(Request::of(ClassId(0)), true);
+        let mut client = ClientRate::default();
+        let mut judged = Vec::new();
+        for (quarters, moved) in [(0, 0), (1, 65_536), (1, 65_736), (2, 66_136), (2, 66_136)] {
+            advance(WINDOW / 2 * quarters).await;
+            let mut cx = Context::from_waker(Waker::noop());
+            client.look_at_answer(&mut cx, true, moved, &ticket);
+            judged.push((client.is_slow(), client.mean.rate.round() as u64));
+        }
+        assert_eq!(judged, [(false, 0), (false, 0), (true, 800), (true, 800), (true, 533)]);
+    }
+
+    #[test]
+    fn a_burst_counts_for_as_long_as_it_pays_for() {
+        let mut mean = Mean::default();
+        mean.add(160_000.0);
+        let after = |mean: &mut Mean, windows| {
+            (0..windows).for_each(|_| mean.add(0.0));
+            mean.rate.round()
+        };
+        assert_eq!(after(&mut mean, 15), 10_000.0);
+        assert!(after(&mut mean, 32) < 1_500.0);
     }
 }

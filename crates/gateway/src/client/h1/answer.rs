@@ -175,7 +175,12 @@ impl Conn {
     ) -> Result<bool, Broken> {
         loop {
             if !self.wire.borrow().has_room() {
-                return if body.poll_upload(cx).is_ready() { Err(Broken) } else { Ok(false) };
+                let unread = self.wire.borrow().unacknowledged();
+                return if body.poll_upload(cx, unread).is_ready() {
+                    Err(Broken)
+                } else {
+                    Ok(false)
+                };
             }
             // The wire is not borrowed here: an answer may go on reading its request's body.
             match body.poll_piece(cx) {
