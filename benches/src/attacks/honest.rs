@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 pub(super) const VISITORS: std::ops::Range<usize> = 20_000..20_500;
 const OFFICE: usize = 30_000;
 const UPLOADER: usize = 30_001;
-const READER: usize = 30_002;
+pub(super) const READER: usize = 30_002;
 
 /// Bytes of the upload.
 const UPLOAD: usize = 8_000_000;
 /// Bytes a second of the reader.
-const READ_RATE: usize = 20_000;
+pub(super) const READ_RATE: usize = 20_000;
 /// Connections of the office.
 const PEOPLE: usize = 500;
 /// The part of the attack's time that an upload, or an answer, takes by the client's line.
@@ -75,7 +75,7 @@ fn upload(port: u16, bound: Duration) -> io::Result<()> {
     is_200(&answer)
 }
 
-/// Reads an answer at 20 kB/s.
+/// Reads an answer at 20 kB/s, which is the rate of its line where that is a slow one (`line.rs`).
 fn read(port: u16, bound: Duration) -> io::Result<()> {
     let deadline = Instant::now() + bound;
     let size = (READ_RATE as f64 * bound.as_secs_f64() * PART) as usize;

@@ -6,6 +6,7 @@
 //! | `trial.rs` | the attacks and their sizes |
 //! | `texts.rs`, `target.rs`, `origin.rs` | the three programs and the application behind them |
 //! | `attacker.rs`, `streams.rs`, `pool.rs` | hostile connections: one, one of HTTP/2, many |
+//! | `line.rs` | the network that trials run in |
 //! | `honest.rs` | clients at the edge who must be served all the same |
 //! | `pressure.rs` | attacks on the slots |
 //! | `memory.rs`, `seats.rs`, `sessions.rs`, `black_hole.rs`, `watchers.rs` | one attack each |
@@ -14,6 +15,7 @@
 mod attacker;
 mod black_hole;
 mod honest;
+mod line;
 mod memory;
 mod origin;
 mod pool;
@@ -75,6 +77,13 @@ pub struct Options {
 /// not run.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let extra = extra(options)?;
+    let network = line::enter();
+    if let Err(e) = &network {
+        not_available(
+            "a slow line to the reader, which may lose its slots therefore",
+            &e.to_string(),
+        );
+    }
     let limit = sys::raise_descriptor_limit()?;
     let many = connections(options.connections, limit)?;
     if many < options.connections as usize {
