@@ -97,7 +97,8 @@ fn uploads_that_stop_behind_the_buffer_give_their_slots_up_while_others_wait() {
     gateway.waits_for("running", 2);
     is_served(&gateway);
     // Of equally slow clients the one that has run for the shortest time is stopped.
-    let mut answers = [1, 0, 2].into_iter().filter_map(|number: usize| hostile[number].answer().ok());
+    let mut answers =
+        [1, 0, 2].into_iter().filter_map(|number: usize| hostile[number].answer().ok());
     let is_refusal = |answer: &Message| answer.status() == Some(503);
     let refused = answers.find(is_refusal).expect("it is told");
     assert_eq!(refused.field("connection"), Some("close"));
