@@ -78,3 +78,28 @@ fn while_nearly_all_can_be_served_hardly_anybody_is_stopped() {
         assert!(marginal > ac - within, "ρ {rho}: {marginal} beside {ac}");
     }
 }
+
+/// The queue never fills, and clients leave: what counts is how long requests wait.
+#[test]
+fn requests_that_are_lost_by_time_are_saved_as_those_that_are_lost_by_places() {
+    let path = "../../lab/scenarios/long-requests-patience.toml";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let text = Scenario::text(&path).expect("the scenario is there");
+    let mut scenario = Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed");
+    scenario.length = bywash_scenario::file::Length::Duration(Span::from_secs(600));
+    let gain = |scenario: &Scenario| {
+        let [ac, sert, marginal] = answered(scenario);
+        marginal / ac.max(sert)
+    };
+    for (rho, least) in [(0.5, 1.0), (1.0, 1.04), (2.14, 1.5), (4.0, 2.5)] {
+        scenario.rho = vec![rho];
+        let gain = gain(&scenario);
+        assert!(gain > least, "ρ {rho}: {gain}");
+    }
+    scenario.classes[0].service = (Law::Exponential)(Span::from_millis(100)).into();
+    for rho in [0.9, 1.5, 5.0] {
+        scenario.rho = vec![rho];
+        let gain = gain(&scenario);
+        assert!((gain - 1.0).abs() < 0.01, "ρ {rho}: {gain}");
+    }
+}

@@ -16,22 +16,20 @@ use crate::terminate::{Bounds, Fate, Ran};
 /// a while already, which would be lost.
 const LESS: f64 = 2.0;
 
-/// Filled so far, a queue is about to lose requests.
-const NEARLY_FULL: f64 = 7.0 / 8.0;
-/// Where it was nearly full a while ago, it need not become so again: then everybody would wait behind so
-/// many, as long as the load lasts.
-const FILLING: f64 = 1.0 / 4.0;
-/// That while. In a load that rarely fills the queue, hardly anybody is stopped who could have been spared.
+/// Where requests were about to be lost a while ago, the pressure need not become as high again: then all requests
+/// would wait behind as many, as long as the load lasts.
+const STILL_PRESSED: f64 = 2.0 / 7.0;
+/// That while. In a load that rarely fills the queue, hardly any request is stopped that could have been spared.
 const WHILE: Span = Span::from_secs(10);
 
 impl Engine {
     /// Whether so many wait that one is to be stopped before another of this class waits too.
     fn is_pressed(&mut self, now: Time, class: ClassId) -> bool {
-        let filled = self.order.filled(&self.moment(now), class).get();
-        if filled >= NEARLY_FULL {
+        let pressure = self.order.pressure(&self.moment(now), class);
+        if pressure >= 1.0 {
             self.pressed = now + WHILE;
         }
-        filled >= NEARLY_FULL || (filled >= FILLING && now < self.pressed)
+        pressure >= 1.0 || (pressure >= STILL_PRESSED && now < self.pressed)
     }
 
     /// A request has run, as the policy is to know it; where no class can be stopped it need not.

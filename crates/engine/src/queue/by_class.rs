@@ -9,9 +9,9 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::{Share, Span, Utility};
+use bywash_units::{Span, Utility};
 
-use super::{Moment, Order, Push, filled};
+use super::{Moment, Order, Push, pressure};
 use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::overload::Thresholds;
@@ -81,9 +81,9 @@ impl Order for ByClass {
         next.map(|id| (id, Reason::Best))
     }
 
-    fn filled(&self, moment: &Moment<'_>, class: ClassId) -> Share {
+    fn pressure(&self, moment: &Moment<'_>, class: ClassId) -> f64 {
         let index = class.index();
-        filled(moment.length_of(index) as usize, self.queues[index].places as usize)
+        pressure(moment.length_of(index) as usize, self.queues[index].places as usize)
     }
 
     fn read(&mut self, reading: Reading) {

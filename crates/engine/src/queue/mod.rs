@@ -265,10 +265,11 @@ pub trait Order: Send {
         self.remove(moment, id);
     }
 
-    /// What part of the places that there are for a class is taken; nothing where it does not say.
-    fn filled(&self, moment: &Moment<'_>, class: ClassId) -> Share {
+    /// How near waiting requests of a class are to be lost, from 0 to 1 and above: for want of places, or because they
+    /// have waited for long. 0 where the order does not say.
+    fn pressure(&self, moment: &Moment<'_>, class: ClassId) -> f64 {
         let _ = (moment, class);
-        Share::new(0.0)
+        0.0
     }
 
     /// A measurement has come.
@@ -285,7 +286,10 @@ pub trait Order: Send {
     fn newest_first(&self) -> bool;
 }
 
-/// The part of so many places that is taken.
-fn filled(taken: usize, places: usize) -> Share {
-    Share::new(taken as f64 / places.max(1) as f64)
+/// Filled so far, a queue is about to lose requests.
+const NEARLY_FULL: f64 = 7.0 / 8.0;
+
+/// The pressure on a queue of so many places.
+fn pressure(taken: usize, places: usize) -> f64 {
+    taken as f64 / (places.max(1) as f64 * NEARLY_FULL)
 }

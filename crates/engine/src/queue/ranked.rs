@@ -39,7 +39,7 @@ use super::departures::Departures;
 use super::floor::Floor;
 use super::occupied::Occupied;
 use super::principals::Principals;
-use super::{Behaved, Lists, Moment, Order, Push, Repeats, Waiting, filled};
+use super::{Behaved, Lists, Moment, Order, Push, Repeats, Waiting, pressure};
 use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::overload::Detector;
@@ -105,6 +105,8 @@ pub(super) struct Ranked<R> {
     detector: Detector,
     departures: Departures,
     capacity: usize,
+    /// A request that has waited for so long is about to be lost.
+    long_wait: Span,
     principal_cap: u32,
     running_share: Share,
     floor: Floor,
@@ -115,6 +117,9 @@ pub(super) struct Ranked<R> {
 
 /// How many requests of one list find their new cells when an attack begins or ends.
 const MOST_REGROUPED: usize = 4096;
+
+/// Requests are about to be lost when the oldest has waited for the median patience divided by this.
+const LONG_WAIT: u64 = 10;
 
 /// How many requests are set back before one slot is given.
 const MOST_SET_BACK: usize = 16;
@@ -138,6 +143,7 @@ impl<R: Ranking> Ranked<R> {
             detector: Detector::new(settings),
             departures: Departures::new(settings.span("patience")),
             capacity: capacity as usize,
+            long_wait: settings.span("patience") / LONG_WAIT,
             principal_cap: settings.count("principal_cap"),
             running_share: settings.share("running_share"),
             floor: Floor::new(settings.share("floor_share")),
@@ -454,8 +460,12 @@ impl<R: Ranking> Order for Ranked<R> {
         self.detector.meter()
     }
 
-    fn filled(&self, _: &Moment<'_>, _: ClassId) -> Share {
-        filled(self.cells.total(), self.capacity)
+    /// Requests that wait because of their clients count by place and not by time.
+    fn pressure(&self, moment: &Moment<'_>, _: ClassId) -> f64 {
+        let heads = (0..Standing::COUNT).filter_map(|standing| self.standings.front(standing));
+        let oldest = heads.map(|id| moment.age(id)).max().unwrap_or(Span::ZERO);
+        let by_time = oldest.as_secs_f64() / self.long_wait.as_secs_f64();
+        by_time.max(pressure(self.cells.total(), self.capacity))
     }
 
     fn newest_first(&self) -> bool {

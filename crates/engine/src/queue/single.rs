@@ -2,9 +2,7 @@
 //!
 //! Source: seed 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO twin [seed 1.1].
 
-use bywash_units::Share;
-
-use super::{Moment, Order, Push, filled};
+use super::{Moment, Order, Push, pressure};
 use crate::catalog::Settings;
 use crate::reason::Reason;
 use crate::request::{ClassId, RequestId};
@@ -40,8 +38,8 @@ impl Order for Single {
         next.map(|id| (id, Reason::Best))
     }
 
-    fn filled(&self, moment: &Moment<'_>, _: ClassId) -> Share {
-        filled(moment.length(), self.capacity)
+    fn pressure(&self, moment: &Moment<'_>, _: ClassId) -> f64 {
+        pressure(moment.length(), self.capacity)
     }
 
     fn newest_first(&self) -> bool {
