@@ -45,7 +45,7 @@ pub struct Engine {
     terminate: Box<dyn Terminate>,
     /// Whether anybody is stopped.
     stops: bool,
-    /// Until then requests are stopped sooner than when the queue is nearly full.
+    /// Until then requests are stopped sooner than when others are about to be lost.
     pressed: Time,
     requests: Requests,
     /// Who waits under a rule.

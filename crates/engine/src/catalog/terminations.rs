@@ -27,8 +27,8 @@ pub static TERMINATIONS: [TerminationPolicy; 4] = [
     Policy {
         name: "marginal",
         source: "bywash",
-        about: "Stops whoever has run past its class's most; and when the queue is nearly full, whoever \
-                promises less than half of what those that wait promise for a second of service.",
+        about: "Stops a request that has run past its class's most; and when requests are about to be lost, one \
+                that promises less than half of what those that wait promise for a second of service.",
         parameters: &[],
         build: |_| Box::new(Marginal::default()),
     },

@@ -188,6 +188,26 @@ fn one_is_stopped_when_the_queue_is_nearly_full_and_for_a_while_already_when_it_
 }
 
 #[test]
+fn one_is_stopped_when_another_has_waited_for_a_tenth_of_patience_however_long_the_queue_is() {
+    let mut classes = classes();
+    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
+    let given = [("capacity", "1000"), ("patience", "20s")];
+    let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
+    for i in 0..100 {
+        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+    }
+    site.now = site.now + Span::from_secs(2);
+    let long = site.arrive(SEARCH);
+    site.arrive(SEARCH);
+    site.now = site.now + Span::from_millis(1_999);
+    site.arrive(SEARCH);
+    assert_eq!(site.stopped(long), None);
+    site.now = site.now + Span::from_millis(1);
+    site.arrive(SEARCH);
+    assert_eq!(site.stopped(long), Some(Reason::GaveWay));
+}
+
+#[test]
 fn where_the_limit_has_fallen_nobody_is_stopped_as_that_makes_no_room() {
     for (slots, expected) in [(1, None), (2, Some(Reason::GaveWay))] {
         let mut site = taught("marginal", Span::from_secs(4));

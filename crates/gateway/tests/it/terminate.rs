@@ -18,13 +18,13 @@ fn started() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// One may run and one may wait, and who promises less gives way.
-fn with_one_place() -> (Upstream, Calls, Running) {
+/// One may run, and a search that promises less gives way.
+fn one_at_a_time(key: &str, value: &str) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let search =
         "{ match = ['GET /search'], safe = 'read-only', run_min = '20ms', run_max = '60s' }";
     let setup = Setup::before(&upstream).limit(1).set("class.search", search);
-    let gateway = setup.set("order.capacity", "1").start();
+    let gateway = setup.set(key, value).start();
     (upstream, calls, gateway)
 }
 
@@ -119,9 +119,8 @@ fn a_client_that_leaves_as_it_is_stopped_costs_no_slot() {
     assert_eq!(last.answer().unwrap().text(), "page");
 }
 
-#[test]
-fn before_one_is_refused_the_one_that_promises_less_gives_way() {
-    let (_upstream, calls, gateway) = with_one_place();
+/// It learns that searches are quick.
+fn learns(calls: &Calls, gateway: &Running) {
     for _ in 0..40 {
         let mut client = gateway.asks("/search");
         calls.next().answer("quick");
@@ -129,6 +128,30 @@ fn before_one_is_refused_the_one_that_promises_less_gives_way() {
     }
     // The estimate is brought up to date once in a second.
     std::thread::sleep(std::time::Duration::from_millis(1100));
+}
+
+#[test]
+fn where_one_has_waited_for_long_another_that_promises_less_gives_way() {
+    let (_upstream, calls, gateway) = one_at_a_time("order.patience", "'5s'");
+    learns(&calls, &gateway);
+    let mut long = gateway.asks("/search");
+    let _call = calls.next();
+    let mut next = gateway.asks("/search");
+    gateway.waits_for("waiting", 1);
+    // A tenth of the patience.
+    std::thread::sleep(std::time::Duration::from_millis(550));
+    let mut third = gateway.asks("/search");
+    assert_eq!(long.answer().unwrap().status(), Some(504));
+    for _ in 0..2 {
+        calls.next().answer("page");
+    }
+    assert!([next.answer().unwrap(), third.answer().unwrap()].iter().all(|a| a.text() == "page"));
+}
+
+#[test]
+fn before_one_is_refused_the_one_that_promises_less_gives_way() {
+    let (_upstream, calls, gateway) = one_at_a_time("order.capacity", "1");
+    learns(&calls, &gateway);
     let mut long = gateway.asks("/search");
     let call = calls.next();
     std::thread::sleep(std::time::Duration::from_millis(500));
@@ -201,7 +224,7 @@ fn where_others_are_answered_it_is_the_request_that_is_long() {
 
 #[test]
 fn errors_that_come_quickly_do_not_make_a_class_quick() {
-    let (_upstream, calls, gateway) = with_one_place();
+    let (_upstream, calls, gateway) = one_at_a_time("order.capacity", "1");
     for _ in 0..40 {
         let mut client = gateway.asks("/search");
         calls.next().send_and_close("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
