@@ -14,7 +14,7 @@ use crate::arrivals::Profile;
 use crate::graph::Graph;
 use crate::law::Law;
 use crate::lines::Lines;
-use crate::servers::Servers;
+use crate::servers::{Departures, Servers};
 use crate::service::Service;
 use crate::sets::ClientSet;
 use crate::shift::Shift;
@@ -212,6 +212,9 @@ pub struct PolicyChoice {
     pub termination: Option<PartChoice>,
     /// Who answers for a request without a proven session.
     pub charge: Charge,
+    /// What the gateway takes the application to do when a client has gone: where it does not notice, the slot is held
+    /// until the application is done.
+    pub departures: Departures,
     /// Classes that are held back.
     pub throttles: Vec<Throttle>,
     /// Where it stands in the file, if there is one.
@@ -228,6 +231,7 @@ impl PolicyChoice {
             limit: None,
             termination: None,
             charge: Charge::default(),
+            departures: Departures::default(),
             throttles: Vec::new(),
             line: None,
         }

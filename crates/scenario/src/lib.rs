@@ -47,7 +47,7 @@ pub use law::{Law, Stream};
 pub use result::{
     Cell, ClassCell, Distribution, Recovery, RunResult, Second, SeedFigures, TierResponses,
 };
-pub use servers::{Change, Discipline, Servers, Station, To};
+pub use servers::{Change, Departures, Discipline, Servers, Station, To};
 pub use service::Service;
 pub use sets::{Client, ClientSet};
 pub use shift::Shift;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::file::{Charge, PartChoice, PolicyChoice, ScenarioError};
+use crate::servers::Departures;
 use crate::throttle;
 
 #[derive(Deserialize)]
@@ -18,6 +19,8 @@ pub(crate) struct Written {
     termination: Option<Part>,
     #[serde(default)]
     charge: Charge,
+    #[serde(default)]
+    departures: Departures,
     #[serde(default)]
     throttle: Vec<throttle::Written>,
     #[serde(flatten)]
@@ -47,6 +50,7 @@ impl Written {
             limit: self.limit.map(part),
             termination: self.termination.map(part),
             charge: self.charge,
+            departures: self.departures,
             name: self.name,
             line,
         })

@@ -20,6 +20,17 @@ pub enum Discipline {
     Shared,
 }
 
+/// Whether the application notices that the client of a request it works on has gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Departures {
+    /// It stops when its connection is closed.
+    #[default]
+    Noticed,
+    /// It works on to the end.
+    Unnoticed,
+}
+
 /// What the servers are beyond the number of their workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Servers {
@@ -30,6 +41,8 @@ pub struct Servers {
     pub contention: f64,
     /// Slots of a policy that sets no limit; as many as there are workers if not given.
     pub limit: Option<u32>,
+    /// Whether the application notices that clients have gone.
+    pub departures: Departures,
     /// What changes, in the order of time.
     pub changes: Vec<Change>,
     /// Servers of their own for some classes, in the order of the file.

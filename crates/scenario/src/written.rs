@@ -17,7 +17,7 @@ use crate::graph::Graph;
 use crate::law::Law;
 use crate::lines::Lines;
 use crate::policies;
-use crate::servers::{self, Discipline};
+use crate::servers::{self, Departures, Discipline};
 use crate::service::Service;
 use crate::sets;
 use crate::shift;
@@ -63,6 +63,8 @@ struct Servers {
     contention: f64,
     #[serde(default)]
     limit: Option<u32>,
+    #[serde(default)]
+    departures: Departures,
     #[serde(default)]
     change: Vec<servers::Written>,
     #[serde(default)]
@@ -343,6 +345,7 @@ fn servers_of(
         discipline: written.discipline,
         contention: written.contention,
         limit: written.limit,
+        departures: written.departures,
         changes,
         stations,
     }

@@ -3,7 +3,7 @@
 use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
 use bywash_engine::terminate::Bounds;
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
-use bywash_scenario::{Charge, Closes, Scenario, Tally, Throttle};
+use bywash_scenario::{Charge, Closes, Departures, Scenario, Tally, Throttle};
 use bywash_units::{Span, Time};
 
 use crate::adversary::Got;
@@ -23,6 +23,8 @@ pub struct Case<'a> {
     pub throttles: &'a [Throttle],
     /// Who answers for a request without a proven session.
     pub charge: Charge,
+    /// What the gateway takes the application to do when a client has gone.
+    pub departures: Departures,
     /// The level of load.
     pub rho: f64,
     /// Whether departures are seen.

@@ -8,7 +8,8 @@ use bywash_engine::catalog::{
     TerminationSettings,
 };
 use bywash_scenario::{
-    Cell, Charge, Closes, PartChoice, PolicyChoice, RunResult, Scenario, Tally, Throttle, guess,
+    Cell, Charge, Closes, Departures, PartChoice, PolicyChoice, RunResult, Scenario, Tally,
+    Throttle, guess,
 };
 
 use bywash_units::Span;
@@ -234,6 +235,7 @@ struct Chosen {
     termination: TerminationSettings,
     throttles: Vec<Throttle>,
     charge: Charge,
+    departures: Departures,
 }
 
 /// Whether a scenario can be played with these policies.
@@ -314,7 +316,8 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
         None => TerminationSettings::default(),
         Some(termination) => termination_of(termination)?,
     };
-    Ok(Chosen { settings, limit, termination, throttles: choice.throttles.clone(), charge })
+    let (throttles, departures) = (choice.throttles.clone(), choice.departures);
+    Ok(Chosen { settings, limit, termination, throttles, charge, departures })
 }
 
 fn limit_of(choice: &PartChoice) -> Result<LimitSettings, SimError> {
@@ -416,7 +419,8 @@ fn play_all(
 ) -> Vec<Outturn> {
     let one = |job: &Job| {
         let Job { scenario, policy, rho, closes, seed } = *job;
-        let Chosen { settings, limit, termination, throttles, charge } = &chosen[scenario][policy];
+        let Chosen { settings, limit, termination, throttles, charge, departures } =
+            &chosen[scenario][policy];
         play(Case {
             scenario: scenarios[scenario],
             settings,
@@ -424,6 +428,7 @@ fn play_all(
             termination,
             throttles,
             charge: *charge,
+            departures: *departures,
             rho,
             closes,
             seed,

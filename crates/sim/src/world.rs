@@ -9,7 +9,7 @@ mod people;
 use bywash_engine::throttle::{Rule, RuleId};
 use bywash_engine::{Action, ClassId, End, Engine, Event, Options, RequestId, Service};
 use bywash_scenario::arrivals::Starts;
-use bywash_scenario::{Client, Closes, Ending, Of, Stream, Tally, Throttle, WaitsFor};
+use bywash_scenario::{Client, Closes, Departures, Ending, Of, Stream, Tally, Throttle, WaitsFor};
 use bywash_units::{Span, Time, Utility};
 
 use crate::adversary::Adversaries;
@@ -190,6 +190,10 @@ impl<'a> World<'a> {
         let Some(id) = self.servers.finish(self.now) else { return };
         let live = *self.requests.get_mut(id);
         self.worked(&live, live.demand, !live.abandoned);
+        if live.works_on {
+            self.requests.free(id);
+            return;
+        }
         let delay = self.delay_of(live.of.class);
         if delay == Span::ZERO {
             self.answer_arrives(id, live.serial);
@@ -244,7 +248,16 @@ impl<'a> World<'a> {
             Closes::Visible => true,
             Closes::Waiting => !self.servers.serves(id),
         };
-        if is_seen {
+        let departures = self.case.scenario.servers.departures;
+        if is_seen && departures == Departures::Unnoticed && self.servers.serves(id) {
+            let live = self.requests.get_mut(id);
+            live.abandoned = true;
+            // The gateway holds the slot until the application is done, or gives it to the next at once.
+            if self.case.departures == Departures::Noticed {
+                live.works_on = true;
+                self.tell(Event::ClientGone { id: RequestId(id) });
+            }
+        } else if is_seen {
             let work = self.servers.remove(self.now, id);
             self.worked(&live, work, false);
             self.requests.free(id);

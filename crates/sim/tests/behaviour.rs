@@ -4,7 +4,9 @@ use std::path::Path;
 
 use bywash_engine::catalog::{self, LimitPolicy, TerminationSettings};
 use bywash_engine::limit::{Ended, Limit, Load};
-use bywash_scenario::{Cell, Charge, Closes, Law, PartChoice, PolicyChoice, RunResult, Scenario};
+use bywash_scenario::{
+    Cell, Charge, Closes, Departures, Law, PartChoice, PolicyChoice, RunResult, Scenario,
+};
 use bywash_sim::{Case, peers, play};
 use bywash_units::{Span, Time};
 
@@ -178,6 +180,7 @@ fn events_are_as_many_as_requests_however_long_the_run() {
             termination,
             throttles: &[],
             charge,
+            departures: Departures::Noticed,
             rho,
             closes,
             seed: 1,
@@ -262,4 +265,23 @@ fn only_a_repetition_that_says_so_is_treated_as_one() {
         let [declared, none] = ["declared", "none"].map(|policy| cell(&result, policy).completed);
         assert_eq!(declared == none, !declares, "{declared}, {none}");
     }
+}
+
+/// An application that works on when its client has gone: with the slot free at once, more requests are inside than
+/// the limit says.
+#[test]
+fn a_slot_that_is_held_until_the_application_is_done_serves_more_where_departures_go_unnoticed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios/departed.toml");
+    let mut scenario = Scenario::read(&path).expect("the scenario is well-formed");
+    scenario.rho = vec![2.5];
+    scenario.length = bywash_scenario::file::Length::Duration(Span::from_secs(300));
+    let completed = |scenario: &Scenario| {
+        let result = run(scenario);
+        ["free at once", "held"].map(|policy| cell(&result, policy).completed as f64)
+    };
+    let [free, held] = completed(&scenario);
+    assert!(held > 1.15 * free, "{held} beside {free}");
+    scenario.servers.departures = Departures::Noticed;
+    let [free, held] = completed(&scenario);
+    assert!((held / free - 1.0).abs() < 1e-9, "{held} beside {free}");
 }

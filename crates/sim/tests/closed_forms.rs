@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use bywash_engine::catalog::{self, Settings, TerminationSettings};
-use bywash_scenario::{Charge, Closes, Scenario};
+use bywash_scenario::{Charge, Closes, Departures, Scenario};
 use bywash_sim::{Case, Outturn, play};
 
 /// With twenty the error itself is estimated so roughly that one right comparison in thirty thousand
@@ -82,6 +82,7 @@ impl System {
                 termination: &TerminationSettings::default(),
                 throttles: &[],
                 charge: Charge::Session,
+                departures: Departures::Noticed,
                 rho: self.rho,
                 closes: Closes::Visible,
                 seed,

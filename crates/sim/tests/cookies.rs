@@ -5,7 +5,7 @@ use std::path::Path;
 use bywash_engine::catalog::{LimitSettings, Policy, Settings, TerminationSettings};
 use bywash_engine::queue::{Moment, Order, Push};
 use bywash_engine::{Reason, RequestId};
-use bywash_scenario::{Adversary, Cell, Charge, Claims, Closes, Law, Scenario, Tally};
+use bywash_scenario::{Adversary, Cell, Charge, Claims, Closes, Departures, Law, Scenario, Tally};
 use bywash_sim::{Case, play};
 use bywash_units::Span;
 
@@ -72,6 +72,7 @@ fn case<'a>(
         termination,
         throttles: &[],
         charge: Charge::Session,
+        departures: Departures::Noticed,
         rho: 0.5,
         closes,
         seed: 1,

@@ -36,6 +36,8 @@ pub(super) struct Live {
     pub(super) made: Time,
     /// Its client has given up and nobody could see it.
     pub(super) abandoned: bool,
+    /// Its client has gone, its slot is free, and the application works on.
+    pub(super) works_on: bool,
     /// What becomes of it is counted.
     counts: bool,
     /// Changes with every use of the slot; events that name another are void.
@@ -197,6 +199,7 @@ impl World<'_> {
             slow: None,
             made: self.now,
             abandoned: false,
+            works_on: false,
             serial: self.serial,
         }
     }
