@@ -14,7 +14,7 @@ use crate::classify::strict;
 use crate::event::{End, Event, Meter, Service};
 use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
-use crate::queue::{Body, Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
+use crate::queue::{Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
 use crate::request::{
     Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing, Upload,
@@ -182,7 +182,7 @@ impl Engine {
     /// Whether any request that came now would run at once, an unfinished one too.
     pub fn has_free_slot(&self) -> bool {
         let is_empty = self.moment(Time::ZERO).length() == 0;
-        self.running < self.limit.slots() && is_empty && !self.requests.is_full(Body::Unfinished)
+        self.running < self.limit.slots() && is_empty && !self.requests.unfinished_is_full()
     }
 
     /// How many requests of a class wait.
@@ -239,10 +239,6 @@ impl Engine {
         let holder = holder(standing, &request);
         let stops_as =
             strict::stops_as(request.class, request.also, |id| &self.classes[id.index()]);
-        let is_unfinished = request.upload == Upload::Unfinished && standing == Standing::New;
-        let address = request.address.map(|key| Holder::of(Principal::Address(key)));
-        let body =
-            if is_unfinished { self.requests.unfinished_of(now, address) } else { Body::Complete };
         let waiting = Waiting {
             class: request.class,
             stops_as,
@@ -253,8 +249,8 @@ impl Engine {
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),
             holder: holder.map(Holder::of),
-            address,
-            body,
+            address: request.address.map(|key| Holder::of(Principal::Address(key))),
+            unfinished: request.upload == Upload::Unfinished && standing == Standing::New,
             stoppable: request.stoppable,
             since: now,
         };

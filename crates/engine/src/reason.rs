@@ -108,7 +108,7 @@ impl Reason {
             Self::RanTooLong => "It had run as long as a request of its class may.",
             Self::MemoryFull => "The gateway had no memory left for its body (`limits.memory`).",
             Self::GaveWay => {
-                "Requests were about to be lost in the queue, and its own run promised less than those."
+                "Requests that waited were about to be lost, and its own run promised less than theirs."
             }
             Self::SlowClient => {
                 "Its client was slow to send or to read, others waited, and slow clients held more slots \

@@ -92,7 +92,11 @@ impl Answer {
     /// Lets what is left of the request's body go up, though nobody can take the answer just now.
     /// Ready when the request was stopped, as its client takes it too slowly. `unread`: bytes of the answer that the
     /// client has not taken yet.
-    pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>, unread: usize) -> Poll<()> {
+    pub(crate) fn poll_upload(
+        &mut self,
+        cx: &mut Context<'_>,
+        unread: impl Fn() -> usize,
+    ) -> Poll<()> {
         match self {
             Self::Stream(stream) => stream.poll_upload(cx, unread),
             Self::Empty | Self::Local(_) | Self::Later(_) | Self::Tunnel(_) => Poll::Pending,

@@ -149,7 +149,8 @@ impl Wire {
         self.output.len() - self.written + self.data.len() + self.tail.len()
     }
 
-    /// Bytes that the other side has not acknowledged, of what was given to be written.
+    /// Bytes that the other side has not acknowledged, of what was given to be written. What TLS has buffered is not
+    /// among them.
     pub(crate) fn unacknowledged(&self) -> usize {
         self.pending() + bywash_sentry::unacknowledged(self.stream.as_fd())
     }

@@ -144,7 +144,8 @@ pub(crate) fn cookie_of(fd: RawFd) -> u64 {
     option(fd, libc::SO_COOKIE).unwrap_or(0)
 }
 
-/// Bytes that were written to a socket and that the other side has not acknowledged yet; 0 if the kernel does not say.
+/// Bytes that were written to a TCP socket and that the other side has not acknowledged yet; 0 if the kernel does not say.
+/// The caller owns the descriptor here.
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> usize {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes an integer to `bytes`, which is one.

@@ -143,21 +143,23 @@ impl Engine {
     }
 
     /// Stops requests of slow clients that hold more than their share of the slots while others wait, until
-    /// a slot is free, and one that an unfinished request may have if one of a holder that is not slow waits.
-    /// `wanted`: a request wants a slot that is not in the queue.
+    /// a slot is free, and one that an unfinished request may have if one waits. `wanted`: a request that is not in the
+    /// queue wants a slot.
     pub(super) fn stop_slow_clients(&mut self, now: Time, wanted: bool, actions: &mut Vec<Action>) {
         // Mostly there is none.
         if self.slow.requests.is_empty() || !self.stops {
             return;
         }
+        let lacks_slot = |engine: &Self| {
+            engine.running >= engine.limit.slots() && (wanted || engine.requests.wants_slot())
+        };
+        let lacks_any = |engine: &Self| lacks_slot(engine) || engine.requests.has_blocked_uploads();
+        if !lacks_any(self) {
+            return;
+        }
         let allowed = self.slow.allowance(now, self.share_of_slow());
-        while self.slow.requests.len() > allowed {
-            let is_full = self.running >= self.limit.slots();
-            let lacks_slot = is_full && (wanted || self.requests.wants_slot());
-            if !lacks_slot && !self.requests.has_blocked_uploads() {
-                return;
-            }
-            let Some((id, since)) = self.slowest(!lacks_slot) else { return };
+        while self.slow.requests.len() > allowed && lacks_any(self) {
+            let Some((id, since)) = self.slowest(!lacks_slot(self)) else { return };
             self.lost(now, id);
             self.did_not_arrive(now, id);
             // One that was slow from the start has not been judged before.
@@ -177,8 +179,7 @@ impl Engine {
     /// requests are looked at.
     fn slowest(&self, unfinished: bool) -> Option<(RequestId, Time)> {
         let slow = self.slow.requests.iter();
-        let slow =
-            slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).body.is_unfinished());
+        let slow = slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).unfinished);
         let running = slow.filter_map(|(id, rate)| match self.requests.state(*id) {
             State::Running(since) => Some((*id, *rate, since)),
             State::Free | State::Waiting => None,

@@ -16,16 +16,17 @@ use crate::terminate::{Bounds, Fate, Ran};
 /// a while already, which would be lost.
 const LESS: f64 = 2.0;
 
-/// Where requests were about to be lost a while ago, the pressure need not become as high again: then all requests
-/// would wait behind as many, as long as the load lasts.
+/// The pressure that is enough where requests were about to be lost a while ago. If it had to become as high again, all
+/// requests would wait for as long as those, while the load lasts.
 const STILL_PRESSED: f64 = 2.0 / 7.0;
 /// That while. In a load that rarely fills the queue, hardly any request is stopped that could have been spared.
 const WHILE: Span = Span::from_secs(10);
 
 impl Engine {
-    /// Whether so many wait that one is to be stopped before another of this class waits too.
-    fn is_pressed(&mut self, now: Time, class: ClassId) -> bool {
-        let pressure = self.order.pressure(&self.moment(now), class);
+    /// Whether one is to be stopped before `new` waits too.
+    fn is_pressed(&mut self, now: Time, new: RequestId) -> bool {
+        let moment = self.moment(now);
+        let pressure = self.order.pressure(&moment, moment.waiting(new));
         if pressure >= 1.0 {
             self.pressed = now + WHILE;
         }
@@ -85,7 +86,7 @@ impl Engine {
         let Waiting { class, standing, .. } = *self.moment(now).waiting(new);
         // Where the limit has fallen, one that is stopped makes no room.
         let full = self.running == self.limit.slots();
-        if !full || !self.stops || !self.requests.can_stop() || !self.is_pressed(now, class) {
+        if !full || !self.stops || !self.requests.can_stop() || !self.is_pressed(now, new) {
             return false;
         }
         let Some((least, id, since)) = self.least_that_runs(now, standing) else { return false };

@@ -4,8 +4,6 @@
 //! that complete requests are found at once while unfinished ones may not run. Both cells of a group are one rank:
 //! which of their requests goes first depends on when they came. Behind the policy's cells, ranks are cells.
 
-use super::Body;
-
 /// Groups, best first.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
@@ -67,16 +65,10 @@ impl Behind {
         Some([complete, complete + 1])
     }
 
-    /// How much of their bodies has come of the requests of this rank.
-    pub(super) const fn body(self, rank: u32) -> Body {
+    /// Whether requests of this rank are unfinished.
+    pub(super) const fn is_unfinished(self, rank: u32) -> bool {
         let rank = rank as usize;
-        if rank < self.policy || !(rank - self.policy).is_multiple_of(2) {
-            Body::Complete
-        } else if rank + 1 == self.cells() {
-            Body::UnfinishedOfSlow
-        } else {
-            Body::Unfinished
-        }
+        rank >= self.policy && (rank - self.policy).is_multiple_of(2)
     }
 
     /// How many ranks are better, where both cells of a group are one.
@@ -105,8 +97,7 @@ mod tests {
             [3, 4, 5, 11].map(|rank| behind.pair(rank)),
             [None, Some([4, 5]), Some([4, 5]), Some([10, 11])]
         );
-        let of = |body| (0..12).filter(|rank| behind.body(*rank) == body).collect::<Vec<_>>();
-        assert_eq!(of(Body::Unfinished), [3, 5, 7, 9]);
-        assert_eq!(of(Body::UnfinishedOfSlow), [11]);
+        let unfinished: Vec<u32> = (0..12).filter(|rank| behind.is_unfinished(*rank)).collect();
+        assert_eq!(unfinished, [3, 5, 7, 9, 11]);
     }
 }

@@ -11,12 +11,12 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Utility};
 
-use super::{Moment, Order, Push, pressure};
+use super::{Moment, Order, Push, Waiting, pressure};
 use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::overload::Thresholds;
 use crate::reason::Reason;
-use crate::request::{Class, ClassId, RequestId, Tier};
+use crate::request::{Class, RequestId, Tier};
 
 /// One queue per class with dynamic priority `length × utility`.
 #[derive(Debug)]
@@ -81,8 +81,8 @@ impl Order for ByClass {
         next.map(|id| (id, Reason::Best))
     }
 
-    fn pressure(&self, moment: &Moment<'_>, class: ClassId) -> f64 {
-        let index = class.index();
+    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting) -> f64 {
+        let index = waiting.class.index();
         pressure(moment.length_of(index) as usize, self.queues[index].places as usize)
     }
 

@@ -61,30 +61,12 @@ pub struct Waiting {
     pub(crate) holder: Option<Holder>,
     /// Its address as a holder, if that is known.
     pub(crate) address: Option<Holder>,
-    /// How much of its body has come.
-    pub(crate) body: Body,
+    /// It is a stranger's, and its body has not come as a whole.
+    pub(crate) unfinished: bool,
     /// Its driver would stop it while it runs.
     pub stoppable: bool,
     /// Since when it waits.
     pub since: Time,
-}
-
-/// How much of the body of a request has come, as far as that bounds its slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
-    /// All of it, or its session is proven.
-    Complete,
-    /// A part of it.
-    Unfinished,
-    /// A part of it, and its holder was remembered as slow when it came.
-    UnfinishedOfSlow,
-}
-
-impl Body {
-    /// Whether only a part of it has come.
-    pub(crate) const fn is_unfinished(self) -> bool {
-        !matches!(self, Self::Complete)
-    }
 }
 
 /// Where a request ranks because of how the clients of its holder have behaved ([`Trust`]).
@@ -178,16 +160,13 @@ impl Moment<'_> {
         self.requests.may_run(id)
     }
 
-    /// Whether no further request with such a body may have a slot now.
-    pub(crate) fn is_full(&self, body: Body) -> bool {
-        self.requests.is_full(body)
+    /// Whether unfinished requests hold as many slots as they may.
+    pub(crate) fn unfinished_is_full(&self) -> bool {
+        self.requests.unfinished_is_full()
     }
 
     /// Where a request ranks because of how the clients of its holder have behaved.
     pub(crate) fn behaved(&self, waiting: &Waiting) -> Behaved {
-        if waiting.body == Body::UnfinishedOfSlow {
-            return Behaved::Slowly;
-        }
         if !self.requests.looks_at_holders(self.now) {
             return Behaved::Well;
         }
@@ -265,10 +244,10 @@ pub trait Order: Send {
         self.remove(moment, id);
     }
 
-    /// How near waiting requests of a class are to be lost, from 0 to 1 and above: for want of places, or because they
-    /// have waited for long. 0 where the order does not say.
-    fn pressure(&self, moment: &Moment<'_>, class: ClassId) -> f64 {
-        let _ = (moment, class);
+    /// How near the queue is to losing requests like this one, from 0 to 1 and above: for want of places, or because
+    /// they have waited for long. 0 where the order does not say.
+    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting) -> f64 {
+        let _ = (moment, waiting);
         0.0
     }
 

@@ -25,9 +25,8 @@
 //!
 //! **Unfinished requests.** A stranger's request whose body has not come as a whole may hold a slot while its client
 //! sends. Such requests wait behind the others, and together hold no more than half of the slots
-//! ([`Moment::is_full`]), also where slots are free: complete requests find one at once although many
-//! uploads have just begun and nobody can know yet which clients are slow. Those of slow holders hold no more than the
-//! share of slow clients.
+//! ([`Moment::unfinished_is_full`]), also where slots are free: complete requests find one at once although many
+//! uploads have just begun and nobody can know yet which clients are slow.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -44,7 +43,7 @@ use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::overload::Detector;
 use crate::reason::Reason;
-use crate::request::{Class, ClassId, RequestId, Standing};
+use crate::request::{Class, RequestId, Standing};
 use crate::value::Values;
 
 /// Which cell a request stands in, and how cells rank.
@@ -155,13 +154,13 @@ impl<R: Ranking> Ranked<R> {
     /// The cell that a request belongs to.
     fn cell_of(&self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
         let group = match moment.behaved(waiting) {
-            Behaved::Well => waiting.body.is_unfinished().then_some(Group::Unfinished),
+            Behaved::Well => waiting.unfinished.then_some(Group::Unfinished),
             Behaved::Unknown => Some(Group::Unknown),
             Behaved::Insistent => Some(Group::Insistent),
             Behaved::Slowly => Some(Group::Slow),
         };
         if let Some(group) = group {
-            return self.behind.cell(group, waiting.body.is_unfinished());
+            return self.behind.cell(group, waiting.unfinished);
         }
         let last = match self.retries {
             Retries::Declared => waiting.repeats == Repeats::Declared,
@@ -242,7 +241,7 @@ impl<R: Ranking> Ranked<R> {
         let Some([complete, unfinished]) = self.behind.pair(rank) else {
             return self.end_of_cell(moment, self.cell[rank as usize] as usize, to_serve);
         };
-        let may_run = !to_serve || !moment.is_full(self.behind.body(unfinished as u32));
+        let may_run = !to_serve || !moment.unfinished_is_full();
         let one = self.end_of_cell(moment, complete, to_serve);
         let other = if may_run { self.end_of_cell(moment, unfinished, to_serve) } else { None };
         let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
@@ -309,7 +308,7 @@ impl<R: Ranking> Ranked<R> {
     /// The best rank with a request that may have a slot.
     fn best(&self, moment: &Moment<'_>) -> Option<u32> {
         let mut rank = self.occupied.from(0)?;
-        while moment.is_full(self.behind.body(rank)) {
+        while self.behind.is_unfinished(rank) && moment.unfinished_is_full() {
             rank = self.occupied.from(rank + 1)?;
         }
         Some(rank)
@@ -323,12 +322,11 @@ impl<R: Ranking> Ranked<R> {
             let best = self.best(moment)?;
             let id = self.end_of(moment, best, true)?;
             let waiting = moment.waiting(id);
-            let unfinished = waiting.body.is_unfinished();
             let pair = self.behind.pair(best);
             let policy = self.cell[best as usize] as usize;
-            let cell = pair.map_or(policy, |pair| pair[usize::from(unfinished)]);
+            let cell = pair.map_or(policy, |pair| pair[usize::from(waiting.unfinished)]);
             let belongs = self.cell_of(moment, waiting);
-            let set_back = self.behind.cell(Group::SetBack, unfinished);
+            let set_back = self.behind.cell(Group::SetBack, waiting.unfinished);
             let goes = if cell == set_back {
                 return Some(id);
             } else if belongs != cell {
@@ -460,9 +458,11 @@ impl<R: Ranking> Order for Ranked<R> {
         self.detector.meter()
     }
 
-    /// Requests that wait because of their clients count by place and not by time.
-    fn pressure(&self, moment: &Moment<'_>, _: ClassId) -> f64 {
-        let heads = (0..Standing::COUNT).filter_map(|standing| self.standings.front(standing));
+    /// Of requests that have waited for long, those count that have proven as much, and none that waits because of
+    /// its client: strangers wait for long wherever requests of sessions come first.
+    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting) -> f64 {
+        let standings = 0..=waiting.standing.index();
+        let heads = standings.filter_map(|standing| self.standings.front(standing));
         let oldest = heads.map(|id| moment.age(id)).max().unwrap_or(Span::ZERO);
         let by_time = oldest.as_secs_f64() / self.long_wait.as_secs_f64();
         by_time.max(pressure(self.cells.total(), self.capacity))

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use bywash_units::{Share, Time};
 
-use super::{Body, Holder, Holders, Lists, Trust, Waiting};
+use super::{Holder, Holders, Lists, Waiting};
 use crate::request::{RequestId, Standing};
 
 /// Where a request is.
@@ -30,35 +30,10 @@ const UNFINISHED: Share = Share::new(0.5);
 /// Strangers' requests whose bodies have not come as a whole.
 #[derive(Debug, Default)]
 struct Unfinished {
-    all: Bounded,
-    /// Those of them whose holders were remembered as slow.
-    of_slow: Bounded,
-}
-
-#[derive(Debug, Default)]
-struct Bounded {
     waiting: u32,
     running: u32,
     /// How many may run.
     most: u32,
-}
-
-impl Bounded {
-    const fn is_full(&self) -> bool {
-        self.running >= self.most
-    }
-}
-
-impl Unfinished {
-    /// Applies `change` to each count that a request with such a body is part of.
-    fn count(&mut self, body: Body, change: impl Fn(&mut Bounded)) {
-        if body.is_unfinished() {
-            change(&mut self.all);
-        }
-        if body == Body::UnfinishedOfSlow {
-            change(&mut self.of_slow);
-        }
-    }
 }
 
 /// The engine's table of requests by number, and who waits.
@@ -127,7 +102,7 @@ impl Requests {
         let Waiting { class, holder, .. } = self.entries[id.index()].waiting;
         self.by_class.push_back(class.index(), id);
         self.holders.waits(holder);
-        self.unfinished.count(self.entries[id.index()].waiting.body, |count| count.waiting += 1);
+        self.unfinished.waiting += u32::from(self.waiting(id).unfinished);
     }
 
     /// Empties the queue, for an order that knows so many classes: who waited, oldest first.
@@ -175,8 +150,7 @@ impl Requests {
         if self.arrivals.remove(id).is_some() {
             self.by_class.remove(id);
             self.holders.waits_no_longer(self.entries[id.index()].waiting.holder);
-            self.unfinished
-                .count(self.entries[id.index()].waiting.body, |count| count.waiting -= 1);
+            self.unfinished.waiting -= u32::from(self.waiting(id).unfinished);
         }
     }
 
@@ -184,14 +158,14 @@ impl Requests {
     pub(crate) fn run(&mut self, now: Time, id: RequestId) {
         self.set(id, State::Running(now));
         self.holders.runs(self.entries[id.index()].waiting.holder);
-        self.unfinished.count(self.entries[id.index()].waiting.body, |count| count.running += 1);
+        self.unfinished.running += u32::from(self.waiting(id).unfinished);
     }
 
     /// It has given its slot back.
     pub(crate) fn end(&mut self, id: RequestId) {
         self.set(id, State::Free);
         self.holders.runs_no_longer(self.entries[id.index()].waiting.holder);
-        self.unfinished.count(self.entries[id.index()].waiting.body, |count| count.running -= 1);
+        self.unfinished.running -= u32::from(self.waiting(id).unfinished);
     }
 
     /// How many requests hold a slot for the same holder as this one.
@@ -226,8 +200,7 @@ impl Requests {
 
     /// Whether more unfinished requests wait than may run.
     pub(crate) const fn has_crowd_of_uploads(&self) -> bool {
-        let Bounded { waiting, most, .. } = self.unfinished.all;
-        self.unfinished.all.is_full() && waiting > most
+        self.unfinished_is_full() && self.unfinished.waiting > self.unfinished.most
     }
 
     /// Whether requests of unknown holders wait behind the others now.
@@ -249,58 +222,40 @@ impl Requests {
         self.holders.was_refused(now, self.entries[id.index()].waiting.holder);
     }
 
-    /// So many may run at once. Unfinished ones may hold half of the slots, or `slow_share` if that is more; those
-    /// of slow holders `slow_share`. Each may hold one slot at the least.
+    /// So many may run at once. Unfinished ones may hold half of the slots, or `slow_share` if that is more, and
+    /// one at the least.
     pub(crate) fn has_slots(&mut self, slots: u32, slow_share: Share) {
         self.slots = slots;
-        let most = |share: f64| ((f64::from(slots) * share) as u32).max(1);
-        self.unfinished.all.most = most(slow_share.get().max(UNFINISHED.get()));
-        self.unfinished.of_slow.most = most(slow_share.get());
+        let share = slow_share.get().max(UNFINISHED.get());
+        self.unfinished.most = ((f64::from(slots) * share) as u32).max(1);
     }
 
     /// A running request is not unfinished any more.
     pub(crate) fn finishes_body(&mut self, id: RequestId) {
         if let State::Running(_) = self.state(id) {
             let waiting = &mut self.entries[id.index()].waiting;
-            let body = core::mem::replace(&mut waiting.body, Body::Complete);
-            self.unfinished.count(body, |count| count.running -= 1);
+            self.unfinished.running -= u32::from(core::mem::take(&mut waiting.unfinished));
         }
     }
 
-    /// The body of an unfinished request of this holder.
-    pub(crate) fn unfinished_of(&self, now: Time, holder: Option<Holder>) -> Body {
-        let is_slow =
-            self.holders.may_be_slow(now) && self.holders.trust(now, holder) == Trust::Slow;
-        if is_slow { Body::UnfinishedOfSlow } else { Body::Unfinished }
+    /// Whether unfinished requests hold as many slots as they may.
+    pub(crate) const fn unfinished_is_full(&self) -> bool {
+        self.unfinished.running >= self.unfinished.most
     }
 
-    /// Whether requests with such a body hold as many slots as they may.
-    pub(crate) const fn is_full(&self, body: Body) -> bool {
-        let Unfinished { all, of_slow } = &self.unfinished;
-        match body {
-            Body::Complete => false,
-            Body::Unfinished => all.is_full(),
-            Body::UnfinishedOfSlow => all.is_full() || of_slow.is_full(),
-        }
-    }
-
-    /// Whether unfinished requests wait that may not run, of holders that are not slow.
+    /// Whether unfinished requests wait that may not run.
     pub(crate) const fn has_blocked_uploads(&self) -> bool {
-        let Unfinished { all, of_slow } = &self.unfinished;
-        all.is_full() && all.waiting > of_slow.waiting
+        self.unfinished_is_full() && self.unfinished.waiting > 0
     }
 
     /// Whether a request that waits may have a slot if one is free.
     pub(crate) fn may_run(&self, id: RequestId) -> bool {
-        !self.is_full(self.waiting(id).body)
+        !self.waiting(id).unfinished || !self.unfinished_is_full()
     }
 
     /// Whether a request waits that may have a slot.
     pub(crate) const fn wants_slot(&self) -> bool {
-        let Unfinished { all, of_slow } = &self.unfinished;
-        let complete = self.arrivals.total() - all.waiting as usize;
-        complete > 0
-            || all.waiting > of_slow.waiting && !self.is_full(Body::Unfinished)
-            || of_slow.waiting > 0 && !self.is_full(Body::UnfinishedOfSlow)
+        let waiting = self.arrivals.total();
+        waiting > self.unfinished.waiting as usize || waiting > 0 && !self.unfinished_is_full()
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Source: seed 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO twin [seed 1.1].
 
-use super::{Moment, Order, Push, pressure};
+use super::{Moment, Order, Push, Waiting, pressure};
 use crate::catalog::Settings;
 use crate::reason::Reason;
-use crate::request::{ClassId, RequestId};
+use crate::request::RequestId;
 
 /// One bounded queue, oldest first or newest first.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Order for Single {
         next.map(|id| (id, Reason::Best))
     }
 
-    fn pressure(&self, moment: &Moment<'_>, _: ClassId) -> f64 {
+    fn pressure(&self, moment: &Moment<'_>, _: &Waiting) -> f64 {
         pressure(moment.length(), self.capacity)
     }
 

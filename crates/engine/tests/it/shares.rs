@@ -622,6 +622,22 @@ fn a_slow_upload_is_stopped_for_one_that_waits_although_slots_are_free() {
 }
 
 #[test]
+fn of_equally_slow_clients_the_one_that_has_run_for_the_shortest_time_is_stopped() {
+    let mut site = site(4, &[]);
+    let mut ids = Vec::new();
+    for address in 1..=4 {
+        ids.push(from(&mut site, address));
+        site.now = site.now + Span::from_secs(1);
+    }
+    for id in [ids[2], ids[0], ids[3], ids[1]] {
+        slow(&mut site, id, 700);
+    }
+    from(&mut site, 10);
+    from(&mut site, 11);
+    assert_eq!(stopped(&site.log), [ids[3], ids[2]]);
+}
+
+#[test]
 fn no_reader_is_stopped_for_an_upload_that_may_not_have_its_slot() {
     let mut site = site(4, &[]);
     let readers = [from(&mut site, 8), from(&mut site, 9)];
@@ -678,39 +694,15 @@ fn while_more_uploads_wait_than_may_run_addresses_of_which_nothing_is_known_wait
     }
 }
 
-#[test]
-fn uploads_of_slow_addresses_hold_the_share_of_slow_clients_also_where_slots_are_free() {
-    let mut site = site(4, &[]);
-    let stopped_ones = [upload(&mut site, 1), upload(&mut site, 2)];
-    site.now = site.now + Span::from_secs(1);
-    for id in stopped_ones {
-        slow(&mut site, id, 700);
-    }
-    let others = [upload(&mut site, 3), upload(&mut site, 4)];
-    assert_eq!(stopped(&site.log).len(), 1, "one of them is within the share of slow clients");
-    site.tell(Event::Finished { id: others[0], end: End::ANSWERED });
-    assert!(runs(&site, others[1]));
-    site.tell(Event::Finished { id: others[1], end: End::ANSWERED });
-    let again = [upload(&mut site, 1), upload(&mut site, 1)];
-    assert_eq!(again.map(|id| runs(&site, id)), [true, false]);
-    let visitor = upload(&mut site, 5);
-    assert!(!runs(&site, visitor), "two unfinished requests run");
-    site.tell(Event::Finished { id: again[0], end: End::ANSWERED });
-    assert_eq!([again[1], visitor].map(|id| runs(&site, id)), [false, true]);
-    site.tell(Event::Finished { id: visitor, end: End::ANSWERED });
-    assert!(runs(&site, again[1]));
-}
-
 /// Strangers' uploads hold, after any events, no more than half of the slots, and no request waits that may have a
-/// free slot. Uploads of addresses that were stopped may have fewer.
+/// free slot.
 #[test]
 fn a_free_slot_is_only_kept_from_uploads() {
     for seed in 0..300 {
         let mut dice = Dice::new(seed);
         let slots = 1 + dice.below(6) as usize;
         let mut site = site(slots as u32, &[("capacity", "12"), ("principal_cap", "100")]);
-        let mut uploads: HashMap<RequestId, (u64, bool)> = HashMap::new();
-        let mut slow_addresses = Vec::new();
+        let mut uploads: HashMap<RequestId, bool> = HashMap::new();
         let (mut waiting, mut running): (Vec<RequestId>, Vec<RequestId>) = (Vec::new(), Vec::new());
         for _ in 0..300 {
             let before = site.log.len();
@@ -718,7 +710,7 @@ fn a_free_slot_is_only_kept_from_uploads() {
                 let (address, is_upload) = (dice.below(8), dice.percent(60));
                 let id =
                     if is_upload { upload(&mut site, address) } else { from(&mut site, address) };
-                uploads.insert(id, (address, is_upload));
+                uploads.insert(id, is_upload);
                 waiting.push(id);
             } else if dice.percent(40) {
                 site.now = site.now + Span::from_millis(500);
@@ -734,20 +726,14 @@ fn a_free_slot_is_only_kept_from_uploads() {
                         running.push(id);
                     }
                     Action::Shed { id, .. } => waiting.retain(|other| *other != id),
-                    Action::Terminate { id, .. } => {
-                        running.retain(|other| *other != id);
-                        slow_addresses.push(uploads[&id].0);
-                    }
+                    Action::Terminate { id, .. } => running.retain(|other| *other != id),
                     Action::Cancel { .. } => unreachable!(),
                 }
             }
-            let held = running.iter().filter(|id| uploads[*id].1).count();
+            let held = running.iter().filter(|id| uploads[*id]).count();
             let most = (slots / 2).max(1);
             assert!(held <= most, "seed {seed}: {held} uploads run");
-            let may = |id: &&RequestId| match uploads[*id] {
-                (_, false) => true,
-                (address, true) => held < most && !slow_addresses.contains(&address),
-            };
+            let may = |id: &&RequestId| !uploads[*id] || held < most;
             let waits = waiting.iter().find(may);
             assert!(running.len() >= slots || waits.is_none(), "seed {seed}: {waits:?} waits");
         }

@@ -208,6 +208,26 @@ fn one_is_stopped_when_another_has_waited_for_a_tenth_of_patience_however_long_t
 }
 
 #[test]
+fn a_stranger_that_has_waited_for_long_does_not_make_requests_of_sessions_be_stopped() {
+    let mut classes = classes();
+    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
+    let given = [("capacity", "1000"), ("patience", "20s")];
+    let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
+    for i in 0..100 {
+        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+    }
+    site.now = site.now + Span::from_secs(2);
+    for session in 1..=2 {
+        site.prove(session, &[MAIN]);
+    }
+    let long = site.arrive_in(1, SEARCH);
+    site.arrive(SEARCH);
+    site.now = site.now + Span::from_secs(3);
+    site.arrive_in(2, SEARCH);
+    assert_eq!(site.stopped(long), None);
+}
+
+#[test]
 fn where_the_limit_has_fallen_nobody_is_stopped_as_that_makes_no_room() {
     for (slots, expected) in [(1, None), (2, Some(Reason::GaveWay))] {
         let mut site = taught("marginal", Span::from_secs(4));

@@ -260,7 +260,7 @@ impl Stream {
             Poll::Pending => {
                 self.deadline.excuses(exchange, &mut self.sent);
                 let waits = exchange.waits_for_client();
-                if self.poll_slow(cx, waits, 0).is_ready() {
+                if self.poll_slow(cx, waits, || 0).is_ready() {
                     return Poll::Ready(Err(UpstreamError::Upload(BodyError::TooSlow)));
                 }
                 match self.deadline.poll(cx) {
@@ -273,7 +273,7 @@ impl Stream {
             Ok(Piece::Data(data)) => {
                 self.deadline.progressed();
                 self.taken += data.len() as u64;
-                let _ = self.poll_slow(cx, false, 0);
+                let _ = self.poll_slow(cx, false, || 0);
                 if let Some(running) = &mut self.running {
                     running.record.received(data.len());
                 }
@@ -316,7 +316,11 @@ impl Stream {
 
     /// The client reads slowly: that the answer does not get on is not the upstream's doing. Ready when the
     /// request was stopped because of it.
-    pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>, unread: usize) -> Poll<()> {
+    pub(crate) fn poll_upload(
+        &mut self,
+        cx: &mut Context<'_>,
+        unread: impl Fn() -> usize,
+    ) -> Poll<()> {
         if let Some(exchange) = &mut self.exchange {
             exchange.poll_upload(cx);
             self.deadline.progressed();
@@ -332,15 +336,20 @@ impl Stream {
 
     /// Tells the engine whether it waits for its client. Ready when it was stopped because of that: then it has
     /// ended.
-    fn poll_slow(&mut self, cx: &mut Context<'_>, waits: bool, unread: usize) -> Poll<()> {
+    fn poll_slow(
+        &mut self,
+        cx: &mut Context<'_>,
+        waits: bool,
+        unread: impl Fn() -> usize,
+    ) -> Poll<()> {
         let Some(running) = &self.running else {
             return if self.was_stopped() { Poll::Ready(()) } else { Poll::Pending };
         };
         let enforced = running.ticket.as_ref().filter(|_| running.record.is_enforced());
         let Some(ticket) = enforced else { return Poll::Pending };
         let sent = self.exchange.as_ref().map_or(0, Exchange::sent);
-        let read = self.taken.saturating_sub(unread as u64);
-        self.client.look_at_answer(cx, waits, sent + read, ticket);
+        let moved = || sent + self.taken.saturating_sub(unread() as u64);
+        self.client.look_at_answer(cx, waits, moved, ticket);
         if !self.client.is_slow() {
             return Poll::Pending;
         }

@@ -5,8 +5,7 @@
 //! has waited for the client for more than half of that time, the engine is told so, with the rate at which
 //! the client moves bytes, and may stop the request while others wait (`Event::ClientSlow`). Of an answer only those
 //! bytes count that the client's kernel has acknowledged, as ours takes a hundred kilobytes however slow it is. The rate is
-//! the mean over the time in which the client was slow; after eight seconds the last half second has a weight of a
-//! sixteenth.
+//! the mean over the time in which the client was slow; of more than eight seconds what is older fades.
 //!
 //! When an answer begins, the client's kernel fills its buffer, however slowly the client reads. So the first quarter of a
 //! second has no part in the mean.
@@ -25,8 +24,8 @@ use crate::upstream::Exchange;
 /// Time between two judgements.
 const WINDOW: Duration = Duration::from_millis(500);
 
-/// Windows after which the weight of a further one in the average rate is no smaller.
-const AVERAGED: u32 = 16;
+/// Seconds over which the rate is averaged.
+const AVERAGED: f64 = 8.0;
 
 /// Bytes a second of a client that was not asked for its body before: less than most honest clients send.
 const NOT_ASKED: u64 = 8192;
@@ -56,17 +55,24 @@ enum Answer {
     IsRead,
 }
 
-/// Bytes a second, on average over so many windows.
+/// Bytes that the client has moved in so many seconds.
 #[derive(Default)]
 struct Mean {
-    rate: f64,
-    windows: u32,
+    bytes: f64,
+    seconds: f64,
 }
 
 impl Mean {
-    fn add(&mut self, rate: f64) {
-        self.windows = AVERAGED.min(self.windows + 1);
-        self.rate += (rate - self.rate) / f64::from(self.windows);
+    fn add(&mut self, bytes: u64, time: Duration) {
+        let seconds = self.seconds + time.as_secs_f64();
+        let kept = AVERAGED.min(seconds) / seconds;
+        self.bytes = (self.bytes + bytes as f64) * kept;
+        self.seconds = seconds * kept;
+    }
+
+    /// Bytes a second; not before the first window.
+    fn rate(&self) -> u64 {
+        (self.bytes / self.seconds) as u64
     }
 }
 
@@ -141,7 +147,7 @@ impl ClientRate {
         ticket: &Ticket,
     ) {
         let waits = exchange.waits_for_client();
-        self.look(cx, waits, exchange.sent(), ticket);
+        self.look(cx, waits, || exchange.sent(), ticket);
         if !waits {
             self.catches_up(ticket);
         }
@@ -160,12 +166,12 @@ impl ClientRate {
         self.was_stopped
     }
 
-    /// Takes note of how the client reads the answer.
+    /// Takes note of how the client reads the answer. `moved` is asked twice a second.
     pub(super) fn look_at_answer(
         &mut self,
         cx: &mut Context<'_>,
         waits: bool,
-        moved: u64,
+        moved: impl Fn() -> u64,
         ticket: &Ticket,
     ) {
         if self.answer == Answer::NotBegun {
@@ -176,7 +182,13 @@ impl ClientRate {
 
     /// Takes note of whether the gateway waits for the client, which has moved so many bytes since the request
     /// began, and tells the engine at the end of each window what that comes to.
-    fn look(&mut self, cx: &mut Context<'_>, waits: bool, moved: u64, ticket: &Ticket) {
+    fn look(
+        &mut self,
+        cx: &mut Context<'_>,
+        waits: bool,
+        moved: impl Fn() -> u64,
+        ticket: &Ticket,
+    ) {
         if self.window.is_none() && !waits {
             self.judge(None, ticket);
             return;
@@ -184,14 +196,14 @@ impl ClientRate {
         let now = Instant::now();
         let fills_buffer = self.answer == Answer::FillsBuffer;
         let length = if fills_buffer { WINDOW / 2 } else { WINDOW };
-        let window = self.window.get_or_insert_with(|| Window::new(now, length, moved, waits));
+        let window = self.window.get_or_insert_with(|| Window::new(now, length, moved(), waits));
         window.waits(now, waits);
         if window.over.as_mut().poll(cx).is_pending() && !(waits && window.is_due) {
             return;
         }
         if fills_buffer && waits {
             self.answer = Answer::IsRead;
-            self.begin_window(cx, now, WINDOW / 2, moved);
+            self.begin_window(cx, now, WINDOW / 2, moved());
             return;
         }
         let elapsed = now - window.since;
@@ -205,16 +217,15 @@ impl ClientRate {
             let _ = window.over.as_mut().poll(cx);
             return;
         }
-        let last = moved.saturating_sub(window.moved) as f64 / elapsed.as_secs_f64();
         if mostly_waited {
-            self.mean.add(last);
+            self.mean.add(moved().saturating_sub(window.moved), elapsed);
         }
         // Without a wait now, the next one begins the next window.
         self.window = None;
         if waits {
-            self.begin_window(cx, now, WINDOW, moved);
+            self.begin_window(cx, now, WINDOW, moved());
         }
-        self.judge(mostly_waited.then_some(self.mean.rate as u64), ticket);
+        self.judge(mostly_waited.then(|| self.mean.rate()), ticket);
     }
 
     /// Begins a window in which the gateway waits for the client, and whose end wakes its task.
@@ -253,7 +264,7 @@ mod tests {
         let ticket = driver.arrive(Request::of(ClassId(0)), true);
         let mut rate = ClientRate::default();
         move |waits, moved| {
-            rate.look_at_answer(&mut Context::from_waker(Waker::noop()), waits, moved, &ticket);
+            rate.look_at_answer(&mut Context::from_waker(Waker::noop()), waits, || moved, &ticket);
             rate.is_slow()
         }
     }
@@ -296,21 +307,22 @@ mod tests {
         for (quarters, moved) in [(0, 0), (1, 65_536), (1, 65_736), (2, 66_136), (2, 66_136)] {
             advance(WINDOW / 2 * quarters).await;
             let mut cx = Context::from_waker(Waker::noop());
-            client.look_at_answer(&mut cx, true, moved, &ticket);
-            judged.push((client.is_slow(), client.mean.rate.round() as u64));
+            client.look_at_answer(&mut cx, true, || moved, &ticket);
+            judged.push(client.is_slow().then(|| client.mean.rate()));
         }
-        assert_eq!(judged, [(false, 0), (false, 0), (true, 800), (true, 800), (true, 533)]);
+        assert_eq!(judged, [None, None, Some(800), Some(800), Some(480)]);
     }
 
     #[test]
     fn a_burst_counts_for_as_long_as_it_pays_for() {
         let mut mean = Mean::default();
-        mean.add(160_000.0);
+        mean.add(80_000, WINDOW / 2);
         let after = |mean: &mut Mean, windows| {
-            (0..windows).for_each(|_| mean.add(0.0));
-            mean.rate.round() as u64
+            (0..windows).for_each(|_| mean.add(0, WINDOW));
+            mean.rate()
         };
-        assert_eq!(after(&mut mean, 15), 10_000);
+        assert_eq!(after(&mut mean, 8), 18_823);
+        assert!((10_000..10_700).contains(&after(&mut mean, 7)));
         assert!(after(&mut mean, 32) < 1_500);
     }
 }

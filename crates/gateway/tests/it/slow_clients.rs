@@ -96,7 +96,7 @@ fn uploads_that_stop_behind_the_buffer_give_their_slots_up_while_others_wait() {
     eventually("one was stopped for the third", || gateway.outcome("terminated") == 1);
     gateway.waits_for("running", 2);
     is_served(&gateway);
-    // Of equally slow clients the one that has run for the shortest time is stopped.
+    // The second is likely to be told: of equally slow clients the one that has run for the shortest time is stopped.
     let mut answers =
         [1, 0, 2].into_iter().filter_map(|number: usize| hostile[number].answer().ok());
     let is_refusal = |answer: &Message| answer.status() == Some(503);

@@ -175,7 +175,7 @@ impl Conn {
     ) -> Result<bool, Broken> {
         loop {
             if !self.wire.borrow().has_room() {
-                let unread = self.wire.borrow().unacknowledged();
+                let unread = || self.wire.borrow().unacknowledged();
                 return if body.poll_upload(cx, unread).is_ready() {
                     Err(Broken)
                 } else {

@@ -79,7 +79,7 @@ async fn stream_body(
                 pace.moves(bytes);
                 held.set(SEND_BUFFER.min(held.bytes() + bytes));
             } else {
-                if body.poll_upload(cx, gathered.bytes).is_ready() {
+                if body.poll_upload(cx, || gathered.bytes).is_ready() {
                     return Poll::Ready(Err(Broken));
                 }
                 ready!(pace.poll_too_slow(cx));
