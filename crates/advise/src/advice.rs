@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::classes::{Places, Proposed, Template};
 use crate::crowd::Crowd;
 use crate::graph::PAGES;
-use crate::limit::{Limit, Shows, limit, windows};
+use crate::limit::{Limit, limit, windows};
 use crate::load::{Load, Seen, Utilisation};
 use crate::minutes::Peak;
 use crate::order::{Candidate, order};

@@ -9,14 +9,14 @@
 //! 1. **Windows.** The first and the last minute are incomplete and are left out. Neighbouring minutes are merged until
 //!    they hold [`ENOUGH`] pages, for at most [`LONGEST`] minutes, so that a mean means something.
 //! 2. **Calm windows** are those with a small part of the highest throughput (a quarter; a third or a half if that
-//!    leaves too few pages), without those whose latency is a multiple of the lowest decile of these. Their mean latency
+//!    leaves too few pages), without those whose latency is twice the lowest decile of these or more. Their mean latency
 //!    is the service time S. The application was at most half busy in them, so they hold little waiting.
 //! 3. **Knee.** By the utilisation law, U = X·S servers are busy at a throughput X. Kleinrock's knee is where throughput
 //!    stops to rise with concurrency: N* = max X · S. The maximum is taken over levels of concurrency, a factor of √2
 //!    each, and not over single windows, because the highest of many windows is the luckiest.
 //! 4. **Overloaded windows** are those with N ≥ 2·X·S or R ≥ 2·S. By Little's law N = X·R these are one statement:
 //!    concurrency is twice what the throughput needs, so it rose without throughput. Neither their durations nor their
-//!    concurrency count. Their throughput shows where the plateau is: the knee is known only if windows that are
+//!    concurrency count. Their throughput, in the busiest third of each minute, shows where the plateau is: the knee is known only if windows that are
 //!    overloaded had nine tenths of the highest throughput at least. Otherwise the log never shows all of the application at work.
 //!
 //! The limit is the knee and a margin of an eighth, the margin of `limit.policy = "slope"`: S has an error, and a slot
@@ -42,6 +42,8 @@ const GUESS: u32 = 16;
 
 /// Pages whose mean duration is known to about a seventh.
 const ENOUGH: u64 = 50;
+/// Pages of a group of which a mean is taken.
+const FEW: u32 = 10;
 /// Minutes that are merged at most.
 const LONGEST: u32 = 10;
 /// Pages that all calm windows hold at least, and a level of concurrency.
@@ -56,6 +58,9 @@ const PLATEAU: f64 = 0.9;
 pub(crate) const OF_CORE: u32 = 2;
 /// The highest limit that a configuration takes.
 const HIGHEST: f64 = 1e5;
+
+/// Parts of a minute.
+pub(crate) const PARTS: usize = 3;
 
 /// What the operator says of the application.
 #[derive(Clone, Copy, Debug, Default)]
@@ -145,7 +150,8 @@ pub struct Capacity {
     pub inside: f64,
     /// Overloaded minutes.
     pub overloaded: u32,
-    /// Part of the pages by which the mix there differs from that of calm minutes, from 0 to 1.
+    /// Part of the pages by which the mix of overloaded minutes (where there are none, of those with the highest
+    /// throughput) differs from that of calm ones, from 0 to 1.
     pub mix: f64,
     /// Of groups that have a tenth of all pages each, the shortest and the longest mean duration in calm minutes, seconds.
     pub services: [f64; 2],
@@ -169,6 +175,8 @@ pub(crate) struct Window {
     pub(crate) busy: f64,
     /// Pages answered, by group.
     pub(crate) pages: [u32; GROUPS],
+    /// The same in each part of one minute.
+    pub(crate) parts: [[u32; GROUPS]; PARTS],
     /// Seconds that these took.
     pub(crate) took: [f32; GROUPS],
 }
@@ -196,24 +204,40 @@ impl Window {
         self.count() as f64 / self.seconds.max(1.0)
     }
 
-    fn latency(&self) -> f64 {
-        self.took() / self.count().max(1) as f64
-    }
-
     fn inside(&self) -> f64 {
         self.busy / self.seconds.max(1.0)
     }
 
-    fn mean(&self, group: usize) -> Option<f64> {
-        let pages = u64::from(self.pages[group]);
-        (pages >= ENOUGH / 2).then(|| f64::from(self.took[group]) / pages as f64)
+    fn mean(&self, group: usize) -> f64 {
+        f64::from(self.took[group]) / f64::from(self.pages[group].max(1))
     }
 
     /// Servers that its throughput keeps busy, each page taking what its group takes.
     fn at_work(&self, services: &[f64; GROUPS]) -> f64 {
-        let seconds: f64 =
-            self.pages.iter().zip(services).map(|(pages, each)| f64::from(*pages) * each).sum();
-        seconds / self.seconds.max(1.0)
+        self.expected(services) / self.seconds.max(1.0)
+    }
+
+    /// Seconds that its pages take together, each what its group takes.
+    fn expected(&self, services: &[f64; GROUPS]) -> f64 {
+        self.pages.iter().zip(services).map(|(pages, each)| f64::from(*pages) * each).sum()
+    }
+
+    /// How many times as long its pages took.
+    fn stretch(&self, services: &[f64; GROUPS]) -> f64 {
+        self.took() / self.expected(services).max(f64::MIN_POSITIVE)
+    }
+
+    /// Of one minute its busiest part: an overload begins and ends within minutes.
+    fn busiest(&self, services: &[f64; GROUPS]) -> Self {
+        let part = |pages: &[u32; GROUPS]| Self {
+            seconds: self.seconds / PARTS as f64,
+            busy: self.busy / PARTS as f64,
+            pages: *pages,
+            ..*self
+        };
+        let parts = self.parts.iter().map(part);
+        let busiest = parts.max_by(|a, b| a.expected(services).total_cmp(&b.expected(services)));
+        busiest.filter(|_| self.minutes == 1).unwrap_or(*self)
     }
 
     /// Whether those who were inside are those who were answered: elsewhere a backlog grows, or all stand still.
@@ -248,33 +272,53 @@ pub(crate) fn windows(minutes: impl Iterator<Item = (u32, Window)>) -> Vec<Windo
     all.into_iter().map(|(_, window)| window).collect()
 }
 
-/// The level of concurrency with the highest throughput, as `of` measures it, among those that hold enough pages.
-fn highest(windows: &[Window], of: impl Fn(&Window) -> f64) -> Option<Window> {
+/// Several windows as one.
+fn sum<'a>(windows: impl IntoIterator<Item = &'a Window>) -> Window {
+    let mut all = Window::default();
+    windows.into_iter().for_each(|window| all.add(window));
+    all
+}
+
+/// The level of concurrency whose throughput keeps most servers busy, among those that hold enough pages.
+fn highest(windows: &[Window], services: &[f64; GROUPS]) -> Option<Window> {
     let level = |window: &Window| (2.0 * window.inside().max(1e-3).log2()).floor() as i32;
     let mut levels = std::collections::BTreeMap::<i32, Window>::new();
     for window in windows {
         levels.entry(level(window)).or_default().add(window);
     }
     let enough = levels.into_values().filter(|level| level.count() >= SOME);
-    enough.max_by(|a, b| of(a).total_cmp(&of(b)))
+    enough.max_by(|a, b| a.at_work(services).total_cmp(&b.at_work(services)))
+}
+
+/// What pages of each group take where they are quick, before it is known which windows are calm: the lowest decile of
+/// its means. Only the ratios of the groups matter.
+fn weights(windows: &[Window]) -> [f64; GROUPS] {
+    let all = sum(windows);
+    let usual = all.took() / all.count().max(1) as f64;
+    std::array::from_fn(|group| {
+        let means = windows.iter().filter(|one| one.pages[group] >= FEW);
+        let mut means: Vec<f64> = means.map(|one| one.mean(group)).collect();
+        means.sort_by(f64::total_cmp);
+        means.get(means.len() / 10).copied().unwrap_or(usual)
+    })
 }
 
 /// All calm windows as one.
 fn calm(windows: &[Window]) -> Option<Window> {
-    let most = highest(windows, Window::rate)?.rate();
+    let weights = weights(windows);
+    let most = highest(windows, &weights)?.at_work(&weights);
     CALM.into_iter().find_map(|part| {
-        let mut quiet: Vec<&Window> =
-            windows.iter().filter(|one| one.rate() <= part * most && one.is_even()).collect();
-        quiet.sort_by(|a, b| a.latency().total_cmp(&b.latency()));
-        let tenth = quiet.iter().map(|window| window.count()).sum::<u64>() / 10;
+        let is_quiet = |one: &&Window| one.at_work(&weights) <= part * most && one.is_even();
+        let mut quiet: Vec<&Window> = windows.iter().filter(is_quiet).collect();
+        quiet.sort_by(|a, b| a.stretch(&weights).total_cmp(&b.stretch(&weights)));
+        let tenth = sum(quiet.iter().copied()).count() / 10;
         let mut below = 0;
         let lowest = quiet.iter().find(|window| {
             below += window.count();
             below > tenth
         })?;
-        let bound = MULTIPLE * lowest.latency();
-        let mut calm = Window::default();
-        quiet.iter().filter(|one| one.latency() <= bound).for_each(|one| calm.add(one));
+        let bound = MULTIPLE * lowest.stretch(&weights);
+        let calm = sum(quiet.iter().copied().filter(|one| one.stretch(&weights) <= bound));
         (calm.count() >= SOME && calm.took() > 0.0).then_some(calm)
     })
 }
@@ -282,39 +326,41 @@ fn calm(windows: &[Window]) -> Option<Window> {
 /// What the windows tell of the application, and whether the knee is among it.
 fn capacity(windows: &[Window]) -> Option<(Capacity, bool)> {
     let calm = calm(windows)?;
-    let mut all = Window::default();
-    windows.iter().for_each(|window| all.add(window));
+    let service = calm.took() / calm.count() as f64;
+    let all = sum(windows);
+    let knows = |group: usize| calm.pages[group] >= FEW;
     // A group that calm windows do not have takes what they take on average.
-    let services = std::array::from_fn(|group| calm.mean(group).unwrap_or(calm.latency()));
-    let top = highest(windows, |window| window.at_work(&services))?;
+    let services =
+        std::array::from_fn(|group| if knows(group) { calm.mean(group) } else { service });
+    let is_overloaded = |window: &&Window| window.is_overloaded(&services);
+    let (overloaded, others): (Vec<&Window>, Vec<&Window>) =
+        windows.iter().partition(is_overloaded);
+    let full: Vec<Window> = overloaded.into_iter().map(|one| one.busiest(&services)).collect();
+    let counted: Vec<Window> = others.into_iter().copied().chain(full.iter().copied()).collect();
+    let top = highest(&counted, &services)?;
     let knee = top.at_work(&services);
-    let mut overloaded = 0;
-    let mut full = Window::default();
-    for window in windows.iter().filter(|window| window.is_overloaded(&services)) {
-        overloaded += window.minutes;
-        if window.at_work(&services) >= PLATEAU * knee {
-            full.add(window);
-        }
-    }
+    let plateau = sum(full.iter().filter(|one| one.at_work(&services) >= PLATEAU * knee));
     let part = |of: &Window, group: usize| f64::from(of.pages[group]) / of.count().max(1) as f64;
-    let mix = (0..GROUPS).map(|group| (part(&top, group) - part(&calm, group)).abs()).sum::<f64>();
+    let crowd = if full.is_empty() { top } else { sum(&full) };
+    let mix =
+        (0..GROUPS).map(|group| (part(&crowd, group) - part(&calm, group)).abs()).sum::<f64>();
     let usual = (0..GROUPS).filter(|group| part(&all, *group) >= 0.1);
-    let of_usual = usual.filter_map(|group| calm.mean(group));
+    let of_usual = usual.filter(|group| knows(*group)).map(|group| calm.mean(group));
     let services = of_usual
         .fold([f64::INFINITY, 0.0_f64], |[least, most], one| [least.min(one), most.max(one)]);
     let found = Capacity {
         calm: calm.minutes,
         pages: calm.count(),
-        service: calm.latency(),
+        service,
         throughput: top.rate(),
         demand: knee / top.rate(),
         knee,
         inside: top.inside(),
-        overloaded,
+        overloaded: full.iter().map(|window| window.minutes).sum(),
         mix: mix / 2.0,
-        services: if services[0].is_finite() { services } else { [calm.latency(); 2] },
+        services: if services[0].is_finite() { services } else { [service; 2] },
     };
-    Some((found, full.count() >= ENOUGH))
+    Some((found, plateau.count() >= ENOUGH))
 }
 
 /// Whether concurrency differs by a multiple between windows and throughput does not.
@@ -322,15 +368,13 @@ fn is_overload(windows: &[Window]) -> bool {
     let mut sorted: Vec<&Window> = windows.iter().collect();
     sorted.sort_by(|a, b| a.inside().total_cmp(&b.inside()));
     let quarter = (sorted.len() / 4).max(1);
-    let sum = |of: &[&Window]| {
-        let mut all = Window::default();
-        of.iter().for_each(|window| all.add(window));
-        all
-    };
     if sorted.len() < 2 {
         return false;
     }
-    let (low, high) = (sum(&sorted[..quarter]), sum(&sorted[sorted.len() - quarter..]));
+    let (low, high) = (
+        sum(sorted[..quarter].iter().copied()),
+        sum(sorted[sorted.len() - quarter..].iter().copied()),
+    );
     high.inside() >= 1.25 * MULTIPLE * low.inside() && high.rate() <= 1.25 * low.rate()
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use bywash_units::{Span, Time};
 use serde::Serialize;
 
-use crate::limit::{GROUPS, Window};
+use crate::limit::{GROUPS, PARTS, Window};
 
 /// Minutes that are looked at: nine months without a pause.
 pub const MOST: usize = 400_000;
@@ -23,8 +23,8 @@ struct Cell {
     sessions: u32,
     /// Seconds that were worked in it, by requests that began or ended in it.
     edges: f32,
-    /// Pages that were answered in it, by group, and the seconds that these took.
-    answered: [u32; GROUPS],
+    /// Pages that were answered in each part of it, by group, and the seconds that these took.
+    answered: [[u32; GROUPS]; PARTS],
     took: [f32; GROUPS],
     /// How many more requests fill this minute whole than the one before it.
     whole: i32,
@@ -94,7 +94,9 @@ impl Minutes {
     /// A page of this group was answered then, which took so long.
     pub(crate) fn answered(&mut self, ended: Time, group: usize, took: Span) {
         if let Some(cell) = self.cell(ended.as_nanos() / MINUTE) {
-            cell.answered[group] = cell.answered[group].saturating_add(1);
+            let part = (ended.as_nanos() % MINUTE) as usize / (MINUTE as usize / PARTS);
+            let count = &mut cell.answered[part.min(PARTS - 1)][group];
+            *count = count.saturating_add(1);
             cell.took[group] += took.as_secs_f64() as f32;
         }
     }
@@ -108,7 +110,10 @@ impl Minutes {
                 minutes: 1,
                 seconds: 60.0,
                 busy: cell.busy(whole, 60.0),
-                pages: cell.answered,
+                pages: std::array::from_fn(|group| {
+                    cell.answered.iter().fold(0_u32, |all, part| all.saturating_add(part[group]))
+                }),
+                parts: cell.answered,
                 took: cell.took,
             };
             (*minute, window)
