@@ -46,8 +46,9 @@ const ENOUGH: u64 = 50;
 const FEW: u32 = 10;
 /// Minutes that are merged at most.
 const LONGEST: u32 = 10;
-/// Pages that all calm windows hold at least, and a level of concurrency.
-const SOME: u64 = 100;
+/// Pages and minutes that all calm windows hold at least. Of fewer minutes one may be half calm.
+const SOME: u64 = 300;
+const SOME_MINUTES: u32 = 3;
 /// Parts of the highest throughput below which a window can be calm.
 const CALM: [f64; 3] = [0.25, 1.0 / 3.0, 0.5];
 /// A latency of so many times that of calm windows is overload.
@@ -123,8 +124,8 @@ pub enum Shows {
     NeverFull,
     /// Concurrency rises and throughput does not: overload alone.
     Overload,
-    /// One throughput throughout: nothing tells calm from overload.
-    OneLevel,
+    /// Too few minutes with a small part of the highest throughput and low latency: nothing tells waiting from work.
+    NoCalm,
     /// Too few minutes or pages.
     TooLittle,
     /// No durations.
@@ -237,7 +238,7 @@ impl Window {
         };
         let parts = self.parts.iter().map(part);
         let busiest = parts.max_by(|a, b| a.expected(services).total_cmp(&b.expected(services)));
-        busiest.filter(|_| self.minutes == 1).unwrap_or(*self)
+        busiest.filter(|one| self.minutes == 1 && one.count() >= ENOUGH).unwrap_or(*self)
     }
 
     /// Whether those who were inside are those who were answered: elsewhere a backlog grows, or all stand still.
@@ -286,7 +287,7 @@ fn highest(windows: &[Window], services: &[f64; GROUPS]) -> Option<Window> {
     for window in windows {
         levels.entry(level(window)).or_default().add(window);
     }
-    let enough = levels.into_values().filter(|level| level.count() >= SOME);
+    let enough = levels.into_values().filter(|level| level.count() >= ENOUGH);
     enough.max_by(|a, b| a.at_work(services).total_cmp(&b.at_work(services)))
 }
 
@@ -319,7 +320,7 @@ fn calm(windows: &[Window]) -> Option<Window> {
         })?;
         let bound = MULTIPLE * lowest.stretch(&weights);
         let calm = sum(quiet.iter().copied().filter(|one| one.stretch(&weights) <= bound));
-        (calm.count() >= SOME && calm.took() > 0.0).then_some(calm)
+        (calm.count() >= SOME && calm.minutes >= SOME_MINUTES && calm.took() > 0.0).then_some(calm)
     })
 }
 
@@ -386,11 +387,11 @@ pub(crate) fn limit(windows: &[Window], has_durations: bool, machine: Machine) -
     let shows = match found {
         // Durations in whole seconds can all be none.
         _ if !has_durations || (pages > 0 && took <= 0.0) => Shows::NoDurations,
-        _ if pages < SOME => Shows::TooLittle,
+        _ if pages < ENOUGH => Shows::TooLittle,
         Some((_, true)) => Shows::Knee,
         Some((_, false)) => Shows::NeverFull,
         None if is_overload(windows) => Shows::Overload,
-        None => Shows::OneLevel,
+        None => Shows::NoCalm,
     };
     let capacity =
         found.map(|(found, _)| found).filter(|_| matches!(shows, Shows::Knee | Shows::NeverFull));

@@ -38,9 +38,9 @@ impl Limit {
                 "The log holds overload alone: over {minutes} minutes concurrency rises and throughput does not. Durations \
                  contain waiting, so the service time is unknown."
             ),
-            Shows::OneLevel => format!(
-                "Throughput is much the same in all {minutes} whole minutes of the log, so nothing tells calm from \
-                 overload, and the service time is unknown."
+            Shows::NoCalm => format!(
+                "Of {minutes} whole minutes too few are calm, with at most half of the highest throughput and little \
+                 latency. So nothing tells waiting from work, and the service time is unknown."
             ),
             Shows::TooLittle => {
                 "The log has too few answered pages in whole minutes to measure service time and throughput.".into()

@@ -163,7 +163,8 @@ fn limit(lines: &[Line], machine: Machine) -> Limit {
 const NOBODY: Machine = Machine { workers: None, cores: None };
 const SHOP: [Page; 1] = [("GET /shop", 1.0, 0.1)];
 /// A crowd comes and goes.
-const CROWD: [f64; 12] = [0.3, 0.3, 0.4, 0.5, 0.7, 0.9, 1.2, 1.7, 2.5, 1.2, 0.7, 0.4];
+const CROWD: [f64; 15] =
+    [0.3, 0.3, 0.3, 0.3, 0.3, 0.4, 0.5, 0.7, 0.9, 1.2, 1.7, 2.5, 1.2, 0.7, 0.4];
 
 fn minutes<'a>(loads: &[f64], pages: &'a [Page]) -> Vec<(f64, &'a [Page])> {
     loads.iter().map(|load| (*load, pages)).collect()
@@ -211,7 +212,7 @@ fn workers_bound_the_limit_and_overload_alone_tells_nothing() {
             let lines = station.log(&minutes(loads, &SHOP));
             let told = limit(&lines, Machine { workers: Some(workers), cores: None });
             assert_eq!((told.slots, told.by, told.is_start()), (workers, By::Workers, false));
-            assert!(matches!(told.shows, Shows::Overload | Shows::OneLevel), "{told:?}");
+            assert!(matches!(told.shows, Shows::Overload | Shows::NoCalm), "{told:?}");
             let by_cores = limit(&lines, Machine { workers: None, cores: Some(workers) });
             assert_eq!((by_cores.slots, by_cores.by), (2 * workers, By::Cores));
             let alone = limit(&lines, NOBODY);
@@ -248,7 +249,7 @@ fn a_crowd_that_asks_for_other_pages_does_not_change_the_capacity() {
 #[test]
 fn three_applications_in_one_log_are_named() {
     let pages: [Page; 3] =
-        [("GET /api", 0.6, 0.005), ("GET /shop", 0.3, 0.1), ("POST /report", 0.1, 2.0)];
+        [("GET /api", 0.6, 0.005), ("GET /shop", 0.25, 0.1), ("POST /report", 0.15, 2.0)];
     let found = limit(&Station::of(16).log(&minutes(&CROWD, &pages)), NOBODY);
     assert!(is_near(found.slots, 16), "{found:?}");
     let reasons = found.reasons().join("\n");
@@ -284,8 +285,8 @@ fn robots_a_minute_and_no_durations_have_a_clear_result() {
     };
     let of = |lines: &[Line]| limit(lines, NOBODY);
     let robots = of(&robot(Some(0.2), 600));
-    assert_eq!((robots.shows, robots.slots, robots.is_start()), (Shows::OneLevel, 16, true));
-    for (minutes, shows) in [(1, Shows::TooLittle), (3, Shows::TooLittle), (9, Shows::OneLevel)] {
+    assert_eq!((robots.shows, robots.slots, robots.is_start()), (Shows::NoCalm, 16, true));
+    for (minutes, shows) in [(1, Shows::TooLittle), (2, Shows::TooLittle), (9, Shows::NoCalm)] {
         assert_eq!(of(&robot(Some(0.2), minutes)).shows, shows, "{minutes} minutes");
     }
     // Whole seconds of Apache's %T can all be 0.
