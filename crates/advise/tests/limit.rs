@@ -120,7 +120,9 @@ impl Station {
                 (Some(done), Some(comes)) => done.min(comes),
                 (Some(at), None) | (None, Some(at)) => at,
             };
-            active.iter_mut().for_each(|job| job.left -= (next - now) * pace);
+            for job in &mut active {
+                job.left -= (next - now) * pace;
+            }
             now = next;
             if let Some(first) = first.filter(|_| done == Some(now)) {
                 let Job { page, came, .. } = active.swap_remove(first);
@@ -142,7 +144,7 @@ impl Station {
 fn advice(lines: &[Line], machine: Machine) -> Advice {
     let mut summary = Summary::new(Settings { machine, ..Settings::default() });
     for (client, line) in (0..).zip(lines) {
-        let (method, target) = line.page.split_once(' ').unwrap();
+        let (method, target) = line.page.split_once(' ').unwrap_or(("GET", line.page));
         summary.add(&Request {
             began: Time::ZERO + Span::from_secs(START) + Span::from_secs_f64(line.came),
             method,
