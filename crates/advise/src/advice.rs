@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::classes::{Places, Proposed, Template};
 use crate::crowd::Crowd;
 use crate::graph::PAGES;
+use crate::limit::{Limit, limit, windows};
 use crate::load::{Load, Seen, Utilisation};
 use crate::minutes::Peak;
 use crate::order::{Candidate, order};
@@ -39,6 +40,8 @@ pub struct Advice {
     pub patience: Leaving,
     /// Load at its highest; `None` of a log without requests.
     pub busy: Option<Busy>,
+    /// How many requests should run at once.
+    pub limit: Limit,
     /// How the resources were used that were written down meanwhile.
     resources: Vec<Utilisation>,
     /// Which requests use them.
@@ -133,11 +136,8 @@ pub struct Way {
 pub struct Busy {
     /// The minute with most requests.
     pub most: Peak,
-    /// The minute in which most were worked on at once.
+    /// The minute in which most were inside at once, the waiting among them.
     pub fullest: Peak,
-    /// Places that held them but for one minute in forty or so: what was worked on at once and two of its square
-    /// roots, as independent visitors scatter.
-    pub places: Option<u32>,
 }
 
 impl Summary {
@@ -172,6 +172,7 @@ impl Summary {
             .as_ref()
             .map(|load| load.elephants(|page| names.get(page).cloned().flatten(), transacts));
         let busy = self.busy();
+        let limit = limit(&windows(self.minutes.each()), self.counts.timed > 0, self.machine);
         let mut advice = Advice {
             counts: self.counts(),
             clients: self.clients(open),
@@ -183,6 +184,7 @@ impl Summary {
             orders,
             patience: self.patience.leaving(),
             busy,
+            limit,
             resources: self.load.as_ref().map_or_else(Vec::new, Load::utilisations),
             elephants: elephants.unwrap_or_default(),
             notes: Vec::new(),
@@ -302,10 +304,7 @@ impl Summary {
     fn busy(&self) -> Option<Busy> {
         let has_durations = self.counts.timed > 0;
         let (most, fullest) = self.minutes.peaks((self.first?, self.last), has_durations)?;
-        let places = fullest
-            .at_once
-            .map(|at_once| (at_once + 2.0 * at_once.sqrt()).ceil().clamp(1.0, 1e5) as u32);
-        Some(Busy { most, fullest, places })
+        Some(Busy { most, fullest })
     }
 
     fn notes(&self, advice: &Advice) -> Vec<String> {

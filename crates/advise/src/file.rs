@@ -64,29 +64,16 @@ fn head(advice: &Advice, around: &Around<'_>) -> String {
     )
 }
 
-/// Requests at a time where nothing is known, and where a quiet log knows less.
-const GUESS: u32 = 16;
-
 fn limit(advice: &Advice, around: &Around<'_>) -> String {
     let mut text = format!("[upstream]\n# Your application.\nserver = {}\n", quoted(around.server));
-    let at_once = advice.busy.and_then(|busy| Some((busy.fullest.at_once?, busy.places?)));
-    match at_once {
-        Some((at_once, places)) => {
-            let _ = write!(
-                text,
-                "# In the fullest minute {at_once:.1} pages were worked on at once on average; this is that and two of\n\
-                 # its square roots, and no less than {GUESS}: what more it can do the log does not show. Less is\n\
-                 # better if the application slows down before.\nlimit = {}\n\n",
-                places.max(GUESS)
-            );
-        }
-        None => {
-            let _ = write!(
-                text,
-                "# The log has no durations: a guess. As many as the application really works on at once.\n\
-                 limit = {GUESS}\n\n"
-            );
-        }
+    for reason in advice.limit.reasons() {
+        let _ = writeln!(text, "# {reason}");
+    }
+    let _ = write!(text, "limit = {}\n\n", advice.limit.slots);
+    if advice.limit.is_start() {
+        text.push_str(
+            "[limit]\n# Looks for the limit while requests wait.\npolicy = \"slope\"\n\n",
+        );
     }
     text
 }

@@ -19,7 +19,7 @@
 //!
 //! `summary` is told; `moment` judges its clock; `kinds` says of which template a request is, `tally` what is counted
 //! of one; `guests`, `sessions` and `graph` are who asked for what after what; `minutes` is load over time, `patience` who left
-//! when. `role` guesses what a template is for, `order` which one is the order, `classes` makes proposals of both.
+//! when; `limit` is how many requests should run at once, and `reasons` says why. `role` guesses what a template is for, `order` which one is the order, `classes` makes proposals of both.
 //! `advice` is the outcome, `file` the configuration, `crowd` its visitors.
 #![forbid(unsafe_code)]
 
@@ -30,12 +30,14 @@ mod file;
 mod graph;
 mod guests;
 mod kinds;
+mod limit;
 mod load;
 mod minutes;
 mod moment;
 mod order;
 mod patience;
 mod patterns;
+mod reasons;
 mod request;
 mod role;
 mod sessions;
@@ -47,6 +49,7 @@ pub use advice::{Advice, Busy, Clients, Counts, Page, Way};
 pub use classes::Proposed;
 pub use crowd::{Crowd, Step};
 pub use file::{Around, file};
+pub use limit::{By, Capacity, Limit, Machine, Shows};
 pub use load::{Load, Seen, Used, Watched};
 pub use minutes::{MOST as MOST_MINUTES, Peak};
 pub use moment::{agreed, is_near};

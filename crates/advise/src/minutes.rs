@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use bywash_units::{Span, Time};
 use serde::Serialize;
 
+use crate::limit::{GROUPS, PARTS, Window};
+
 /// Minutes that are looked at: nine months without a pause.
 pub const MOST: usize = 400_000;
 
@@ -21,6 +23,9 @@ struct Cell {
     sessions: u32,
     /// Seconds that were worked in it, by requests that began or ended in it.
     edges: f32,
+    /// Pages that were answered in each part of it, by group, and the seconds that these took.
+    answered: [[u32; GROUPS]; PARTS],
+    took: [f32; GROUPS],
     /// How many more requests fill this minute whole than the one before it.
     whole: i32,
 }
@@ -58,8 +63,8 @@ impl Minutes {
         }
     }
 
-    /// A page was asked for then and was worked on for so long, if that is known.
-    pub(crate) fn page(&mut self, began: Time, service: Option<Span>) {
+    /// A page was asked for then and was worked on for so long, if that is known, after it had waited in front.
+    pub(crate) fn page(&mut self, began: Time, waited: Span, service: Option<Span>) {
         let Some(cell) = self.cell(began.as_nanos() / MINUTE) else {
             self.beyond += 1;
             return;
@@ -67,9 +72,11 @@ impl Minutes {
         cell.requests = cell.requests.saturating_add(1);
         cell.pages = cell.pages.saturating_add(1);
         let Some(service) = service else { return };
+        let began = began + waited;
         let end = began + service;
         let (first, last) = (began.as_nanos() / MINUTE, end.as_nanos() / MINUTE);
         let seconds = |nanos: u64| nanos as f32 / 1e9;
+        let Some(cell) = self.cell(first) else { return };
         if first == last {
             cell.edges += seconds(service.as_nanos());
             return;
@@ -82,6 +89,35 @@ impl Minutes {
                 cell.whole += 1;
             }
         }
+    }
+
+    /// A page of this group was answered then, which took so long.
+    pub(crate) fn answered(&mut self, ended: Time, group: usize, took: Span) {
+        if let Some(cell) = self.cell(ended.as_nanos() / MINUTE) {
+            let part = (ended.as_nanos() % MINUTE) as usize / (MINUTE as usize / PARTS);
+            let count = &mut cell.answered[part.min(PARTS - 1)][group];
+            *count = count.saturating_add(1);
+            cell.took[group] += took.as_secs_f64() as f32;
+        }
+    }
+
+    /// All minutes in order, for the limit.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u32, Window)> + '_ {
+        let mut whole = 0_i64;
+        self.cells.iter().map(move |(minute, cell)| {
+            whole += i64::from(cell.whole);
+            let window = Window {
+                minutes: 1,
+                seconds: 60.0,
+                busy: cell.busy(whole, 60.0),
+                pages: std::array::from_fn(|group| {
+                    cell.answered.iter().fold(0_u32, |all, part| all.saturating_add(part[group]))
+                }),
+                parts: cell.answered,
+                took: cell.took,
+            };
+            (*minute, window)
+        })
     }
 
     /// A session began then.
@@ -142,9 +178,14 @@ impl Minutes {
 }
 
 impl Cell {
+    /// Seconds that were worked while so many filled it whole, of so many that were seen.
+    fn busy(&self, whole: i64, seconds: f64) -> f64 {
+        f64::from(self.edges) + seconds * whole.max(0) as f64
+    }
+
     /// While so many filled it whole, and so many seconds of it were seen.
     fn peak(&self, minute: u32, whole: i64, seconds: f64, has_durations: bool) -> Peak {
-        let busy = f64::from(self.edges) + seconds * whole.max(0) as f64;
+        let busy = self.busy(whole, seconds);
         Peak {
             at: u64::from(minute) * 60,
             requests: f64::from(self.requests) / seconds,
@@ -166,7 +207,7 @@ mod tests {
     fn peaks(of: &[(u64, u64)]) -> (Peak, Peak) {
         let mut minutes = Minutes::default();
         for (from, to) in of {
-            minutes.page(at(*from), Some(Span::from_secs(to - from)));
+            minutes.page(at(*from), Span::ZERO, Some(Span::from_secs(to - from)));
         }
         minutes.peaks((at(0), at(3600)), true).unwrap()
     }
@@ -187,7 +228,7 @@ mod tests {
         let rate = |from: u64, to: u64| {
             let mut minutes = Minutes::default();
             for second in from..to {
-                (0..2).for_each(|_| minutes.page(at(second), Some(Span::from_secs(1))));
+                (0..2).for_each(|_| minutes.page(at(second), Span::ZERO, Some(Span::from_secs(1))));
             }
             let (most, fullest) = minutes.peaks((at(from), at(to)), true).unwrap();
             (most.requests, fullest.at_once.unwrap())
@@ -199,8 +240,8 @@ mod tests {
         }
         // A burst in the last second of a log is none of a minute.
         let mut minutes = Minutes::default();
-        (0..120).for_each(|second| minutes.page(at(second), None));
-        (0..3).for_each(|_| minutes.page(at(120), None));
+        (0..120).for_each(|second| minutes.page(at(second), Span::ZERO, None));
+        (0..3).for_each(|_| minutes.page(at(120), Span::ZERO, None));
         let (most, _) = minutes.peaks((at(0), at(121)), false).unwrap();
         assert!((most.requests - 1.0).abs() < 1e-6, "{most:?}");
     }
@@ -209,7 +250,7 @@ mod tests {
     fn what_there_is_no_room_for_is_counted() {
         let mut minutes = Minutes::default();
         for minute in 0..MOST as u64 + 5 {
-            minutes.page(at(60 * minute), Some(Span::from_secs(86_400)));
+            minutes.page(at(60 * minute), Span::ZERO, Some(Span::from_secs(86_400)));
         }
         assert!(minutes.cells.len() <= MOST);
         assert!(minutes.beyond >= 5);

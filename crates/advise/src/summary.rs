@@ -7,6 +7,7 @@ use bywash_units::{Span, Time};
 use crate::graph::{Graph, PAGES};
 use crate::guests::Guests;
 use crate::kinds::{Folded, Pages, page};
+use crate::limit::{Machine, group};
 use crate::load::Load;
 use crate::minutes::Minutes;
 use crate::moment::{Clock, Moment, Opening};
@@ -26,6 +27,8 @@ pub struct Settings {
     pub order: Option<Pattern>,
     /// What was used of resources meanwhile.
     pub load: Option<Load>,
+    /// Workers and cores of the application.
+    pub machine: Machine,
 }
 
 /// See the module.
@@ -33,6 +36,7 @@ pub struct Settings {
 pub struct Summary {
     pub(crate) order: Option<String>,
     pub(crate) load: Option<Load>,
+    pub(crate) machine: Machine,
     /// The first lines, until it is clear what time they are of.
     opening: Option<Opening>,
     pub(crate) clock: Clock,
@@ -103,10 +107,11 @@ impl Level {
 impl Summary {
     /// Nothing was told yet.
     pub fn new(settings: Settings) -> Self {
-        let Settings { order, load } = settings;
+        let Settings { order, load, machine } = settings;
         Self {
             order: order.as_ref().map(ToString::to_string),
             load,
+            machine,
             opening: Some(Opening::default()),
             clock: Clock::default(),
             pages: Pages::new(order.into_iter().collect()),
@@ -176,9 +181,9 @@ impl Summary {
         self.first = Some(self.first.map_or(request.began, |first| first.min(request.began)));
         self.last = self.last.max(request.ended());
         self.in_time(request, is_file, page);
-        let (from, to) = (request.began, request.began + request.service.unwrap_or_default());
         if let Some(load) = &mut self.load {
-            load.request(column, from + request.waited.unwrap_or_default(), to, self.clock.now());
+            let from = request.began + request.waited.unwrap_or_default();
+            load.request(column, from, request.ended(), self.clock.now());
         }
     }
 
@@ -211,7 +216,14 @@ impl Summary {
         if is_file {
             self.minutes.file(request.began);
         } else {
-            self.minutes.page(request.began, request.service);
+            self.minutes.page(request.began, request.waited.unwrap_or_default(), request.service);
+            // An error is quick and does no work, a client who left has no answer.
+            if let Some(service) = request.service
+                && matches!(request.end, End::Answered(..500) | End::Untold)
+            {
+                let group = group(request.method, request.target);
+                self.minutes.answered(request.ended(), group, service);
+            }
         }
         let client = self.guests.whose(request.client, request.began, &mut self.sessions);
         let Some(client) = client else { return };

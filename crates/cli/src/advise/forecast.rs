@@ -99,9 +99,10 @@ impl Terms {
 pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<Forecast>, Failure> {
     let crowd = &advice.crowd;
     let Some(busy) = advice.busy.filter(|_| crowd.is_known()) else { return Ok(None) };
-    let Some(places) = workers.or(busy.places).filter(|_| busy.most.pages > 0.0) else {
+    if busy.most.pages <= 0.0 {
         return Ok(None);
-    };
+    }
+    let places = workers.unwrap_or(advice.limit.slots);
     let found = advice.patience.mean.filter(|mean| *mean > 0.0);
     let patience = found.map_or(PATIENCE, Span::from_secs_f64);
     let session = advice.clients.lasted.map_or(0.0, |lasted| lasted.p90);

@@ -27,7 +27,7 @@ const PIECE: usize = 1 << 18;
 /// What became of the lines.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    files: Vec<(String, String)>,
+    files: Vec<(String, Format)>,
     pub(super) lines: u64,
     pub(super) requests: u64,
     malformed: u64,
@@ -169,7 +169,7 @@ impl Account {
         match whole {
             Ok((reader, format)) => {
                 self.has_local_times |= format == Format::HaProxy;
-                self.files.push((name.clone(), format.to_string()));
+                self.files.push((name.clone(), format.clone()));
                 let (lines, parser) = (Lines::new(reader), Parser::new(format));
                 Ok(Some(Log { name, lines, parser }))
             }
@@ -252,9 +252,22 @@ impl Account {
         notes
     }
 
+    /// The formats that were read, with the units of their durations.
+    pub(super) fn units(&self) -> String {
+        let mut units = Vec::new();
+        for (_, format) in &self.files {
+            let unit = format!("{format}: {}", format.unit());
+            if !units.contains(&unit) {
+                units.push(unit);
+            }
+        }
+        units.join("; ")
+    }
+
     pub(super) fn json(&self) -> Value {
-        let files =
-            self.files.iter().map(|(file, format)| json!({ "file": file, "format": format }));
+        let files = self.files.iter().map(|(file, format)| {
+            json!({ "file": file, "format": format.to_string(), "durations": format.unit() })
+        });
         json!({
             "files": files.collect::<Vec<_>>(),
             "lines": self.lines,

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use bywash_advise::{Around, Settings, Summary};
+use bywash_advise::{Around, Machine, Settings, Summary};
 use bywash_config::Config;
 use serde_json::json;
 
@@ -33,7 +33,8 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     let metrics = args.metrics.as_deref().map(|path| metrics::read(path, args.metrics_offset));
     let mut metrics = metrics.transpose()?;
     let load = metrics.as_mut().map(metrics::Metrics::load);
-    let mut summary = Summary::new(Settings { order: args.order.clone(), load });
+    let machine = Machine { workers: args.workers, cores: args.cores };
+    let mut summary = Summary::new(Settings { order: args.order.clone(), load, machine });
     let account = intake::read(args, &mut summary)?;
     let mut advice = summary.advice();
     advice.notes.extend(account.notes());

@@ -53,6 +53,7 @@ fn head(advice: &Advice, account: &Account) -> String {
         span(counts.lasted),
         account.lines as f64 / account.seconds.max(1e-3),
     );
+    let _ = writeln!(text, "  durations are read as: {}", plain(&account.units()));
     let _ = writeln!(
         text,
         "  files {}, left by their client {}, refused {}, failed {}, other 5xx {}",
@@ -86,13 +87,15 @@ fn head(advice: &Advice, account: &Account) -> String {
             "Busiest minute: {:.1} requests/s, {:.1} for pages, {:.2} sessions/s began",
             busy.most.requests, busy.most.pages, busy.most.sessions
         );
-        if let (Some(at_once), Some(places)) = (busy.fullest.at_once, busy.places) {
-            let _ = write!(
-                text,
-                "; fullest: {at_once:.1} pages at work at once, so some {places} places"
-            );
+        if let Some(at_once) = busy.fullest.at_once {
+            let _ = write!(text, "; fullest: {at_once:.1} pages inside at once");
         }
         text.push('\n');
+    }
+    let policy = if advice.limit.is_start() { ", policy = \"slope\"" } else { "" };
+    let _ = writeln!(text, "Limit: {}{policy}", advice.limit.slots);
+    for reason in advice.limit.reasons() {
+        let _ = writeln!(text, "  {reason}");
     }
     if let Some(order) = &advice.order {
         let how = if advice.order_was_told { "as you said" } else { "a guess" };

@@ -9,6 +9,7 @@ use clap::builder::RangedU64ValueParser;
 const EXAMPLES: &str = "\
 Examples:
   bywash advise /var/log/nginx/access.log* --out bywash.toml
+  bywash advise access.log --workers 16 --cores local --out bywash.toml
   bywash advise access.log --order 'POST /checkout/done' --json | jq .classes
   sadf -j -- -u -d -n DEV > sadf.json && bywash advise access.log --metrics sadf.json
   bywash advise access.log --format '%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D %X'
@@ -38,10 +39,13 @@ pub(crate) struct Advise {
     /// Requests whose success is an order, as 'POST /checkout/done' [default: guessed]
     #[arg(long, value_name = "PATTERN")]
     pub(crate) order: Option<Pattern>,
-    /// Requests that the application works on at once, for the forecast [default: as many as the log
-    /// shows in its fullest minute, and some]
-    #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    /// Worker processes or threads of the application: the limit is no higher, and the forecast has so
+    /// many [default: the proposed limit]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
     pub(crate) workers: Option<u32>,
+    /// Cores of the machine that runs the application; `local`: those of this machine
+    #[arg(long, value_name = "N", value_parser = cores)]
+    pub(crate) cores: Option<u32>,
     /// Where the application is, for the configuration
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
     pub(crate) upstream: String,
@@ -54,6 +58,16 @@ pub(crate) struct Advise {
     /// Print all that was found as JSON, the configuration as `toml`
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A number of cores, or that of this machine (as far as this process may use them).
+fn cores(text: &str) -> Result<u32, String> {
+    if text == "local" {
+        let cores = std::thread::available_parallelism().map_err(|error| error.to_string())?;
+        return u32::try_from(cores.get()).map_err(|error| error.to_string());
+    }
+    let cores = text.parse().ok().filter(|cores| (1..=10_000).contains(cores));
+    cores.ok_or_else(|| "a number from 1 to 10000, or `local`".to_owned())
 }
 
 /// Seconds of `+HH:MM` or `-HH:MM:SS`, no more than a day.
@@ -81,6 +95,15 @@ fn offset(text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cores_are_a_number_or_those_of_this_machine() {
+        assert_eq!(cores("2"), Ok(2));
+        assert!(cores("local").is_ok_and(|cores| cores > 0));
+        for wrong in ["", "0", "-1", "10001", "2.5", "Local"] {
+            assert!(cores(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn an_offset_is_hours_minutes_and_perhaps_seconds() {

@@ -126,6 +126,34 @@ fn utilities_are_what_visitors_did() {
 }
 
 #[test]
+fn workers_and_cores_reach_the_file_and_the_unit_is_named() {
+    let log = shop(" rt=0.100 urt=0.100");
+    let of = |args: &[&str]| {
+        let found = advise(&log, args);
+        let toml = found["toml"].as_str().unwrap().to_owned();
+        (found["limit"]["by"].as_str().unwrap().to_owned(), toml, found)
+    };
+    let (by, toml, found) = of(&["--workers", "3"]);
+    assert!(by == "workers" && toml.contains("\nlimit = 3\n"), "{toml}");
+    assert!(toml.contains("# Cores: not named (--cores). Workers: 3."), "{toml}");
+    assert_eq!(found["forecast"]["places"], 3);
+    let unit = found["log"]["files"][0]["durations"].as_str().unwrap();
+    assert!(unit.starts_with("seconds behind rt="), "{unit}");
+    let (by, toml, _) = of(&["--workers", "30", "--cores", "4"]);
+    assert!(by == "cores" && toml.contains("\nlimit = 8\n"), "{toml}");
+    let (by, toml, found) = of(&[]);
+    assert!(toml.contains("\nlimit = 16\n\n[limit]\n"), "{toml}");
+    assert!(by != "knee" && toml.contains("policy = \"slope\""), "{toml}");
+    assert_eq!(found["forecast"]["places"], 16);
+    let folder = Folder::new();
+    let path = folder.file("access.log", &log);
+    let text = bywash(&["advise", &path, "--cores", "local"]);
+    assert!(text.out.contains("durations are read as: usual: seconds"), "{}", text.out);
+    assert!(text.out.contains("Decided by cores"), "{}", text.out);
+    assert_eq!(bywash(&["advise", &path, "--cores", "some"]).code, Some(2));
+}
+
+#[test]
 fn the_operator_knows_the_order_better() {
     let found = advise(shop(""), &["--order", "POST /cart/add"]);
     assert_eq!(

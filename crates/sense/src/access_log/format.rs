@@ -71,6 +71,19 @@ impl Format {
     }
 }
 
+impl Format {
+    /// The unit in which durations are read.
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Self::Usual => "seconds behind rt= and urt=, microseconds of bywash",
+            Self::Apache(log_format) => log_format.unit(),
+            Self::Nginx | Self::Caddy => "seconds",
+            Self::HaProxy | Self::Envoy => "milliseconds",
+            Self::W3c => "milliseconds of IIS, else seconds",
+        }
+    }
+}
+
 impl FromStr for Format {
     type Err = FormatFlaw;
 
@@ -167,6 +180,23 @@ mod tests {
 
     fn usual(line: &[u8]) -> Result<Line<'_>, Flaw> {
         Box::leak(Box::new(Parser::new(Format::Usual))).parse(line)
+    }
+
+    #[test]
+    fn each_format_has_a_unit() {
+        let unit = |text: &str| text.parse::<Format>().unwrap().unit();
+        assert_eq!((unit("nginx"), unit("haproxy")), ("seconds", "milliseconds"));
+        for (took, expected) in [
+            ("%D", "microseconds"),
+            ("%{us}T", "microseconds"),
+            ("%{ms}T", "milliseconds"),
+            ("%T", "whole seconds"),
+            ("%{s}T", "whole seconds"),
+            ("%{ms}T %D", "microseconds"),
+            ("%O", "no durations"),
+        ] {
+            assert_eq!(unit(&format!("%h %t \"%r\" %>s {took}")), expected, "{took}");
+        }
     }
 
     #[test]

@@ -144,6 +144,20 @@ impl LogFormat {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Field(f) if fields.contains(f)))
     }
 
+    /// The unit of its durations: the finest, which is the one that counts.
+    pub(super) fn unit(&self) -> &'static str {
+        let unit = |piece: &Piece| match piece {
+            Piece::Field(Field::Took(unit)) => Some(*unit),
+            Piece::Literal(_) | Piece::Field(_) | Piece::Time { .. } => None,
+        };
+        match self.pieces.iter().filter_map(unit).min().map(Span::as_micros) {
+            None => "no durations",
+            Some(..1_000) => "microseconds",
+            Some(..1_000_000) => "milliseconds",
+            Some(_) => "whole seconds",
+        }
+    }
+
     /// When and what is the least.
     fn tells_enough(&self) -> Result<(), FormatFlaw> {
         let tells_time = |piece: &Piece| match piece {

@@ -1,0 +1,111 @@
+//! Says why a limit is what it is, a sentence a line, for the written file and for the terminal.
+
+use crate::limit::{By, Capacity, Limit, MULTIPLE, OF_CORE, Shows};
+
+/// A mix that differs by more than this is named.
+const DIFFERS: f64 = 0.3;
+/// Groups of pages whose service times differ so many times could be several applications.
+const SEVERAL: f64 = 10.0;
+
+impl Limit {
+    /// The reasons, in the order of the derivation.
+    pub fn reasons(&self) -> Vec<String> {
+        let mut lines = vec![self.shown()];
+        if let Some(found) = &self.capacity {
+            measured(found, self.shows, &mut lines);
+        }
+        let named = |what: &str, flag: &str, of: Option<u32>| match of {
+            Some(of) => format!("{what}: {of}"),
+            None => format!("{what}: not named ({flag})"),
+        };
+        lines.push(format!(
+            "{}. {}.",
+            named("Cores", "--cores", self.cores),
+            named("Workers", "--workers", self.workers)
+        ));
+        lines.push(self.decided());
+        lines
+    }
+
+    fn shown(&self) -> String {
+        let minutes = self.minutes;
+        match self.shows {
+            Shows::Knee => "The log has calm and overloaded minutes, so it shows the knee of throughput.".into(),
+            Shows::NeverFull => "No minute of the log is overloaded with the highest throughput, so the log does not show \
+                how much the application can do."
+                .into(),
+            Shows::Overload => format!(
+                "The log holds overload alone: over {minutes} minutes concurrency rises and throughput does not. Durations \
+                 contain waiting, so the service time is unknown."
+            ),
+            Shows::NoCalm => format!(
+                "Of {minutes} whole minutes too few are calm, with at most half of the highest throughput and little \
+                 latency. So nothing tells waiting from work, and the service time is unknown."
+            ),
+            Shows::TooLittle => {
+                "The log has too few answered pages in whole minutes to measure service time and throughput.".into()
+            }
+            Shows::NoDurations => "The log has no usable durations, so nothing can be measured.".into(),
+        }
+    }
+
+    fn decided(&self) -> String {
+        match self.by {
+            By::Knee => "Decided by the knee: the limit is the knee and an eighth more.".into(),
+            By::Workers => "Decided by workers: the application cannot work on more at once.".into(),
+            By::Cores => format!("Decided by cores: {OF_CORE} for each, as pages also wait for databases."),
+            By::Load => "Decided by the highest load: that and two of its square roots, which the application has carried. \
+                It is only a start. policy = \"slope\" finds the limit."
+                .into(),
+            By::Nothing => "The log cannot decide. This is only a start: policy = \"slope\" finds the limit; --workers or \
+                --cores would give a number."
+                .into(),
+        }
+    }
+}
+
+fn measured(found: &Capacity, shows: Shows, lines: &mut Vec<String>) {
+    lines.push(format!(
+        "Calm minutes: {} with {} pages. Service time S there: {}.",
+        found.calm,
+        found.pages,
+        time(found.service)
+    ));
+    let law = match shows {
+        Shows::Knee => "Knee",
+        _ => "At work at once",
+    };
+    lines.push(format!(
+        "Highest throughput X: {:.1} pages/s, of pages that take {} in calm minutes. {law} X*S: {:.1}.",
+        found.throughput,
+        time(found.demand),
+        found.knee
+    ));
+    if found.overloaded > 0 {
+        lines.push(format!(
+            "Overloaded minutes, with latency or concurrency {MULTIPLE:.0} times what X*S needs, or more: {}. Only their \
+             throughput counts.",
+            found.overloaded
+        ));
+    }
+    if found.mix > DIFFERS {
+        lines.push(format!(
+            "The busiest minutes asked for other pages than the calm ones ({:.0} % differ): each kind counts with its own \
+             service time.",
+            100.0 * found.mix
+        ));
+    }
+    let [least, most] = found.services;
+    if most >= SEVERAL * least {
+        lines.push(format!(
+            "Parts of the site take from {} to {} in calm minutes. If these are several applications, run advise on the \
+             log of each: a limit belongs to one.",
+            time(least),
+            time(most)
+        ));
+    }
+}
+
+fn time(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.1} ms", 1e3 * seconds) } else { format!("{seconds:.2} s") }
+}
