@@ -52,6 +52,8 @@ pub(crate) struct SessionCookie {
     token: Option<String>,
     answered: AtomicU64,
     carried: AtomicU64,
+    /// An answer has set the cookie.
+    is_set: AtomicBool,
     told: AtomicBool,
     table: Mutex<Table>,
 }
@@ -80,6 +82,7 @@ impl SessionCookie {
             token: token(identify).map(str::to_owned),
             answered: AtomicU64::new(0),
             carried: AtomicU64::new(0),
+            is_set: AtomicBool::new(false),
             told: AtomicBool::new(false),
             table: Mutex::new(Table::default()),
         })
@@ -142,6 +145,9 @@ impl SessionCookie {
                 continue;
             }
             let Some(seen) = table.note(&line) else { continue };
+            if self.name() == Some(&*seen.name) {
+                self.is_set.store(true, Ordering::Relaxed);
+            }
             let value = shared.session_key(line.value).0;
             set.push((seen.id, value));
             if evidence && let Some(address) = request.address {
@@ -164,7 +170,7 @@ impl SessionCookie {
         if let Some(warning) = warning
             && !self.told.swap(true, Ordering::Relaxed)
         {
-            say(format!("{warning}; sessions are unknown, and no order can prefer them"));
+            say(format!("{warning}; sessions are unknown, and the order cannot prefer them"));
         }
     }
 
@@ -173,6 +179,7 @@ impl SessionCookie {
         if self.picked.set(picked.name.to_string()).is_err() {
             return;
         }
+        self.is_set.store(true, Ordering::Relaxed);
         self.answered.store(0, Ordering::Relaxed);
         self.carried.store(0, Ordering::Relaxed);
         say(format!(
@@ -197,7 +204,7 @@ impl SessionCookie {
             ));
         };
         let carried = self.carried.load(Ordering::Relaxed);
-        let is_set = table.find(name.as_bytes()).is_some();
+        let is_set = self.is_set.load(Ordering::Relaxed);
         if answered < ENOUGH || is_enough(carried, answered) || is_set {
             return None;
         }
@@ -257,7 +264,7 @@ fn named(table: &Table) -> Option<String> {
         let _ = write!(text, "{comma}{seen}");
     }
     if seen.len() > NAMED {
-        let _ = write!(text, " and {} others", seen.len() - NAMED);
+        let _ = write!(text, " and {} more", seen.len() - NAMED);
     }
     (!text.is_empty()).then_some(text)
 }

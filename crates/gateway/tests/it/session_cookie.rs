@@ -129,6 +129,20 @@ fn the_right_cookie_is_not_told() {
 }
 
 #[test]
+fn a_cookie_that_was_set_once_is_right_however_many_others_are_set() {
+    let upstream = application(|number, request| match number {
+        0 => session("sid", number, request),
+        _ => format!("Set-Cookie: n{number}=1\r\n"),
+    });
+    let gateway = before(&upstream, "cookie:sid");
+    for number in 0..120 {
+        visit(&gateway, number, 1);
+    }
+    gateway.is_idle_again();
+    assert_eq!(cookie(&gateway)["warning"], Value::Null);
+}
+
+#[test]
 fn where_sessions_are_no_cookie_nothing_is_watched() {
     let upstream = application(|number, request| session("sid", number, request));
     assert_eq!(cookie(&before(&upstream, "none")), Value::Null);
@@ -166,7 +180,7 @@ fn names_without_end_leave_the_last_sixteen_that_are_no_longer_than_64_bytes() {
     let set = cookie["set"].as_array().unwrap();
     assert_eq!((set.len(), &set[15]["name"]), (16, &"n99-2".into()));
     let told = warning(&gateway);
-    assert!(told.ends_with(" and 11 others"), "{told}");
+    assert!(told.ends_with(" and 11 more"), "{told}");
 }
 
 #[test]
