@@ -19,8 +19,9 @@ const BY_ADDRESS: usize = 5;
 const BY_VALUE: u8 = 2;
 /// Bytes of a value that nobody guesses.
 const LONG: usize = 16;
-/// Of so many returns one may be answered with another value: by a login, say.
-const CHANGES: usize = 4;
+/// To so many returns there may be one that is answered with another value: by a login, say. A visitor of two pages, each
+/// of which sets the cookie, makes one to four.
+const CHANGES: usize = 10;
 
 /// The values of a cookie that answers have set.
 #[derive(Default)]
