@@ -29,10 +29,7 @@ pub(super) struct Line<'a> {
 }
 
 /// Returns the cookies that an answer sets or deletes and that have a value. `now` is as for [`set`].
-pub(super) fn all_set<'a>(
-    fields: &'a Fields,
-    now: impl Fn() -> i64,
-) -> impl Iterator<Item = Line<'a>> {
+pub(super) fn all_set(fields: &Fields, now: impl Fn() -> i64) -> impl Iterator<Item = Line<'_>> {
     fields.all(Name::SetCookie).filter_map(move |line| {
         let (name, value) = named(pairs(line).next()?)?;
         let is_http_only = |pair: &[u8]| {
