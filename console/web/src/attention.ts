@@ -80,6 +80,14 @@ function ofGateway(status: Status | undefined): Need[] {
                 kind: 'bad',
                 text: `Server ${one.server} is ${one.state}: ${count(one.failures)} failures in a row, ${count(one.connect_failures)} failed connections since the start.`,
             });
+    const cookie = status.session_cookie?.warning;
+    if (cookie)
+        list.push({
+            kind: 'bad',
+            text: `Sessions are unknown: ${visible(cookie)}.`,
+            href: href('sessions'),
+            does: 'Sessions',
+        });
     if (status.access_log_dropped > 0)
         list.push({
             kind: 'bad',

@@ -136,6 +136,7 @@ test('what needs a person is said, the broken first', () => {
     const status = {
         draining: true,
         access_log_dropped: 0,
+        session_cookie: { warning: 'no request had the cookie `sid`' },
         servers: [{ server: 's', state: 'down', failures: 1, connect_failures: 1 }],
     } as unknown as Status;
     const until = (ms: number) => ({ target: 'bypass', by: 'ana', until: new Date(ms).toISOString() });
@@ -143,10 +144,11 @@ test('what needs a person is said, the broken first', () => {
     const list = attention(status, elephants, policy, 0, 3);
     assert.deepEqual(
         list.map(one => one.kind),
-        ['bad', 'bad', 'bad', 'bad', 'asks', 'asks'],
+        ['bad', 'bad', 'bad', 'bad', 'bad', 'asks', 'asks'],
     );
-    assert.match(list[2]!.text, /^3 requests of tier transact were refused/);
-    assert.match(list[4]!.text, /Elephant 3.*of many clients: none takes more than 10/);
+    assert.match(list[2]!.text, /^Sessions are unknown: no request had the cookie `sid`\.$/);
+    assert.match(list[3]!.text, /^3 requests of tier transact were refused/);
+    assert.match(list[5]!.text, /Elephant 3.*of many clients: none takes more than 10/);
     assert.deepEqual(attention(undefined, undefined, undefined, 0, 0), []);
 });
 

@@ -39,5 +39,6 @@ pub use requests::{Explained, Life, Request, Requests};
 pub use routes::{Access, Body, Route, routes};
 pub use sessions::{ClassLearned, Sessions, SessionsEvicted, SignalsSeen};
 pub use status::{
-    ClassStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus, Status,
+    ClassStatus, CookieStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus,
+    SessionCookieStatus, Status,
 };

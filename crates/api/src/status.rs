@@ -41,6 +41,10 @@ pub struct Status {
     pub mean_service_ms: f64,
     /// Sessions that are remembered.
     pub sessions: u32,
+    /// The cookie that sessions are known by, and the cookies that the application sets. Missing where
+    /// `identify.session` is `token` or `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_cookie: Option<SessionCookieStatus>,
     /// Open connections of clients.
     pub connections: u64,
     /// `WebSocket`s and event streams, counted apart from the limit.
@@ -63,6 +67,39 @@ pub struct Status {
     pub unwritten: Option<String>,
     /// What changes: each number is another when there is something new to ask for.
     pub revisions: Revisions,
+}
+
+/// The cookie that sessions are known by. Counts are since the start, or since the cookie was configured or picked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionCookieStatus {
+    /// `identify.session`: `cookie:NAME` or `auto`.
+    pub source: String,
+    /// The cookie's name; `null` while `auto` has picked none.
+    pub name: Option<String>,
+    /// Requests that the application answered.
+    pub answered: u64,
+    /// Those of them that had the cookie.
+    pub carried: u64,
+    /// The cookies that answers have set, the last set last; at most 16. They are watched as long as the cookie is not
+    /// seen in at least one of 100 requests.
+    pub set: Vec<CookieStatus>,
+    /// Why sessions are unknown, if that is so.
+    pub warning: Option<String>,
+}
+
+/// A cookie that answers of the application have set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CookieStatus {
+    /// Its name.
+    pub name: String,
+    /// Scripts of the page cannot read it.
+    pub http_only: bool,
+    /// Times that an answer has set it.
+    pub answers: u64,
+    /// Times that an answer has deleted it.
+    pub deletions: u64,
+    /// Answered requests that had it.
+    pub requests: u64,
 }
 
 /// The budget of memory.

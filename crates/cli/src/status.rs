@@ -47,9 +47,10 @@ fn headline(status: &Value) -> String {
         let why = plain(why);
         format!("decisions hold until the process ends; they could not be written down: {why}\n")
     });
+    let cookie = session_cookie(&status["session_cookie"]);
     format!(
         "bywash {} · {} · {state} · {} ({order}) · upstream {} · configuration {}\n\
-         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}{}\n{unwritten}",
+         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}{}\n{cookie}{unwritten}",
         word(&status["version"]),
         word(&status["mode"]),
         word(&status["policy"]["name"]),
@@ -64,6 +65,16 @@ fn headline(status: &Value) -> String {
         uploads(&status["uploads"]),
         memory(&status["memory"]),
     )
+}
+
+/// What is wrong with the cookie of sessions, or which one was picked.
+fn session_cookie(cookie: &Value) -> String {
+    match (cookie["warning"].as_str(), cookie["source"].as_str(), cookie["name"].as_str()) {
+        (Some(warning), _, _) => format!("warning: {}\n", plain(warning)),
+        (None, Some("auto"), Some(name)) => format!("session cookie `{}` (auto)\n", plain(name)),
+        (None, Some("auto"), None) => "session cookie not picked yet (auto)\n".to_owned(),
+        (None, _, _) => String::new(),
+    }
 }
 
 /// How many requests do not wait yet, as their bodies are still read.

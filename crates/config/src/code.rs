@@ -43,7 +43,7 @@ codes! {
     UNKNOWN_POLICY = "E010", "There is no such policy.";
     FOREIGN_PARAMETER = "E011", "The parameter belongs to another policy.";
     SERVER = "E012", "A server is not http://HOST:PORT, https://, h2c:// or unix:/PATH.";
-    SESSION = "E014", "The session is neither cookie:NAME, token nor none.";
+    SESSION = "E014", "The session is neither cookie:NAME, auto, token nor none.";
     ACCESS_LOG = "E015", "The access log is neither stdout, off nor a path.";
     PATTERN = "E016", "The text is no pattern: METHOD /path?parameters.";
     CLASS_NAME = "E017", "A class name is [a-z][a-z0-9_-]*, at most 32 characters.";

@@ -30,6 +30,8 @@ pub enum Session {
     None,
     /// The application's cookie of this name.
     Cookie(String),
+    /// The cookie of the application's that its answers and its clients show to be the session's.
+    Auto,
     /// The token itself; then there are keys.
     Token,
 }

@@ -52,6 +52,15 @@ fn right(identify: &str) -> Identify {
 const ORDER: &str = "[class.order]\nmatch = [\"POST /order\"]\nearns = 40\nmode = \"enforce\"\n";
 
 #[test]
+fn the_cookie_of_sessions_is_named_or_picked() {
+    assert_eq!(right("session = \"auto\"\n").session, Session::Auto);
+    assert_eq!(right("session = \"cookie:auto\"\n").session, Session::Cookie("auto".into()));
+    let problems = problems("session = \"atuo\"\n", "");
+    let help = problems.iter().map(|problem| problem.help.clone()).next().flatten();
+    assert!(help.as_deref().unwrap_or_default().contains("auto"), "{help:?}");
+}
+
+#[test]
 fn signals_are_numbered_as_they_stand() {
     let identify = right(
         "signals = [\"cookie:cart\", \"cookie:level=gold\", \"header:X-App\", \"referrer:Mail.example\"]\n",

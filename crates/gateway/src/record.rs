@@ -17,7 +17,7 @@ use crate::driver::{Decision, Refusal, Ticket};
 use crate::journal::{Decided, Entry, KEPT_MESSAGE};
 use crate::metrics::LevelMetrics;
 use crate::orphans::{self, GivenUp};
-use crate::request::Facts;
+use crate::request::{Brought, Facts};
 use crate::settings::Settings;
 use crate::shared::{CountedSeat, Shared};
 use crate::traces::Trace;
@@ -28,6 +28,8 @@ pub(crate) struct Record {
     settings: Rc<Settings>,
     name: u64,
     facts: Facts,
+    /// The cookies that it brought, as far as they are watched.
+    brought: Brought,
     protocol: &'static str,
     message: Box<str>,
     arrived: Time,
@@ -84,6 +86,7 @@ impl Record {
             name,
             trace: settings.tracer.as_ref().map(begin),
             facts: *facts,
+            brought: Brought::default(),
             protocol: protocol(request.version),
             message: message(request),
             arrived: worker.shared.driver.now(),
@@ -261,6 +264,16 @@ impl Record {
     pub(crate) fn ends(&mut self, outcome: Outcome, status: StatusCode) {
         self.outcome = Some(outcome);
         self.status = Some(status);
+    }
+
+    /// It has brought these cookies.
+    pub(crate) fn brings(&mut self, brought: Brought) {
+        self.brought = brought;
+    }
+
+    /// The cookies that it brought, as far as they are watched.
+    pub(crate) const fn brought(&self) -> &Brought {
+        &self.brought
     }
 
     /// Its client gets the application's answer, and not one of the gateway.

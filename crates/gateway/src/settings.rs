@@ -19,6 +19,7 @@ use crate::gateway::GatewayError;
 use crate::levels::Levels;
 use crate::metrics::{ClassMetrics, Metrics};
 use crate::orphans::Teller;
+use crate::request::SessionCookie;
 use crate::tokens::Tokens;
 use crate::traces::Tracer;
 use crate::upstream::{SharedUpstreams, Upstreams, same_servers};
@@ -38,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) upstreams: SharedUpstreams,
     /// If there are session tokens.
     pub(crate) tokens: Option<Tokens>,
+    /// If sessions are known by a cookie of the application's.
+    pub(crate) session_cookie: Option<Arc<SessionCookie>>,
     /// If there are levels.
     pub(crate) levels: Option<Levels>,
     /// What a browser is shown that is refused.
@@ -94,6 +97,7 @@ impl Settings {
             teller,
             upstreams,
             tokens: Tokens::of(&config),
+            session_cookie: session_cookie(&config, before),
             levels: Levels::of(&config, metrics),
             page: config
                 .answers
@@ -197,6 +201,15 @@ fn upstreams(
 ) -> Result<SharedUpstreams, GatewayError> {
     let before = before.map(|before| &*before.upstreams);
     Upstreams::new(upstream, now, before).map(Arc::new).map_err(GatewayError::Tls)
+}
+
+/// What is known of the cookie stays as long as the file says the same about it.
+fn session_cookie(config: &Config, before: Option<&Settings>) -> Option<Arc<SessionCookie>> {
+    let kept = before.and_then(|before| before.session_cookie.as_ref());
+    match kept.filter(|cookie| cookie.is_of(&config.identify)) {
+        Some(cookie) => Some(Arc::clone(cookie)),
+        None => SessionCookie::of(&config.identify).map(Arc::new),
+    }
 }
 
 fn tracer(

@@ -14,6 +14,7 @@ mod limits;
 mod origin;
 mod place;
 mod seen;
+mod session;
 mod setup;
 mod slow;
 mod upstream;
@@ -45,9 +46,9 @@ pub(crate) fn doctor(args: &Doctor) -> Result<(), Failure> {
     tell(&findings, args.json)
 }
 
-/// What the machine grants the gateway.
-fn machine(config: &Config) -> [Finding; 4] {
-    let (place, gateway) = Place::of(config);
+/// What the gateway says that runs, and what the machine grants it.
+fn machine(config: &Config) -> Vec<Finding> {
+    let (place, mut findings) = Place::of(config);
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let grant = bywash_sense::grant(&place.read("cgroup").unwrap_or_default(), read);
     let cores = cgroup::cores(&grant);
@@ -57,12 +58,12 @@ fn machine(config: &Config) -> [Finding; 4] {
         (None, workers) => workers,
     };
     let memory = bywash_sense::machine_memory();
-    [
-        gateway,
+    findings.extend([
         limits::files(&place, config, workers),
         cgroup::judge_cpu(&grant, workers, cores),
         cgroup::judge_memory(&grant, memory, config),
-    ]
+    ]);
+    findings
 }
 
 /// What is tried out.

@@ -8,6 +8,7 @@ use bywash_config::Config;
 use serde_json::Value;
 
 use super::finding::Finding;
+use super::session;
 use crate::args::Which;
 use crate::operator;
 use crate::plain::plain;
@@ -24,25 +25,28 @@ pub(super) struct Place {
 const CHECK: &str = "gateway";
 
 impl Place {
-    /// The gateway that answers where `config` says, if one does.
-    pub(super) fn of(config: &Config) -> (Self, Finding) {
+    /// The gateway that answers where `config` says, if one does, and what it says of itself.
+    pub(super) fn of(config: &Config) -> (Self, Vec<Finding>) {
         let admin = &config.listen.admin;
         let which = Which { admin: admin.clone(), key: config.listen.operators_key.clone() };
         let Ok(status) = operator::get::<Value>(&which, "/v1/status") else {
             let found =
                 format!("none answers at {admin}: the limits below are those of this shell");
             let remedy = "run the doctor again while the service runs: it may have others";
-            return (Self::here(), Finding::unknown(CHECK, found, remedy));
+            return (Self::here(), vec![Finding::unknown(CHECK, found, remedy)]);
         };
+        let cookie = session::cookie(&status["session_cookie"]);
         let version = plain(status["version"].as_str().unwrap_or("?"));
         let Some((id, place)) = status["pid"].as_u64().and_then(|id| Some((id, Self::at(id)?)))
         else {
             let found = format!("bywash {version} runs where its process cannot be seen");
             let remedy = "run the doctor where the gateway runs: the limits below are this shell's";
-            return (Self::here(), Finding::unknown(CHECK, found, remedy));
+            let gateway = Finding::unknown(CHECK, found, remedy);
+            return (Self::here(), [gateway].into_iter().chain(cookie).collect());
         };
         let found = format!("bywash {version} runs as process {id}: the limits below are its own");
-        (place, Finding::ok(CHECK, found).with("pid", id))
+        let gateway = Finding::ok(CHECK, found).with("pid", id);
+        (place, [gateway].into_iter().chain(cookie).collect())
     }
 
     pub(super) fn here() -> Self {

@@ -1,6 +1,7 @@
 //! `bywash status`: somebody else's view of a running gateway.
 
 use crate::binary::bywash;
+use crate::folder::Folder;
 use crate::gateway::{Gateway, get};
 use crate::upstream::{Upstream, nobody};
 
@@ -21,6 +22,29 @@ fn a_running_gateway_tells_how_it_stands() {
     assert_eq!(json["mode"], "observe");
     assert_eq!(json["classes"][0]["outcomes"]["served"], 1);
     assert_eq!(json["uploads"], 0);
+}
+
+#[test]
+fn a_session_cookie_that_no_request_has_is_told_wherever_somebody_looks() {
+    let (upstream, folder) = (Upstream::new(), Folder::new());
+    let text = format!("version = 1\nupstream.server = \"{}\"\n", upstream.url());
+    let file = folder.file("bywash.toml", &text);
+    let mut gateway = Gateway::start(&["--config", &file]);
+    for _ in 0..100 {
+        get(&gateway.clients(), "/login");
+    }
+    let words = "no request had the cookie `sid`; responses set `PHPSESSID` (HttpOnly)";
+    let line = gateway.hear("sid");
+    assert!(line.contains(words), "{line}");
+    let status = bywash(&["status", "--admin", &gateway.operators()]);
+    assert!(status.out.contains(words), "{}", status.out);
+    let text = format!("{text}listen.admin = \"{}\"\n", gateway.operators());
+    let file = folder.file("doctor.toml", &text);
+    let doctor = bywash(&["doctor", "--config", &file, "--json"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let found = checks.iter().find(|one| one["check"] == "session cookie").unwrap();
+    assert_eq!(found["verdict"], "warning", "{found}");
+    assert!(found["found"].as_str().unwrap().contains(words), "{found}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Answers every request, `/slow` when it is told to.
+/// Answers every request, `/slow` when it is told to and `/login` with a cookie.
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
     asked: Receiver<()>,
@@ -55,7 +55,9 @@ fn serve(mut stream: TcpStream, told: &Sender<()>, wait: &Mutex<Receiver<()>>) {
         if path == "/slow" && (told.send(()).is_err() || wait.lock().unwrap().recv().is_err()) {
             return;
         }
-        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{path}", path.len());
+        let cookie = if path == "/login" { "set-cookie: PHPSESSID=1; HttpOnly\r\n" } else { "" };
+        let answer =
+            format!("HTTP/1.1 200 OK\r\n{cookie}content-length: {}\r\n\r\n{path}", path.len());
         if stream.write_all(answer.as_bytes()).is_err() || last {
             return;
         }

@@ -38,6 +38,7 @@ fn session(values: &Values, report: &mut Report) -> Session {
     let text = values.of(&keys::SESSION).text();
     match text {
         "none" => return Session::None,
+        "auto" => return Session::Auto,
         "token" => return Session::Token,
         _ => {}
     }
@@ -55,7 +56,7 @@ fn meant_session(text: &str) -> Option<String> {
     let name = text.strip_prefix("cookie:").unwrap_or(text);
     let name: String = name.chars().filter(|c| is_token(&c.to_string())).collect();
     let meant = || format!("did you mean \"cookie:{}\"? a cookie's name is a token", shown(&name));
-    guess::did_you_mean(text, ["none"]).or_else(|| (!name.is_empty()).then(meant))
+    guess::did_you_mean(text, ["none", "auto"]).or_else(|| (!name.is_empty()).then(meant))
 }
 
 fn token(values: &Values, report: &mut Report) -> Option<Token> {
@@ -129,7 +130,7 @@ fn check_tokens(
             let help = "write session = \"token\", and the token is the session".to_string();
             report.add(Finding::new(&code::TOKEN_UNUSED, at, message.to_string()).help(help));
         }
-        (Session::None | Session::Cookie(_) | Session::Token, _) => {}
+        (Session::None | Session::Cookie(_) | Session::Auto | Session::Token, _) => {}
     }
 }
 

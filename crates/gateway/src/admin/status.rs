@@ -36,6 +36,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         newest_first: status.newest_first,
         mean_service_ms: status.mean_service.as_secs_f64() * 1e3,
         sessions: status.sessions,
+        session_cookie: settings.session_cookie.as_ref().map(|cookie| cookie.status()),
         connections: shared.connections.open() as u64,
         streams: shared.streams.load(Ordering::Relaxed) as u64,
         memory: memory(shared),

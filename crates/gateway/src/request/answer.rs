@@ -201,6 +201,11 @@ impl Streaming {
         earned: Utility,
         fields: &mut Fields,
     ) -> Option<SessionKey> {
+        let record = &self.record;
+        if let Some(watch) = &record.settings().session_cookie {
+            let request = &record.facts().request;
+            watch.answered(record.shared(), request, record.brought(), fields);
+        }
         grant::session_served(&self.record, self.ticket.is_some(), status, earned, fields)
     }
 

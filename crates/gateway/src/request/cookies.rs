@@ -18,6 +18,34 @@ pub(super) fn set<'a>(fields: &'a Fields, name: &str, now: impl Fn() -> i64) -> 
     fields.all(Name::SetCookie).find_map(set)
 }
 
+/// A cookie that an answer sets or deletes.
+pub(super) struct Line<'a> {
+    pub(super) name: &'a [u8],
+    pub(super) value: &'a [u8],
+    /// Scripts of the page cannot read it.
+    pub(super) http_only: bool,
+    /// It ends at once.
+    pub(super) deleted: bool,
+}
+
+/// Returns the cookies that an answer sets or deletes and that have a value. `now` is as for [`set`].
+pub(super) fn all_set(fields: &Fields, now: impl Fn() -> i64) -> impl Iterator<Item = Line<'_>> {
+    fields.all(Name::SetCookie).filter_map(move |line| {
+        let (name, value) = named(pairs(line).next()?)?;
+        let is_http_only = |pair: &[u8]| {
+            let spelled = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
+            spelled.trim_ascii().eq_ignore_ascii_case(b"httponly")
+        };
+        let http_only = pairs(line).skip(1).any(is_http_only);
+        Some(Line { name, value, http_only, deleted: is_deleted(line, &now) })
+    })
+}
+
+/// Returns the names and values of the cookies that a request brings, those without a value left out.
+pub(super) fn all_brought(fields: &Fields) -> impl Iterator<Item = (&[u8], &[u8])> {
+    fields.all(Name::Cookie).flat_map(pairs).filter_map(named)
+}
+
 /// Whether a line deletes its cookie: `Max-Age` counts before `Expires`, and of each the last that
 /// can be read (RFC 6265 §5.2, §5.3).
 fn is_deleted(line: &[u8], now: impl Fn() -> i64) -> bool {
@@ -75,6 +103,14 @@ fn value<'a>(name: &str, pair: &'a [u8]) -> Option<&'a [u8]> {
     let pair = pair.trim_ascii();
     let value = pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
     if value.is_empty() { None } else { Some(value) }
+}
+
+/// The two parts of a `name=value` pair, if neither is empty. The name is spelled as [`value`] wants it.
+fn named(pair: &[u8]) -> Option<(&[u8], &[u8])> {
+    let pair = pair.trim_ascii();
+    let (name, value) = pair.split_at(pair.iter().position(|byte| *byte == b'=')?);
+    let value = &value[1..];
+    if name.is_empty() || value.is_empty() { None } else { Some((name, value)) }
 }
 
 /// Whether some reader could take the pair for one of this name.

@@ -69,7 +69,9 @@ pub(super) fn examine(
     let token = shown(settings, fields, cookie, enforced);
     let session = match config.identify.session {
         Session::Token => token.session.map(|name| shared.session_key(&name.0)),
-        Session::Cookie(_) | Session::None => cookie.map(|cookie| shared.session_key(cookie)),
+        Session::Cookie(_) | Session::Auto | Session::None => {
+            cookie.map(|cookie| shared.session_key(cookie))
+        }
     };
     let address = peer.address_key(shared, client);
     let request = EngineRequest {
@@ -115,12 +117,9 @@ fn is_of_part(percent: u8, address: impl FnOnce() -> AddressKey) -> bool {
     percent >= 100 || (u128::from(address().0) * 100) >> 64 < u128::from(percent)
 }
 
-/// The name of the application's session cookie, if it has one.
+/// The name of the application's session cookie, if it has one and it is known.
 fn session_cookie(settings: &Settings) -> Option<&str> {
-    match &settings.config.identify.session {
-        Session::Cookie(name) => Some(name),
-        Session::Token | Session::None => None,
-    }
+    settings.session_cookie.as_ref()?.name()
 }
 
 fn shown(settings: &Settings, fields: &Fields, cookie: Option<&[u8]>, gives: bool) -> Shown {
@@ -131,8 +130,12 @@ fn shown(settings: &Settings, fields: &Fields, cookie: Option<&[u8]>, gives: boo
 
 /// The cookie of the session that an answer begins.
 pub(super) fn session_begun<'a>(settings: &Settings, fields: &'a Fields) -> Option<&'a [u8]> {
-    let now = || i64::try_from(wall_clock_ms() / 1000).unwrap_or(i64::MAX);
-    cookies::set(fields, session_cookie(settings)?, now)
+    cookies::set(fields, session_cookie(settings)?, wall_clock_s)
+}
+
+/// The time in seconds since 1970.
+pub(super) fn wall_clock_s() -> i64 {
+    i64::try_from(wall_clock_ms() / 1000).unwrap_or(i64::MAX)
 }
 
 /// What its repetition is known by: the same visitor asks for the same, or says by an

@@ -17,6 +17,7 @@ pub(crate) mod fuzz;
 mod grant;
 mod peer;
 mod refuse;
+mod session_cookie;
 mod signals;
 mod success;
 mod upload;
@@ -37,6 +38,7 @@ use forward::Forward;
 pub(crate) use forwarded::Doubt;
 pub(crate) use peer::Peer;
 use refuse::Voice;
+pub(crate) use session_cookie::{Brought, SessionCookie};
 pub(crate) use upload::Upload;
 use wait::{Ended, NoBody, Waited};
 
@@ -70,6 +72,9 @@ pub(crate) async fn serve(
         worker.shared.metrics.forwarding_doubted(doubt);
     }
     let mut record = Record::new(&worker, &settings, &facts, &request);
+    if let Some(watch) = &settings.session_cookie {
+        record.brings(watch.brought(&worker.shared, &request.fields));
+    }
     let voice = Voice::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {
         return refuse::looping(&voice, record);

@@ -58,6 +58,7 @@ mod proxy_protocol;
 mod queue;
 mod reload;
 mod servers;
+mod session_cookie;
 mod sessions;
 mod slow;
 mod slow_clients;

@@ -1,0 +1,71 @@
+//! Whether requests bring the cookie that sessions are known by, as the gateway that runs has seen it.
+
+use bywash_api::SessionCookieStatus;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::finding::Finding;
+use crate::plain::plain;
+
+const CHECK: &str = "session cookie";
+
+/// Answered requests before the gateway says anything.
+const ENOUGH: u64 = 100;
+
+/// Judges the `session_cookie` of a status. `None`: sessions are not known by a cookie of the application's.
+pub(super) fn cookie(status: &Value) -> Option<Finding> {
+    let cookie = SessionCookieStatus::deserialize(status).ok()?;
+    let (answered, carried) = (cookie.answered, cookie.carried);
+    let name = cookie.name.as_deref().map(plain);
+    let finding = match (&cookie.warning, name) {
+        (Some(warning), _) => {
+            let remedy = "name in identify.session the cookie that the application sets for a session, or \
+                          say \"auto\", \"token\" or \"none\"; then reload";
+            Finding::warning(CHECK, plain(warning), remedy)
+        }
+        (None, None) => {
+            let found = format!("auto has picked none after {answered} answered requests");
+            Finding::unknown(
+                CHECK,
+                found,
+                "run the doctor again later: until then there are no sessions",
+            )
+        }
+        (None, Some(name)) if carried > 0 => {
+            let found =
+                format!("{carried} of {answered} answered requests had the cookie `{name}`");
+            Finding::ok(CHECK, found)
+        }
+        (None, Some(name)) => {
+            let found = format!("none of {answered} answered requests had the cookie `{name}`");
+            let remedy = format!("run the doctor again after {ENOUGH} requests of visitors");
+            Finding::unknown(CHECK, found, remedy)
+        }
+    };
+    Some(finding.with("answered", answered).with("carried", carried))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::finding::Verdict;
+    use super::*;
+
+    fn verdict(name: Option<&str>, carried: u64, warning: Option<&str>) -> Verdict {
+        let status = json!({
+            "source": "auto", "name": name, "answered": 100, "carried": carried, "set": [],
+            "warning": warning,
+        });
+        cookie(&status).unwrap().verdict
+    }
+
+    #[test]
+    fn a_cookie_that_no_request_has_is_a_warning() {
+        assert_eq!(verdict(Some("sid"), 0, Some("no request had it")), Verdict::Warning);
+        assert_eq!(verdict(Some("sid"), 1, None), Verdict::Ok);
+        assert_eq!(verdict(Some("sid"), 0, None), Verdict::Unknown);
+        assert_eq!(verdict(None, 0, None), Verdict::Unknown);
+        assert!(cookie(&Value::Null).is_none());
+    }
+}
