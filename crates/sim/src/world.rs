@@ -19,7 +19,7 @@ use crate::peers::{self, ComeAgain};
 use crate::servers::Meters;
 use crate::slots::Slots;
 use crate::stations::Stations;
-use people::{Guest, Live};
+use people::{Guest, Live, Presence};
 
 /// How often the gateway judges whether a client is slow.
 const JUDGED: Span = Span::from_millis(500);
@@ -189,8 +189,8 @@ impl<'a> World<'a> {
         self.service.0 = None;
         let Some(id) = self.servers.finish(self.now) else { return };
         let live = *self.requests.get_mut(id);
-        self.worked(&live, live.demand, !live.abandoned);
-        if live.works_on {
+        self.worked(&live, live.demand, !live.is_abandoned());
+        if live.client == Presence::GaveUpUnnoticed {
             self.requests.free(id);
             return;
         }
@@ -209,9 +209,9 @@ impl<'a> World<'a> {
             },
             signals: live.signals,
             earned: self.earned(live.of),
-            in_time: !live.abandoned,
+            in_time: !live.is_abandoned(),
         });
-        let end = End::Answered { in_time: !live.abandoned, held_up: false, done: true };
+        let end = End::Answered { in_time: !live.is_abandoned(), held_up: false, done: true };
         self.tell(Event::Finished { id: RequestId(id), end });
     }
 
@@ -219,7 +219,7 @@ impl<'a> World<'a> {
         let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
         let live = *live;
         self.requests.free(id);
-        if !live.abandoned {
+        if !live.is_abandoned() {
             self.ended(&live, Ending::Completed);
         }
     }
@@ -250,12 +250,12 @@ impl<'a> World<'a> {
         };
         let departures = self.case.scenario.servers.departures;
         if is_seen && departures == Departures::Unnoticed && self.servers.serves(id) {
-            let live = self.requests.get_mut(id);
-            live.abandoned = true;
-            // The gateway holds the slot until the application is done, or gives it to the next at once.
+            // The gateway gives the slot to the next at once, or holds it until the application is done.
             if self.case.departures == Departures::Noticed {
-                live.works_on = true;
+                self.requests.get_mut(id).client = Presence::GaveUpUnnoticed;
                 self.tell(Event::ClientGone { id: RequestId(id) });
+            } else {
+                self.requests.get_mut(id).client = Presence::GaveUp;
             }
         } else if is_seen {
             let work = self.servers.remove(self.now, id);
@@ -263,7 +263,7 @@ impl<'a> World<'a> {
             self.requests.free(id);
             self.tell(Event::ClientGone { id: RequestId(id) });
         } else {
-            self.requests.get_mut(id).abandoned = true;
+            self.requests.get_mut(id).client = Presence::GaveUp;
         }
         self.ended(&live, Ending::TimedOut);
     }
@@ -336,7 +336,7 @@ impl<'a> World<'a> {
         let work = self.servers.remove(self.now, id);
         self.worked(&live, work, false);
         self.requests.free(id);
-        if !live.abandoned {
+        if !live.is_abandoned() {
             self.says(&live, retry_after);
             self.ended(&live, Ending::Terminated);
         }
@@ -345,7 +345,7 @@ impl<'a> World<'a> {
     fn shed(&mut self, id: u32, retry_after: Span) {
         let live = *self.requests.get_mut(id);
         self.requests.free(id);
-        if !live.abandoned {
+        if !live.is_abandoned() {
             self.says(&live, retry_after);
             self.ended(&live, Ending::Dropped);
         }

@@ -34,21 +34,34 @@ pub(super) struct Live {
     /// Its client keeps the slot beyond the service.
     pub(super) slow: Option<Slow>,
     pub(super) made: Time,
-    /// Its client has given up and nobody could see it.
-    pub(super) abandoned: bool,
-    /// Its client has gone, its slot is free, and the application works on.
-    pub(super) works_on: bool,
+    pub(super) client: Presence,
     /// What becomes of it is counted.
     counts: bool,
     /// Changes with every use of the slot; events that name another are void.
     pub(super) serial: u64,
 }
 
+/// Whether the client of a request is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    /// It waits for its answer.
+    Waits,
+    /// It has given up, and the gateway holds the slot.
+    GaveUp,
+    /// It has given up, the slot is free, and the application works on.
+    GaveUpUnnoticed,
+}
+
 impl Live {
+    /// Its client has given up.
+    pub(super) const fn is_abandoned(&self) -> bool {
+        !matches!(self.client, Presence::Waits)
+    }
+
     /// The session that its answer belongs to. The answer to a request without a cookie begins a
     /// session; if nobody reads it, one that nobody will ever name.
     pub(super) const fn served_session(&self) -> SessionKey {
-        let unread = self.abandoned && !self.claims;
+        let unread = self.is_abandoned() && !self.claims;
         if unread { SessionKey(u64::MAX - self.serial) } else { self.session }
     }
 }
@@ -198,8 +211,7 @@ impl World<'_> {
             demand: self.case.scenario.servers.demand(self.now, of.class, demand),
             slow: None,
             made: self.now,
-            abandoned: false,
-            works_on: false,
+            client: Presence::Waits,
             serial: self.serial,
         }
     }
