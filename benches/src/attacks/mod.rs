@@ -77,13 +77,6 @@ pub struct Options {
 /// not run.
 pub fn run(options: &Options) -> io::Result<ExitCode> {
     let extra = extra(options)?;
-    let network = line::enter();
-    if let Err(e) = &network {
-        not_available(
-            "a slow line to the reader, which may lose its slots therefore",
-            &e.to_string(),
-        );
-    }
     let limit = sys::raise_descriptor_limit()?;
     let many = connections(options.connections, limit)?;
     if many < options.connections as usize {
@@ -110,6 +103,13 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
         .collect();
     let length = Duration::from_secs(options.seconds);
     let run = Run { programs: &options.common.programs, length, many, extra: &extra };
+    let network = line::enter();
+    if let Err(e) = &network {
+        not_available(
+            "the slow line of the reader, whose results mean little then",
+            &e.to_string(),
+        );
+    }
     let results = measure(options, &run, columns);
     bench.publish(&results.reports(&run, options.rounds), &options.common)
 }

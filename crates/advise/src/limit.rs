@@ -16,8 +16,9 @@
 //!    each, and not over single windows, because the highest of many windows is the luckiest.
 //! 4. **Overloaded windows** are those with N ≥ 2·X·S or R ≥ 2·S. By Little's law N = X·R these are one statement:
 //!    concurrency is twice what the throughput needs, so it rose without throughput. Neither their durations nor their
-//!    concurrency count. Their throughput, in the busiest third of each minute, shows where the plateau is: the knee is known only if windows that are
-//!    overloaded had nine tenths of the highest throughput at least. Otherwise the log never shows all of the application at work.
+//!    concurrency count. Their throughput, in the busiest third of each minute, shows where the plateau is. The knee is
+//!    known only if overloaded windows had at least nine tenths of the highest throughput. Otherwise the log never
+//!    shows all of the application at work.
 //!
 //! The limit is the knee and a margin of an eighth, the margin of `limit.policy = "slope"`: S has an error, and a slot
 //! too many costs less than an idle worker.
@@ -63,7 +64,7 @@ const HIGHEST: f64 = 1e5;
 /// Parts of a minute.
 pub(crate) const PARTS: usize = 3;
 
-/// What the operator says of the application.
+/// The operator's description of the application.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Machine {
     /// Requests that the application can work on at once: its worker processes or threads.
@@ -77,11 +78,11 @@ pub struct Machine {
 pub struct Limit {
     /// Requests at a time.
     pub slots: u32,
-    /// What decided.
+    /// The fact that decided.
     pub by: By,
-    /// What the log shows.
+    /// How much the log shows of the application's capacity.
     pub shows: Shows,
-    /// What was measured, if the log has calm minutes.
+    /// The measured capacity; `None` if the log has no calm minutes.
     pub capacity: Option<Capacity>,
     /// Whole minutes with answered pages.
     pub minutes: u32,
@@ -98,7 +99,7 @@ impl Limit {
     }
 }
 
-/// What decided the limit.
+/// The fact that decided the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -114,7 +115,7 @@ pub enum By {
     Nothing,
 }
 
-/// What a log shows of the application's capacity.
+/// How much a log shows of the application's capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shows {
@@ -132,7 +133,7 @@ pub enum Shows {
     NoDurations,
 }
 
-/// What calm and busy minutes tell of an application.
+/// The capacity of an application, measured from calm and busy minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Capacity {
     /// Calm minutes.
@@ -143,7 +144,8 @@ pub struct Capacity {
     pub service: f64,
     /// Pages answered per second where throughput was highest.
     pub throughput: f64,
-    /// What each of those takes in calm minutes, on average, seconds: other pages may be asked for then.
+    /// Mean duration, in calm minutes, of the pages that were answered then, seconds. It differs from `service` where
+    /// busy minutes ask for other pages.
     pub demand: f64,
     /// Pages at work at once there: the product of the two.
     pub knee: f64,
@@ -154,7 +156,7 @@ pub struct Capacity {
     /// Part of the pages by which the mix of overloaded minutes (where there are none, of those with the highest
     /// throughput) differs from that of calm ones, from 0 to 1.
     pub mix: f64,
-    /// Of groups that have a tenth of all pages each, the shortest and the longest mean duration in calm minutes, seconds.
+    /// The shortest and the longest mean duration in calm minutes, seconds, among groups with a tenth of all pages each.
     pub services: [f64; 2],
 }
 
@@ -223,12 +225,13 @@ impl Window {
         self.pages.iter().zip(services).map(|(pages, each)| f64::from(*pages) * each).sum()
     }
 
-    /// How many times as long its pages took.
+    /// The ratio of the time that its pages took to the time that they take by `services`.
     fn stretch(&self, services: &[f64; GROUPS]) -> f64 {
         self.took() / self.expected(services).max(f64::MIN_POSITIVE)
     }
 
-    /// Of one minute its busiest part: an overload begins and ends within minutes.
+    /// Returns the busiest part of a window of one minute, because an overload may begin or end within a minute. Returns
+    /// any other window whole.
     fn busiest(&self, services: &[f64; GROUPS]) -> Self {
         let part = |pages: &[u32; GROUPS]| Self {
             seconds: self.seconds / PARTS as f64,
@@ -241,7 +244,8 @@ impl Window {
         busiest.filter(|one| self.minutes == 1 && one.count() >= ENOUGH).unwrap_or(*self)
     }
 
-    /// Whether those who were inside are those who were answered: elsewhere a backlog grows, or all stand still.
+    /// Whether the pages that were inside are those that were answered. They differ where a backlog grows or where all
+    /// requests stand still.
     fn is_even(&self) -> bool {
         self.busy < MULTIPLE * self.took()
     }
@@ -253,7 +257,7 @@ impl Window {
     }
 }
 
-/// The windows of these minutes, which are in order: the number of each, and it.
+/// Merges minutes into windows. Each minute comes with its number, in order.
 pub(crate) fn windows(minutes: impl Iterator<Item = (u32, Window)>) -> Vec<Window> {
     let mut all: Vec<(u32, Window)> = Vec::new();
     let minutes: Vec<(u32, Window)> = minutes.filter(|(_, one)| one.count() > 0).collect();
@@ -291,8 +295,8 @@ fn highest(windows: &[Window], services: &[f64; GROUPS]) -> Option<Window> {
     enough.max_by(|a, b| a.at_work(services).total_cmp(&b.at_work(services)))
 }
 
-/// What pages of each group take where they are quick, before it is known which windows are calm: the lowest decile of
-/// its means. Only the ratios of the groups matter.
+/// Estimates the service time of each group before calm windows are known: the lowest decile of its means. Only the
+/// ratios of the groups matter.
 fn weights(windows: &[Window]) -> [f64; GROUPS] {
     let all = sum(windows);
     let usual = all.took() / all.count().max(1) as f64;
@@ -324,7 +328,7 @@ fn calm(windows: &[Window]) -> Option<Window> {
     })
 }
 
-/// What the windows tell of the application, and whether the knee is among it.
+/// Measures the capacity. Returns with it whether the windows show the knee.
 fn capacity(windows: &[Window]) -> Option<(Capacity, bool)> {
     let calm = calm(windows)?;
     let service = calm.took() / calm.count() as f64;

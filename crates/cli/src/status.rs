@@ -67,7 +67,7 @@ fn headline(status: &Value) -> String {
     )
 }
 
-/// What is wrong with the cookie of sessions, or which one was picked.
+/// Returns a line on the session cookie: a warning, or the cookie that `auto` has picked.
 fn session_cookie(cookie: &Value) -> String {
     match (cookie["warning"].as_str(), cookie["source"].as_str(), cookie["name"].as_str()) {
         (Some(warning), _, _) => format!("warning: {}\n", plain(warning)),

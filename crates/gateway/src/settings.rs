@@ -203,7 +203,7 @@ fn upstreams(
     Upstreams::new(upstream, now, before).map(Arc::new).map_err(GatewayError::Tls)
 }
 
-/// What is known of the cookie stays as long as the file says the same about it.
+/// Keeps what is known of the cookie as long as the file says the same about it.
 fn session_cookie(config: &Config, before: Option<&Settings>) -> Option<Arc<SessionCookie>> {
     let kept = before.and_then(|before| before.session_cookie.as_ref());
     match kept.filter(|cookie| cookie.is_of(&config.identify)) {

@@ -212,8 +212,8 @@ pub struct PolicyChoice {
     pub termination: Option<PartChoice>,
     /// Who answers for a request without a proven session.
     pub charge: Charge,
-    /// What the gateway takes the application to do when a client has gone: where it does not notice, the slot is held
-    /// until the application is done.
+    /// Whether the gateway assumes that the application notices departures. If not, it holds the slot until the
+    /// application is done.
     pub departures: Departures,
     /// Classes that are held back.
     pub throttles: Vec<Throttle>,

@@ -23,7 +23,7 @@ pub struct Case<'a> {
     pub throttles: &'a [Throttle],
     /// Who answers for a request without a proven session.
     pub charge: Charge,
-    /// What the gateway takes the application to do when a client has gone.
+    /// Whether the gateway assumes that the application notices departures.
     pub departures: Departures,
     /// The level of load.
     pub rho: f64,

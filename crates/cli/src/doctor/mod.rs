@@ -46,7 +46,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<(), Failure> {
     tell(&findings, args.json)
 }
 
-/// What the gateway says that runs, and what the machine grants it.
+/// Returns the findings about the running gateway and about the resources that the machine grants it.
 fn machine(config: &Config) -> Vec<Finding> {
     let (place, mut findings) = Place::of(config);
     let read = |path: &Path| std::fs::read_to_string(path).ok();

@@ -25,7 +25,7 @@ pub(super) struct Place {
 const CHECK: &str = "gateway";
 
 impl Place {
-    /// The gateway that answers where `config` says, if one does, and what it says of itself.
+    /// Returns the gateway that answers where `config` says, if one does, and the findings about it.
     pub(super) fn of(config: &Config) -> (Self, Vec<Finding>) {
         let admin = &config.listen.admin;
         let which = Which { admin: admin.clone(), key: config.listen.operators_key.clone() };

@@ -1,4 +1,4 @@
-//! Whether requests bring the cookie that sessions are known by, as the gateway that runs has seen it.
+//! Judges whether requests bring the session cookie, by the status of the running gateway.
 
 use bywash_api::SessionCookieStatus;
 use serde::Deserialize;
@@ -8,9 +8,6 @@ use super::finding::Finding;
 use crate::plain::plain;
 
 const CHECK: &str = "session cookie";
-
-/// Answered requests before the gateway says anything.
-const ENOUGH: u64 = 100;
 
 /// Judges the `session_cookie` of a status. `None`: sessions are not known by a cookie of the application's.
 pub(super) fn cookie(status: &Value) -> Option<Finding> {
@@ -38,8 +35,7 @@ pub(super) fn cookie(status: &Value) -> Option<Finding> {
         }
         (None, Some(name)) => {
             let found = format!("none of {answered} answered requests had the cookie `{name}`");
-            let remedy = format!("run the doctor again after {ENOUGH} requests of visitors");
-            Finding::unknown(CHECK, found, remedy)
+            Finding::unknown(CHECK, found, "run the doctor again after more requests of visitors")
         }
     };
     Some(finding.with("answered", answered).with("carried", carried))

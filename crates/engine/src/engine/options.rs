@@ -1,4 +1,4 @@
-//! How an engine is set up, and what it says of itself.
+//! The options of an engine, and its status.
 
 use bywash_units::{Share, Span};
 
@@ -8,21 +8,21 @@ use crate::value::Learn;
 /// How an engine is set up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// How many requests may run at once: what decides on it, with its parameters.
+    /// The policy that decides how many requests may run at once, with its parameters.
     pub limit: LimitSettings,
-    /// How long a request of a class that can be stopped may run: what decides on it.
+    /// The policy that decides how long a request of a class that can be stopped may run.
     pub termination: TerminationSettings,
     /// How long a request may wait; `None` for as long as its client does.
     pub max_wait: Option<Span>,
     /// How many sessions are remembered.
     pub sessions: u32,
-    /// For how long after it was last served.
+    /// How long a session is remembered after it was last served.
     pub session_ttl: Span,
-    /// For how long after an attempt was lost the same counts as its repetition.
+    /// How long after an attempt was lost the same request counts as its repetition.
     pub retry_window: Span,
-    /// How learning what requests are worth goes.
+    /// How the worth of requests is learned.
     pub learn: Learn,
-    /// What part of the slots requests with slow clients may hold while others wait.
+    /// The share of the slots that requests with slow clients may hold while others wait.
     pub slow_share: Share,
 }
 
@@ -41,7 +41,7 @@ impl Default for Options {
     }
 }
 
-/// What the engine is doing, for people and metrics.
+/// The state of the engine, for people and metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Status {
     /// Slots.

@@ -458,8 +458,8 @@ impl<R: Ranking> Order for Ranked<R> {
         self.detector.meter()
     }
 
-    /// Of requests that have waited for long, those count that have proven as much, and none that waits because of
-    /// its client: strangers wait for long wherever requests of sessions come first.
+    /// Requests that have waited for long count if they have proven as much and do not wait because of their clients.
+    /// Strangers do not count for sessions: they wait for long wherever requests of sessions come first.
     fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting) -> f64 {
         let standings = 0..=waiting.standing.index();
         let heads = standings.filter_map(|standing| self.standings.front(standing));

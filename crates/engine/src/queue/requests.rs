@@ -36,7 +36,7 @@ struct Unfinished {
     most: u32,
 }
 
-/// The engine's table of requests by number, and who waits.
+/// The engine's table of requests by number, and the lists of those that wait.
 ///
 /// A number whose state is `Waiting` is in both lists once it has entered the queue; any other is
 /// in none.
@@ -48,7 +48,7 @@ pub(crate) struct Requests {
     /// By class, and for each by standing, those that run and can be stopped, in the order in which they
     /// started.
     stoppable: Lists,
-    /// How many wait and run for whom.
+    /// The numbers of waiting and of running requests of each holder.
     pub(super) holders: Holders,
     /// How many may run at once, as of the last time that a slot was given.
     pub(super) slots: u32,
@@ -83,7 +83,7 @@ impl Requests {
         self.entries[id.index()] = entry;
     }
 
-    /// What is known of one whose number is in use.
+    /// Returns the data of a request whose number is in use.
     pub(crate) fn waiting(&self, id: RequestId) -> &Waiting {
         &self.entries[id.index()].waiting
     }
@@ -105,7 +105,7 @@ impl Requests {
         self.unfinished.waiting += u32::from(self.waiting(id).unfinished);
     }
 
-    /// Empties the queue, for an order that knows so many classes: who waited, oldest first.
+    /// Empties the queue for an order that knows so many classes. Returns the requests that waited, oldest first.
     pub(crate) fn empty_queue(&mut self, classes: usize) -> Vec<RequestId> {
         let waiting: Vec<RequestId> = self.arrivals.iter(0).collect();
         for id in &waiting {
@@ -127,13 +127,13 @@ impl Requests {
         self.stoppable.remove(id);
     }
 
-    /// Whether there is anybody that can be stopped.
+    /// Whether there is a request that can be stopped.
     pub(crate) const fn can_stop(&self) -> bool {
         self.stoppable.total() > 0
     }
 
-    /// Of a class, the one that can be stopped, has proven no more than this, and has run for longest; and
-    /// since when.
+    /// Returns the request of a class that can be stopped, has proven no more than this, and has run for longest; and
+    /// since when it runs.
     pub(crate) fn longest(&self, class: usize, most: Standing) -> Option<(RequestId, Time)> {
         // Better standings come first.
         let standings = most.index()..Standing::COUNT;
@@ -222,7 +222,7 @@ impl Requests {
         self.holders.was_refused(now, self.entries[id.index()].waiting.holder);
     }
 
-    /// So many may run at once. Unfinished ones may hold half of the slots, or `slow_share` if that is more, and
+    /// Sets how many requests may run at once. Unfinished ones may hold half of the slots, or `slow_share` if that is more, and
     /// one at the least.
     pub(crate) fn has_slots(&mut self, slots: u32, slow_share: Share) {
         self.slots = slots;

@@ -157,15 +157,21 @@ fn before_one_is_lost_the_one_that_promises_less_is_stopped_and_the_best_gets_it
     assert_eq!(site.next(), new);
 }
 
-#[test]
-fn one_is_stopped_when_the_queue_is_nearly_full_and_for_a_while_already_when_it_fills() {
+/// A site with such a queue that knows that one search in ten is long.
+fn queue_that_has_learned(given: &[(&str, &str)]) -> Site {
     let mut classes = classes();
     classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
-    let given = [("capacity", "16")];
-    let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
+    let mut site = Site::with("session-first", given, classes, options("marginal", &[]));
     for i in 0..100 {
         run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
     }
+    site.now = site.now + Span::from_secs(2);
+    site
+}
+
+#[test]
+fn one_is_stopped_when_the_queue_is_nearly_full_and_for_a_while_already_when_it_fills() {
+    let mut site = queue_that_has_learned(&[("capacity", "16")]);
     let mut stopped_at = |pause: Span| {
         while site.status().running > 0 {
             site.finish();
@@ -189,14 +195,7 @@ fn one_is_stopped_when_the_queue_is_nearly_full_and_for_a_while_already_when_it_
 
 #[test]
 fn one_is_stopped_when_another_has_waited_for_a_tenth_of_patience_however_long_the_queue_is() {
-    let mut classes = classes();
-    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
-    let given = [("capacity", "1000"), ("patience", "20s")];
-    let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
-    for i in 0..100 {
-        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
-    }
-    site.now = site.now + Span::from_secs(2);
+    let mut site = queue_that_has_learned(&[("capacity", "1000"), ("patience", "20s")]);
     let long = site.arrive(SEARCH);
     site.arrive(SEARCH);
     site.now = site.now + Span::from_millis(1_999);
@@ -209,14 +208,7 @@ fn one_is_stopped_when_another_has_waited_for_a_tenth_of_patience_however_long_t
 
 #[test]
 fn a_stranger_that_has_waited_for_long_does_not_make_requests_of_sessions_be_stopped() {
-    let mut classes = classes();
-    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
-    let given = [("capacity", "1000"), ("patience", "20s")];
-    let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
-    for i in 0..100 {
-        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
-    }
-    site.now = site.now + Span::from_secs(2);
+    let mut site = queue_that_has_learned(&[("capacity", "1000"), ("patience", "20s")]);
     for session in 1..=2 {
         site.prove(session, &[MAIN]);
     }

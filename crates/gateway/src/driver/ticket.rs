@@ -21,7 +21,7 @@ pub(crate) struct Ticket {
     pub(super) done: bool,
 }
 
-/// What of a request is needed again when it is over.
+/// The facts of a request that are needed again when it is over.
 #[derive(Clone, Copy)]
 pub(super) struct Claimed {
     pub(super) class: ClassId,
@@ -33,12 +33,12 @@ pub(super) struct Claimed {
 }
 
 impl Ticket {
-    /// What the request had proven when it came.
+    /// The standing of the request when it came.
     pub(crate) const fn standing(&self) -> Standing {
         self.standing
     }
 
-    /// What the engine has decided so far.
+    /// Returns the engine's decision so far.
     pub(crate) fn decision(&self) -> Decision {
         self.driver.lock().decision(self.id)
     }

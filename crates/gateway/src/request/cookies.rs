@@ -100,12 +100,11 @@ fn pairs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The value of a `name=value` pair, if it is of this name and not empty.
 fn value<'a>(name: &str, pair: &'a [u8]) -> Option<&'a [u8]> {
-    let pair = pair.trim_ascii();
-    let value = pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-    if value.is_empty() { None } else { Some(value) }
+    let (spelled, value) = named(pair)?;
+    (spelled == name.as_bytes()).then_some(value)
 }
 
-/// The two parts of a `name=value` pair, if neither is empty. The name is spelled as [`value`] wants it.
+/// The two parts of a `name=value` pair, if neither is empty.
 fn named(pair: &[u8]) -> Option<(&[u8], &[u8])> {
     let pair = pair.trim_ascii();
     let (name, value) = pair.split_at(pair.iter().position(|byte| *byte == b'=')?);

@@ -233,7 +233,7 @@ impl SessionCookie {
         }
     }
 
-    /// What the file says.
+    /// The value of `identify.session`.
     fn source(&self) -> String {
         let configured = self.configured.as_ref();
         configured.map_or_else(|| "auto".to_owned(), |name| format!("cookie:{name}"))

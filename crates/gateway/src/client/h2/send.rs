@@ -91,7 +91,7 @@ async fn stream_body(
     .await
 }
 
-/// What of an answer waits for the client's window. A small answer is taken to its end at once, so that its
+/// The part of an answer that waits for the client's window. A small answer is taken to its end at once, so that its
 /// request gives the slot back before the client has read it.
 #[derive(Default)]
 struct Gathered {

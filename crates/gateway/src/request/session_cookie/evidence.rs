@@ -1,4 +1,4 @@
-//! What shows that a cookie is the session's, for `identify.session = "auto"`.
+//! The evidence that a cookie is the session's, for `identify.session = "auto"`.
 //!
 //! **The evidence.** [`ENOUGH`] answers have set the cookie to long values that all differ, and [`ENOUGH`] requests have
 //! returned such a value without being given another one. A token against forgery or a value that slides is set anew
@@ -13,14 +13,14 @@ use bywash_engine::AddressKey;
 const ENOUGH: usize = 20;
 /// Values that are remembered.
 const MOST: usize = 128;
-/// Of them, values that were set for one address.
+/// Remembered values that were set for one address.
 const BY_ADDRESS: usize = 5;
 /// Requests that return one of them.
 const BY_VALUE: u8 = 2;
 /// Bytes of a value that nobody guesses.
 const LONG: usize = 16;
-/// To so many returns there may be one that is answered with another value: by a login, say. A visitor of two pages, each
-/// of which sets the cookie, makes one to four.
+/// Returns without another value for each one that is answered with another value, as a login does. A visitor of two
+/// pages, each of which sets the cookie, makes four to one.
 const CHANGES: usize = 10;
 
 /// The values of a cookie that answers have set.

@@ -12,7 +12,7 @@ const MOST: usize = 16;
 /// Bytes of a name; a cookie with a longer one is left out.
 const LONGEST: usize = 64;
 
-/// In the order of the last answers that set them.
+/// The cookies, in the order of the last answers that set them.
 #[derive(Default)]
 pub(super) struct Table {
     seen: Vec<Seen>,
@@ -49,7 +49,7 @@ impl Table {
     pub(super) fn note(&mut self, line: &Line<'_>) -> Option<&mut Seen> {
         let at = self.seen.iter().position(|seen| seen.name.as_bytes() == line.name);
         if line.deleted {
-            // It takes nobody's place.
+            // A deletion takes the place of no other cookie.
             let seen = at.and_then(|at| self.seen.get_mut(at))?;
             seen.deletions += 1;
             return None;
@@ -92,7 +92,7 @@ impl Table {
     }
 }
 
-/// What a cookie is by its name and its attributes.
+/// How likely a cookie is the session's by its name and its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     /// No session's.
