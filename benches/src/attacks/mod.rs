@@ -53,6 +53,9 @@ pub struct Options {
     /// This attack only; may be repeated
     #[arg(long, value_enum)]
     attack: Vec<Attack>,
+    /// Only rows whose names contain this text
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    row: String,
     /// Attack this program only; may be repeated
     #[arg(long, value_enum)]
     only: Vec<Kind>,
@@ -60,7 +63,7 @@ pub struct Options {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     rounds: u32,
     /// How long each attack lasts
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(2..=15))]
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(2..=60))]
     seconds: u64,
     /// Connections of the largest attacks, or as many as the descriptors allow
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1000..=100_000))]
@@ -117,6 +120,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
 fn measure(options: &Options, run: &Run<'_>, columns: Vec<Column>) -> Results {
     let attacks = if options.attack.is_empty() { &Attack::ALL[..] } else { &options.attack };
     let trials = attacks.iter().flat_map(|attack| attack.trials(run.many));
+    let trials = trials.filter(|trial| trial.label.contains(&options.row));
     let mut results = Results::new(columns);
     for trial in trials {
         for round in 0..options.rounds {
@@ -174,7 +178,7 @@ mod tests {
         let options = parse(&["--attack", "slow-read", "--only", "haproxy"]).unwrap();
         assert_eq!(options.attack, [Attack::SlowRead]);
         assert!(is_wanted(&options, Kind::Haproxy) && !is_wanted(&options, Kind::Bywash));
-        assert!(parse(&["--seconds", "16"]).is_err() && parse(&["--rounds", "0"]).is_err());
+        assert!(parse(&["--seconds", "61"]).is_err() && parse(&["--rounds", "0"]).is_err());
         assert!(parse(&["--attack", "nonsense"]).is_err());
     }
 
