@@ -31,6 +31,8 @@ pub struct Status {
     /// Requests that do not wait yet, as their bodies are still read.
     #[serde(default)]
     pub uploads: u64,
+    /// Running requests whose clients have gone while the application works on.
+    pub departed: u64,
     /// Requests that wait under a rule for elephants.
     pub held: u32,
     /// How long the oldest has waited.

@@ -50,7 +50,7 @@ fn headline(status: &Value) -> String {
     let cookie = session_cookie(&status["session_cookie"]);
     format!(
         "bywash {} · {} · {state} · {} ({order}) · upstream {} · configuration {}\n\
-         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}{}\n{cookie}{unwritten}",
+         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}{}{}\n{cookie}{unwritten}",
         word(&status["version"]),
         word(&status["mode"]),
         word(&status["policy"]["name"]),
@@ -62,7 +62,8 @@ fn headline(status: &Value) -> String {
         status["oldest_wait_ms"],
         status["mean_service_ms"].as_f64().unwrap_or(0.0),
         status["sessions"],
-        uploads(&status["uploads"]),
+        some_of("uploads", &status["uploads"]),
+        some_of("departed", &status["departed"]),
         memory(&status["memory"]),
     )
 }
@@ -77,10 +78,10 @@ fn session_cookie(cookie: &Value) -> String {
     }
 }
 
-/// How many requests do not wait yet, as their bodies are still read.
-fn uploads(count: &Value) -> String {
+/// A count with its name, if it is not 0.
+fn some_of(name: &str, count: &Value) -> String {
     let some = count.as_u64().filter(|count| *count > 0);
-    some.map_or_else(String::new, |count| format!(" · uploads {count}"))
+    some.map_or_else(String::new, |count| format!(" · {name} {count}"))
 }
 
 /// The use of memory, where something is done about it.

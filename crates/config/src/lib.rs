@@ -63,4 +63,6 @@ pub use problem::{Elsewhere, Problem, Problems, Severity};
 pub use reference::reference;
 pub use schema::schema;
 pub use sentry::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Sentry};
-pub use upstream::{Collector, Endpoint, Health, Scheme, Server, Timeouts, Upstream, UpstreamTls};
+pub use upstream::{
+    Collector, Departures, Endpoint, Health, Scheme, Server, Timeouts, Upstream, UpstreamTls,
+};

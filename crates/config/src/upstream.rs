@@ -18,6 +18,8 @@ pub struct Upstream {
     pub timeouts: Timeouts,
     /// Whether paths that differ in case only are the same to it; `None` if nothing is said.
     pub ignore_case: Option<bool>,
+    /// Whether it notices that the client of a request it works on has gone.
+    pub departures: Departures,
     /// How long an idle connection to a server is kept.
     pub keep_alive: Span,
     /// How often the addresses of servers that are given by name are looked up.
@@ -26,6 +28,28 @@ pub struct Upstream {
     pub tls: UpstreamTls,
     /// When a server gets no requests, and when it gets some again.
     pub health: Health,
+}
+
+/// Whether the application notices that the client of a request it works on has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departures {
+    /// It shows at each departure: a server that notices closes the connection.
+    Auto,
+    /// It stops when its connection is closed.
+    Noticed,
+    /// It works on until its answer begins.
+    Unnoticed,
+}
+
+impl Departures {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Noticed => "noticed",
+            Self::Unnoticed => "unnoticed",
+        }
+    }
 }
 
 /// One server of the application.

@@ -5,6 +5,7 @@ use bywash_engine::Tier;
 use crate::config::{Charge, Details, Mode, Safe};
 use crate::elephants::Act;
 use crate::listen::{ForwardingField, HalfClose};
+use crate::upstream::Departures;
 
 /// An enum that is written as one of a few words.
 pub(crate) trait Worded: Copy + 'static {
@@ -34,6 +35,7 @@ worded!(Act: Propose, Auto);
 worded!(HalfClose: Abort, Allow);
 worded!(ForwardingField: XForwardedFor, Forwarded);
 worded!(Charge: Session, Address);
+worded!(Departures: Auto, Noticed, Unnoticed);
 worded!(Details: Trusted, All, None);
 worded!(Tier: Browse, Transact);
 worded!(Safe: No, ReadOnly);

@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) observed: AtomicUsize,
     /// Requests that do not wait for a slot yet, as their bodies are still read.
     pub(crate) uploads: AtomicUsize,
+    /// Requests that hold a slot although their clients have gone.
+    pub(crate) departed: AtomicUsize,
     faults: FaultLog,
     /// All that clients make the gateway hold.
     pub(crate) memory: Arc<Memory>,
@@ -136,6 +138,7 @@ impl Shared {
             connections: Connections::new(),
             streams: AtomicUsize::new(0),
             uploads: AtomicUsize::new(0),
+            departed: AtomicUsize::new(0),
             observed: AtomicUsize::new(0),
             faults: FaultLog::default(),
             buffered: AtomicUsize::new(0),
@@ -259,6 +262,11 @@ impl CountedSeat {
     /// Counts a request whose body is read before it waits for a slot. The number of connections bounds them.
     pub(crate) fn upload(shared: &Arc<Shared>) -> Option<Self> {
         Self::take(shared, |shared| &shared.uploads, usize::MAX)
+    }
+
+    /// Counts a request that holds a slot although its client has gone. The number of slots bounds them.
+    pub(crate) fn departed(shared: &Arc<Shared>) -> Option<Self> {
+        Self::take(shared, |shared| &shared.departed, usize::MAX)
     }
 
     fn take(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicUsize, most: usize) -> Option<Self> {

@@ -17,12 +17,14 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::client::{self, Clients};
 #[cfg(test)]
 use crate::panics::Trap;
+use crate::request::Departed;
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Shared};
 use crate::upstream::{Bounds, Pool};
@@ -35,6 +37,8 @@ pub(crate) struct Worker {
     changes: RefCell<watch::Receiver<Arc<Settings>>>,
     settings: RefCell<Rc<Settings>>,
     pool: RefCell<Rc<Pool>>,
+    /// Requests whose clients have gone, to the task that holds their slots.
+    departed: UnboundedSender<Departed>,
 }
 
 /// Everything that a worker needs to start, and to start again.
@@ -77,11 +81,12 @@ impl Worker {
     fn new(
         shared: Arc<Shared>,
         mut changes: watch::Receiver<Arc<Settings>>,
+        departed: UnboundedSender<Departed>,
     ) -> std::io::Result<Self> {
         let settings = Rc::new(Settings::clone(&changes.borrow_and_update()));
         let pool = RefCell::new(Rc::new(new_pool(&shared, &settings)));
         let (changes, settings) = (RefCell::new(changes), RefCell::new(settings));
-        Ok(Self { shared, clients: Clients::new()?, changes, settings, pool })
+        Ok(Self { shared, clients: Clients::new()?, changes, settings, pool, departed })
     }
 
     /// What is in force. Whoever needs it for longer keeps it: it may change in between.
@@ -97,6 +102,12 @@ impl Worker {
     /// Connections to the servers that are in force.
     pub(crate) fn pool(&self) -> Rc<Pool> {
         Rc::clone(&self.pool.borrow())
+    }
+
+    /// Holds the slot of a request whose client has gone.
+    pub(crate) fn holds(&self, departed: Departed) {
+        // Without the task the worker is at its end, and with it the request.
+        let _ = self.departed.send(departed);
     }
 
     fn change(&self, settings: &Settings) {
@@ -163,13 +174,15 @@ fn run_once(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
 
 async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     let (shared, mut life) = (&start.shared, start.life.clone());
-    let worker = Rc::new(Worker::new(Arc::clone(shared), start.settings.clone())?);
+    let (departed, to_hold) = unbounded_channel();
+    let worker = Rc::new(Worker::new(Arc::clone(shared), start.settings.clone(), departed)?);
     let from_std = |(listener, door): &(StdListener, Door)| {
         Ok((TcpListener::from_std(listener.try_clone()?)?, *door))
     };
     let listeners: Vec<_> = start.listeners.iter().map(from_std).collect::<io::Result<_>>()?;
     let mut tasks = JoinSet::new();
     tasks.spawn_local(watch_departures(Rc::clone(&worker)));
+    tasks.spawn_local(hold_departed(to_hold));
     tasks.spawn_local(evict(Rc::clone(&worker)));
     tasks.spawn_local(tick(Rc::clone(&worker), Arc::clone(&start.heartbeat)));
     let _serving = Serving::new(shared);
@@ -234,6 +247,13 @@ async fn watch_departures(worker: Rc<Worker>) {
             worker.shared.metrics.watch_failed();
             return;
         }
+    }
+}
+
+/// Holds the slots of requests whose clients have gone.
+async fn hold_departed(mut departed: UnboundedReceiver<Departed>) {
+    while let Some(request) = departed.recv().await {
+        tokio::task::spawn_local(request.hold());
     }
 }
 

@@ -5,6 +5,8 @@ use bywash_units::Span;
 use super::{HOUR, WEEK, millis};
 use crate::key::{Key, Section};
 use crate::kind::Kind;
+use crate::upstream::Departures;
+use crate::words::Worded;
 
 pub(crate) static UPSTREAM: Section = Section {
     name: "upstream",
@@ -18,6 +20,7 @@ pub(crate) static UPSTREAM: Section = Section {
         IDLE_TIMEOUT,
         TOTAL_TIMEOUT,
         IGNORE_CASE,
+        DEPARTURES,
         KEEP_ALIVE,
         RESOLVE_EVERY,
         TLS_CA,
@@ -89,6 +92,17 @@ pub(crate) const IGNORE_CASE: Key = Key::optional(
     super::TRUTH_NO,
     "Whether the application takes /Search for /search. Then patterns of classes and rules ignore \
      case as well.",
+);
+pub(crate) const DEPARTURES: Key = Key::new(
+    "departures",
+    Kind::Word(Departures::WORDS),
+    "auto",
+    "Whether the application stops when the client of a request has gone. noticed: it does, so the \
+     slot is free at once. unnoticed: it works on, so the slot is held until its answer begins, and \
+     no longer than response_timeout. auto: the gateway ends its side of the connection and holds \
+     the slot until the server closes its own or its answer begins; over HTTP/2 it is as noticed. \
+     Say unnoticed where nginx or another server passes requests to PHP-FPM: it closes the \
+     connection and PHP works on.",
 );
 pub(crate) const KEEP_ALIVE: Key = Key::new(
     "keep_alive",

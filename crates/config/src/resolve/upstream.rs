@@ -42,6 +42,7 @@ pub(super) fn upstream(
         pinned_connections: values.of(&keys::PINNED_CONNECTIONS).whole() as usize,
         timeouts: timeouts::of_upstream(&values, report),
         ignore_case: values.given(&keys::IGNORE_CASE).map(|(value, _)| value.truth()),
+        departures: values.of(&keys::DEPARTURES).word(),
         keep_alive: values.of(&keys::KEEP_ALIVE).span(),
         resolve_every: values.of(&keys::RESOLVE_EVERY).span(),
         tls: tls(&values, report),

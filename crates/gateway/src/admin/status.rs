@@ -31,6 +31,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         running: status.running,
         waiting: status.waiting,
         uploads: shared.uploads.load(Ordering::Relaxed) as u64,
+        departed: shared.departed.load(Ordering::Relaxed) as u64,
         held: status.held,
         oldest_wait_ms: status.oldest.as_millis(),
         newest_first: status.newest_first,
@@ -155,6 +156,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.stderr_dropped.set(large(crate::talk::dropped()));
     gauges.streams.set(large(shared.streams.load(Ordering::Relaxed) as u64));
     gauges.uploads.set(large(shared.uploads.load(Ordering::Relaxed) as u64));
+    gauges.departed.set(large(shared.departed.load(Ordering::Relaxed) as u64));
     gauges.memory_used.set(large(shared.memory.used() as u64));
     gauges.memory_budget.set(large(shared.memory.budget() as u64));
     gauges.set_memory_level(shared.memory.level());

@@ -55,6 +55,12 @@ pub(super) struct Forwarded {
     pub(super) owner: Option<Back>,
 }
 
+/// A request that was sent to a server and is not answered yet.
+pub(super) struct AtServer {
+    pub(super) exchange: Exchange,
+    pub(super) load: Load,
+}
+
 /// The beginning of an answer, and what it came from.
 struct Answered {
     exchange: Exchange,
@@ -87,15 +93,15 @@ pub(super) fn loops(fields: &Fields) -> bool {
     hops.filter(|hop| hop.trim_ascii().ends_with(PSEUDONYM)).count() >= HOPS
 }
 
-/// Sends a request; gives the head of the answer and the exchange that its body comes on. `runs_at` is the
-/// place of its load while no answer has begun, for a caller that drops this future.
+/// Sends a request; gives the head of the answer and the exchange that its body comes on. `at_server` is the
+/// place of its exchange while no answer has begun, for a caller that drops this future.
 /// `ticket`: of one that is stopped if its client is slow and others wait.
 pub(super) async fn forward(
     worker: &Worker,
     record: &mut Record,
     ticket: Option<&Ticket>,
     mut forward: Box<Forward>,
-    runs_at: &mut Option<Load>,
+    at_server: &mut Option<AtServer>,
 ) -> Result<Forwarded, UpstreamError> {
     let settings = Rc::clone(record.settings());
     let level = settings.levels.as_ref().zip(record.level_to_tell());
@@ -123,10 +129,10 @@ pub(super) async fn forward(
         }
         let outbound = outbound(request, upgrade.as_deref());
         let spare = has_no_body(request.framing).then(Upload::none);
-        let mut exchange = Exchange::begin(link, &outbound, upload);
-        let running: &Load = runs_at.insert(load);
+        let exchange = Exchange::begin(link, &outbound, upload);
+        let AtServer { exchange, load } = at_server.insert(AtServer { exchange, load });
         let hints = |cx: &mut Context<'_>, status, fields: &Fields| {
-            running.shows_life(worker.shared.driver.now());
+            load.shows_life(worker.shared.driver.now());
             back.interim(cx, status, fields);
         };
         let slow = |cx: &mut Context<'_>, exchange: &Exchange| {
@@ -134,8 +140,9 @@ pub(super) async fn forward(
                 client.look_at_upload(cx, exchange, ticket);
             }
         };
-        let answer = head(&mut exchange, &mut deadline, slow, hints, upgrade.is_some()).await;
-        let load = runs_at.take().expect("only whoever drops this future takes it away");
+        let answer = head(exchange, &mut deadline, slow, hints, upgrade.is_some()).await;
+        let taken = at_server.take().expect("only whoever drops this future takes it away");
+        let AtServer { exchange, load } = taken;
         // A server that was closing an idle connection has done nothing wrong.
         let stale = reused && exchange.is_unanswered();
         let again = match answer {
@@ -173,7 +180,7 @@ fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r>
 
 /// The head of the answer. `waits` is told while it does not come. What comes before it goes to `hints`, but for `100`, which is about a body
 /// that the gateway asks for itself.
-async fn head(
+pub(super) async fn head(
     exchange: &mut Exchange,
     deadline: &mut Deadline,
     mut waits: impl FnMut(&mut Context<'_>, &Exchange),

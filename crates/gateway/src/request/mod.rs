@@ -9,6 +9,7 @@ mod client_deadline;
 mod client_rate;
 mod cookies;
 mod deadline;
+mod departed;
 mod examine;
 mod forward;
 mod forwarded;
@@ -26,6 +27,7 @@ mod wait;
 use std::pin::pin;
 use std::rc::Rc;
 
+use bywash_config::Departures;
 use bywash_engine::{End, Outcome, Reason, Standing};
 use bywash_message::{Fault, Fields, Framing, Name, Request};
 use http::StatusCode;
@@ -33,8 +35,10 @@ use http::StatusCode;
 pub(crate) use answer::{Stream, Streaming};
 use client_deadline::ClientDeadline;
 use client_rate::ClientRate;
+pub(crate) use departed::Departed;
+use departed::Unanswered;
 pub(crate) use examine::Facts;
-use forward::Forward;
+use forward::{AtServer, Forward};
 pub(crate) use forwarded::Doubt;
 pub(crate) use peer::Peer;
 use refuse::Voice;
@@ -240,6 +244,16 @@ fn has_no_place(shared: &Shared, record: &mut Record, voice: &Voice) -> Reply {
     refuse::upstream(voice, &error)
 }
 
+/// Returns what the application notices of departures, as far as that concerns this request.
+fn departures(record: &Record) -> Departures {
+    if record.is_enforced() {
+        record.settings().config.upstream.departures
+    } else {
+        // It holds no slot.
+        Departures::Noticed
+    }
+}
+
 /// Forwards an admitted request and hands its answer on.
 async fn run(
     worker: &Rc<Worker>,
@@ -252,21 +266,30 @@ async fn run(
     record.runs();
     // Nothing of the answer is there yet; with its head, nothing more stops it unless its client is slow.
     let may_be_slow = !forward.upload.has_ended();
-    let stoppable = ticket.as_ref().filter(|_| forward.facts.request.stoppable || may_be_slow);
-    let mut runs_at = None;
-    let slow = ticket.as_ref().filter(|_| record.is_enforced());
+    let facts = &forward.facts.request;
+    let departures = departures(&record);
+    let timeouts = record.settings().timeouts(facts);
+    let is_stoppable = facts.stoppable || may_be_slow;
+    let mut unanswered = Unanswered::new(Rc::clone(worker), ticket, timeouts, departures);
     let ended = {
-        let forwarding = pin!(forward::forward(worker, &mut record, slow, forward, &mut runs_at));
+        let Unanswered { ticket, at_server, .. } = &mut unanswered;
+        let ticket = ticket.as_ref();
+        let slow = ticket.filter(|_| record.is_enforced());
+        let stoppable = ticket.filter(|_| is_stoppable);
+        let forwarding = pin!(forward::forward(worker, &mut record, slow, forward, at_server));
         wait::until_ended(stoppable, &mut deadline, forwarding).await
     };
     let forwarded = match ended {
         Ok(forwarded) => forwarded,
         Err(Ended::OutOfTime) => {
-            // Its ticket is dropped as that of a client that leaves, and nobody is to blame.
+            // Its client has left, by its own word, and nobody is to blame.
             return out_of_time(record, voice);
         }
         Err(Ended::Stopped(refusal)) => {
-            if let Some(load) = runs_at.filter(|_| refusal.reason == Reason::RanTooLong) {
+            let ran_too_long = refusal.reason == Reason::RanTooLong;
+            if let Some(AtServer { load, .. }) =
+                unanswered.at_server.take().filter(|_| ran_too_long)
+            {
                 load.ran_too_long(worker.shared.driver.now());
             }
             // The ticket, which is dropped here, has no slot to give back.
@@ -274,6 +297,7 @@ async fn run(
             return refuse::stopped(voice, &refusal, &record);
         }
     };
+    let ticket = unanswered.ticket.take();
     match forwarded {
         Ok(forwarded) => {
             let pool = Rc::clone(&forwarded.pool);

@@ -10,11 +10,13 @@
 //! and closes the connection; so do bytes after the end, which nobody has asked for.
 
 use std::borrow::Cow;
+use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::BytesMut;
 use bywash_message::{Decoder, Fields, Framing, Head, Limits, Response};
 use http::{Method, StatusCode};
+use tokio::io::AsyncWrite;
 
 use super::{Outbound, UpstreamError};
 use crate::body::Piece;
@@ -116,6 +118,15 @@ impl Exchange {
     /// Whether it is the client that keeps the request from going on.
     pub(super) fn waits_for_client(&self) -> bool {
         !self.uploaded && !self.deaf && self.wire.has_room()
+    }
+
+    pub(super) fn lets_client_go(&mut self) {
+        self.upload = Upload::none();
+    }
+
+    pub(super) fn poll_half_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = ready!(self.wire.poll_flush(cx));
+        Pin::new(&mut self.wire.stream).poll_shutdown(cx).map(drop)
     }
 
     pub(super) const fn is_unanswered(&self) -> bool {

@@ -198,6 +198,10 @@ impl Exchange {
         !self.uploaded && self.data.is_empty()
     }
 
+    pub(super) fn lets_client_go(&mut self) {
+        self.upload = Upload::none();
+    }
+
     /// Lets nothing new go on the connection: it has not answered in time, or is one user's.
     pub(super) fn retire(&self) {
         self.link.over.set(true);

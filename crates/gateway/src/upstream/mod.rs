@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bywash_config::{Scheme, Upstream};
+use bywash_config::{Departures, Scheme, Upstream};
 use bywash_engine::End;
 use bywash_message::{Fault, Fields, Framing, Response};
 use http::Method;
@@ -203,6 +203,33 @@ impl Exchange {
         match self {
             Self::H1(exchange) => exchange.has_uploaded(),
             Self::H2(exchange) => exchange.has_uploaded(),
+        }
+    }
+
+    /// Whether the server can go on with the request without its client, which is told of `departures` in this way.
+    pub(crate) const fn can_outlive_client(&self, departures: Departures) -> bool {
+        let shows = match departures {
+            Departures::Auto => matches!(self, Self::H1(_)),
+            Departures::Noticed => false,
+            Departures::Unnoticed => true,
+        };
+        shows && self.has_uploaded()
+    }
+
+    /// Gives up all that belongs to the client. Its whole body has been taken.
+    pub(crate) fn lets_client_go(&mut self) {
+        match self {
+            Self::H1(exchange) => exchange.lets_client_go(),
+            Self::H2(exchange) => exchange.lets_client_go(),
+        }
+    }
+
+    /// Ends this side of the connection once the request has been written. HTTP/2 connections carry other requests
+    /// and stay as they are.
+    pub(crate) fn poll_half_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::H1(exchange) => exchange.poll_half_close(cx),
+            Self::H2(_) => Poll::Ready(()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::setup::{Running, Setup, eventually, get, post};
-use crate::upstream::{Calls, Upstream, deaf};
+use crate::upstream::{Call, Calls, Upstream, deaf};
 use crate::wire::Wire;
 
 const TRIALS: u64 = 10;
@@ -193,6 +193,120 @@ mod while_running {
     }
 }
 
+/// The slot of a client that has left, by what the application notices.
+mod slot {
+    use super::*;
+
+    fn one_slot_where(departures: &str) -> (Upstream, Calls, Running) {
+        let (upstream, calls) = Upstream::by_hand_working_on();
+        let gateway = Setup::before(&upstream).limit(1);
+        let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
+        (upstream, calls, gateway)
+    }
+
+    /// The next request waits while the application works for a client that has left.
+    fn is_held_until(departures: &str, bytes: &str, end: impl Fn(Call), is_told: bool) {
+        let (_upstream, calls, gateway) = one_slot_where(departures);
+        for leave in [fin, reset, half] {
+            let client = gateway.sends(bytes);
+            let call = calls.next();
+            leave(client);
+            gateway.waits_for("departed", 1);
+            assert_eq!(gateway.metric("bywash_departed"), 1.0);
+            let mut next = gateway.asks("/next");
+            gateway.waits_for("waiting", 1);
+            if is_told {
+                eventually("the upstream is told", || call.is_abandoned());
+            }
+            assert_eq!((gateway.count("running"), calls.is_empty()), (1, true));
+            assert_eq!(call.is_abandoned(), is_told);
+            end(call);
+            calls.next().answer("next");
+            assert_eq!(next.answer().unwrap().text(), "next");
+            gateway.is_idle_again();
+            assert_eq!(gateway.count("departed"), 0);
+        }
+        eventually("all are counted", || gateway.outcome("orphaned") == 3);
+    }
+
+    #[test]
+    fn is_held_by_default_until_the_server_closes_or_answers() {
+        is_held_until("auto", &get("/"), Call::close, true);
+        is_held_until("auto", &get("/"), |call| call.answer("late"), true);
+        is_held_until("auto", &post("/", "abc"), Call::close, true);
+    }
+
+    #[test]
+    fn is_held_where_departures_go_unnoticed_and_the_server_is_told_nothing() {
+        is_held_until("unnoticed", &get("/"), |call| call.answer("late"), false);
+        is_held_until("unnoticed", &post("/", "abc"), Call::close, false);
+    }
+
+    #[test]
+    fn is_held_while_the_answer_has_not_begun_whatever_comes_before_it() {
+        let hints = |mut call: Call| {
+            call.send("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n");
+            call.answer("late");
+        };
+        is_held_until("unnoticed", &get("/"), hints, false);
+    }
+
+    #[test]
+    fn is_free_at_once_where_departures_are_noticed() {
+        let (_upstream, calls, gateway) = one_slot_where("noticed");
+        for leave in [fin, reset, half] {
+            let client = gateway.asks("/");
+            let call = calls.next();
+            leave(client);
+            gateway.is_idle_again();
+            eventually("the upstream sees it", || call.is_abandoned());
+        }
+    }
+
+    #[test]
+    fn is_free_at_once_if_the_body_was_not_sent_as_a_whole() {
+        for departures in ["auto", "unnoticed"] {
+            let upstream = Upstream::stalled();
+            let gateway = Setup::before(&upstream).limit(1);
+            let gateway = gateway.set("queue.body_buffer", "'1B'");
+            let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
+            let client = gateway.sends(post("/", "12345").replace(": 5", ": 5000"));
+            gateway.waits_for("running", 1);
+            fin(client);
+            gateway.is_idle_again();
+        }
+    }
+
+    #[test]
+    fn is_held_no_longer_than_an_answer_may_take() {
+        for departures in ["auto", "unnoticed"] {
+            let (upstream, calls) = Upstream::by_hand_working_on();
+            let gateway = Setup::before(&upstream).limit(1);
+            let gateway = gateway.set("upstream.response_timeout", "'300ms'");
+            let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
+            let client = gateway.asks("/");
+            let call = calls.next();
+            fin(client);
+            gateway.is_idle_again();
+            eventually("the upstream sees it", || call.is_abandoned());
+            assert_eq!(gateway.outcome("orphaned"), 1);
+        }
+    }
+
+    #[test]
+    fn is_none_of_a_request_that_is_only_observed() {
+        let (upstream, calls) = Upstream::by_hand_working_on();
+        let gateway = Setup::before(&upstream).set("mode", "'observe'");
+        let gateway = gateway.set("upstream.departures", "'unnoticed'").start();
+        let client = gateway.asks("/");
+        let call = calls.next();
+        fin(client);
+        eventually("the upstream sees it", || call.is_abandoned());
+        gateway.waits_for_outcome("orphaned", 1);
+        assert_eq!(gateway.count("departed"), 0);
+    }
+}
+
 #[test]
 fn a_client_that_leaves_while_the_upstream_is_being_connected_to_gives_its_slot_back() {
     let (address, _kept) = deaf();
@@ -246,7 +360,7 @@ fn a_reset_behind_a_blocked_upload_gives_the_slot_back() {
 
 #[test]
 fn a_half_closed_client_gets_its_answer_if_that_is_allowed() {
-    let (upstream, calls) = Upstream::by_hand();
+    let (upstream, calls) = Upstream::by_hand_working_on();
     let gateway = Setup::before(&upstream).limit(1).set("listen.half_close", "'allow'").start();
     let _running = gateway.asks("/runs");
     let call = calls.next();
@@ -271,7 +385,7 @@ fn a_half_closed_client_gets_its_answer_if_that_is_allowed() {
 
 #[test]
 fn where_half_closing_is_allowed_those_who_reset_have_left_all_the_same() {
-    let (upstream, calls) = Upstream::by_hand();
+    let (upstream, calls) = Upstream::by_hand_working_on();
     let gateway = Setup::before(&upstream).limit(1).set("listen.half_close", "'allow'").start();
     let _running = gateway.asks("/runs");
     let _call = calls.next();
@@ -306,7 +420,7 @@ mod over_tls {
 
     fn one_slot(half_close: &str) -> (Upstream, Calls, Running, Certified) {
         let certified = Certified::new(half_close, &["shop.example"]);
-        let (upstream, calls) = Upstream::by_hand();
+        let (upstream, calls) = Upstream::by_hand_working_on();
         let setup = serving(&upstream, &[&certified]).limit(1);
         let gateway = setup.set("listen.half_close", &format!("'{half_close}'")).start();
         (upstream, calls, gateway, certified)

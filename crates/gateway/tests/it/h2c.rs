@@ -229,6 +229,21 @@ fn a_client_that_leaves_resets_its_stream_there() {
 }
 
 #[test]
+fn the_slot_of_a_stream_is_held_where_departures_go_unnoticed() {
+    let server = Server::start();
+    let gateway = server.gateway().limit(1).set("upstream.departures", "'unnoticed'");
+    let gateway = gateway.set("upstream.response_timeout", "'2s'").start();
+    let client = gateway.asks("/never");
+    eventually("the server is asked", || server.state.asked.load(Ordering::SeqCst) == 1);
+    drop(client);
+    gateway.waits_for("departed", 1);
+    assert_eq!(server.state.reset.load(Ordering::SeqCst), 0);
+    gateway.is_idle_again();
+    eventually("the server sees it", || server.state.reset.load(Ordering::SeqCst) == 1);
+    assert_eq!(server.accepted.load(Ordering::SeqCst), 1);
+}
+
+#[test]
 fn an_answer_that_does_not_come_is_given_up() {
     let server = Server::start();
     let gateway = server.gateway().set("upstream.response_timeout", "'100ms'").start();

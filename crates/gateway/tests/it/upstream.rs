@@ -87,8 +87,18 @@ impl Upstream {
         })
     }
 
-    /// Hands every request to the test, which answers it when it likes.
+    /// Hands every request to the test, which answers it when it likes. The upstream notices when a connection ends.
     pub(crate) fn by_hand() -> (Self, Calls) {
+        Self::handing(|wire| drop(wire.stream.shutdown(Shutdown::Both)))
+    }
+
+    /// The same, but it works on when the gateway ends its side of a connection.
+    pub(crate) fn by_hand_working_on() -> (Self, Calls) {
+        Self::handing(|_| {})
+    }
+
+    /// `at_end` of what the gateway sends on a connection.
+    fn handing(at_end: fn(&Wire)) -> (Self, Calls) {
         let (tell, calls) = channel();
         let tell = Mutex::new(tell);
         let upstream = Self::script(move |mut wire| {
@@ -104,6 +114,7 @@ impl Upstream {
                 }
             }
             ended.store(true, Ordering::SeqCst);
+            at_end(&wire);
         });
         (upstream, Calls(calls))
     }

@@ -7,7 +7,16 @@ use bywash_metrics::{Metric, Subject};
 pub(super) static SUBJECT: Subject = Subject {
     title: "Slots",
     about: "What the application is allowed to work on at once, and what it does.",
-    metrics: &[&LIMIT, &LIMIT_LEAST, &LIMIT_MOST, &RUNNING, &NEWEST_FIRST, &STREAMS, &UPLOADS],
+    metrics: &[
+        &LIMIT,
+        &LIMIT_LEAST,
+        &LIMIT_MOST,
+        &RUNNING,
+        &NEWEST_FIRST,
+        &STREAMS,
+        &UPLOADS,
+        &DEPARTED,
+    ],
 };
 
 pub(crate) static LIMIT: Metric = Metric {
@@ -69,6 +78,17 @@ pub(crate) static STREAMS: Metric = Metric {
     help: "WebSockets and event streams, counted apart from the limit",
     remedy: Do(
         "If it comes near `limits.streams`: raise that, if servers can bear it; further ones are refused.",
+    ),
+};
+pub(crate) static DEPARTED: Metric = Metric {
+    name: "bywash_departed",
+    kind: Gauge,
+    unit: "requests",
+    labels: &[],
+    help: "Requests that hold a slot although their clients have gone, as the application works on",
+    remedy: Do(
+        "If it is a large part of bywash_running: let the application stop such work (the stop daemon, the SDKs). If \
+         the application does stop and its server hides that: `upstream.departures = \"noticed\"`.",
     ),
 };
 pub(crate) static UPLOADS: Metric = Metric {
