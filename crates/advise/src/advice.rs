@@ -8,7 +8,7 @@ use crate::graph::PAGES;
 use crate::limit::{Limit, limit, windows};
 use crate::load::{Load, Seen, Utilisation};
 use crate::minutes::Peak;
-use crate::order::{Candidate, order};
+use crate::order::{Candidate, Ranked, orders};
 use crate::patience::{Leaving, Told};
 use crate::role::{Role, role};
 use crate::summary::Summary;
@@ -36,6 +36,8 @@ pub struct Advice {
     pub order_was_told: bool,
     /// Orders that succeeded.
     pub orders: u64,
+    /// Other templates that may be the order, the most probable first.
+    pub other_orders: Vec<OtherOrder>,
     /// Who left when.
     pub patience: Leaving,
     /// Load at its highest; `None` of a log without requests.
@@ -52,6 +54,26 @@ pub struct Advice {
     #[serde(skip)]
     pub crowd: Crowd,
 }
+
+/// A template that may be the order and was not taken for it.
+#[derive(Debug, Serialize)]
+pub struct OtherOrder {
+    /// Its pattern.
+    pub pattern: String,
+    /// Requests.
+    pub requests: u64,
+    /// Those that succeeded.
+    pub succeeded: u64,
+}
+
+impl OtherOrder {
+    fn shown(&self) -> String {
+        format!("`{}` ({} of {} succeeded)", plain(&self.pattern), self.succeeded, self.requests)
+    }
+}
+
+/// Other templates that are named.
+const CANDIDATES: usize = 5;
 
 /// What was counted of all requests.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -182,6 +204,7 @@ impl Summary {
             order: order_page.and_then(|page| names[page].clone()),
             order_was_told: self.order.is_some(),
             orders,
+            other_orders: self.other_orders(&names, order_page),
             patience: self.patience.leaving(),
             busy,
             limit,
@@ -199,11 +222,28 @@ impl Summary {
             let page = names.iter().position(|name| name.as_ref() == Some(told))?;
             return (self.tallies.get(page)?.requests > 0).then_some(page);
         }
+        let best = self.orders(names).into_iter().next()?;
+        best.is_sure.then_some(best.page)
+    }
+
+    /// Pages that may be the order, the most probable first.
+    fn orders(&self, names: &[Option<String>]) -> Vec<Ranked> {
         let candidates = names.iter().enumerate().filter_map(|(page, name)| {
             let tally = self.tallies.get(page)?;
             Some(Candidate { page, name: name.as_deref()?, tally })
         });
-        order(candidates, &self.graph)
+        orders(candidates, &self.graph)
+    }
+
+    /// Up to [`CANDIDATES`] pages that may be the order and are not proposed as one.
+    fn other_orders(&self, names: &[Option<String>], order: Option<usize>) -> Vec<OtherOrder> {
+        let others = self.orders(names).into_iter().filter(|ranked| Some(ranked.page) != order);
+        let told = |Ranked { page, .. }: Ranked| {
+            let tally = &self.tallies[page];
+            let pattern = names[page].clone()?;
+            Some(OtherOrder { pattern, requests: tally.requests, succeeded: tally.success })
+        };
+        others.filter_map(told).take(CANDIDATES).collect()
     }
 
     fn templates<'a>(
@@ -347,6 +387,13 @@ impl Summary {
                     is all that classes know.", plain(name)));
             }
             (Some(_), _) => {}
+        }
+        if self.order.is_none() && !advice.other_orders.is_empty() {
+            let others: Vec<String> = advice.other_orders.iter().map(OtherOrder::shown).collect();
+            notes.push(format!(
+                "Name the order with --order if it is one of these: {}.",
+                others.join(", ")
+            ));
         }
         for class in advice.classes.iter().filter(|class| 20 * class.strangers > class.requests) {
             notes.push(format!("{:.0} % of class `{}` are for something else by their words, and its patterns take them all \

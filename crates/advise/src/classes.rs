@@ -132,7 +132,7 @@ impl Places {
             let share = |part: u64, all: u64| if all == 0 { 0.0 } else { part as f64 / all as f64 };
             let worth = worth.map(|worth| worth[role.index()]);
             let transacts = match role {
-                Role::Order | Role::Checkout => worth.is_some(),
+                Role::Order | Role::Checkout => true,
                 Role::Cart | Role::Login => worth.is_some_and(|worth| worth >= LIKELY),
                 Role::Home
                 | Role::Browse
@@ -253,6 +253,9 @@ mod tests {
             (of(Role::Order).transacts, &of(Role::Order).after[..]),
             (true, &[Role::Cart][..])
         );
+        let unknown = places.propose(&templates, &graph, None, (0, 232));
+        let transacts = |role| unknown.iter().any(|class| class.role == role && class.transacts);
+        assert!(transacts(Role::Order), "also where nobody knows what it is worth");
         assert_eq!(of(Role::Search).patterns, ["GET /shop?q&..."]);
         // Anybody may look at an item.
         let (item, order) = (Role::Item.index(), Role::Order.index());

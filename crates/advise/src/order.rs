@@ -17,28 +17,32 @@ pub(crate) struct Candidate<'a> {
     pub(crate) tally: &'a Tally,
 }
 
-/// The most probable order, if there is one.
-pub(crate) fn order<'a>(
-    pages: impl Iterator<Item = Candidate<'a>>,
-    graph: &Graph,
-) -> Option<usize> {
-    let mut best: Option<(f64, usize)> = None;
-    for Candidate { page, name, tally } in pages {
+/// Pages that may be the order, the most probable first. `is_sure` of those that are proposed as one.
+pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Graph) -> Vec<Ranked> {
+    let rank = |Candidate { page, name, tally }: Candidate<'_>| {
         let words = like_an_order(name);
         let acts = 2 * tally.unsafe_ > tally.requests;
-        // The form is asked for with the same words.
-        let is_one = words > 0.0 && (acts || words >= 0.9);
-        if !is_one || tally.success < SOME || tally.is_file() {
-            continue;
+        if !(words > 0.0 || acts) || tally.success < SOME || tally.is_file() {
+            return None;
         }
         let leaves = graph.leaves(page).max(1) as f64;
         let ends = graph.exits[page] as f64 / leaves;
         let sure = words + 0.5 * ends + if acts { 1.0 } else { 0.0 };
-        if best.is_none_or(|(surest, _)| sure > surest) {
-            best = Some((sure, page));
-        }
-    }
-    best.map(|(_, page)| page)
+        // The form is asked for with the same words.
+        let is_sure = words > 0.0 && (acts || words >= 0.9);
+        Some(Ranked { page, is_sure, sure })
+    };
+    let mut ranked: Vec<Ranked> = pages.filter_map(rank).collect();
+    ranked.sort_by(|a, b| b.is_sure.cmp(&a.is_sure).then(b.sure.total_cmp(&a.sure)));
+    ranked
+}
+
+/// A page that may be the order, among others.
+pub(crate) struct Ranked {
+    pub(crate) page: usize,
+    /// Its words say so.
+    pub(crate) is_sure: bool,
+    sure: f64,
 }
 
 #[cfg(test)]
@@ -52,7 +56,8 @@ mod tests {
     fn best(of: &[(&str, Tally)]) -> Option<usize> {
         let candidates = of.iter().enumerate();
         let candidates = candidates.map(|(page, (name, tally))| Candidate { page, name, tally });
-        order(candidates, &Graph::new(of.len()))
+        let ranked = orders(candidates, &Graph::new(of.len()));
+        ranked.first().filter(|best| best.is_sure).map(|best| best.page)
     }
 
     #[test]
@@ -67,5 +72,16 @@ mod tests {
         assert_eq!(best(&pages[..1]), Some(0), "others take the money");
         assert_eq!(best(&pages[3..]), None);
         assert_eq!(best(&[("POST /confirm", tally(2, 2))]), None);
+    }
+
+    #[test]
+    fn others_that_may_be_it_are_named() {
+        let tallies = [tally(9, 0), tally(99, 99), tally(9, 9), tally(999, 0), tally(2, 2)];
+        let names = ["/payment", "POST /comment", "POST /confirm", "/page", "POST /buy"];
+        let pages = names.iter().zip(&tallies).enumerate();
+        let pages = pages.map(|(page, (name, tally))| Candidate { page, name, tally });
+        let ranked = orders(pages, &Graph::new(names.len()));
+        let ranked: Vec<_> = ranked.iter().map(|one| (one.page, one.is_sure)).collect();
+        assert_eq!(ranked, [(2, true), (1, false), (0, false)]);
     }
 }

@@ -75,6 +75,7 @@ codes! {
     WHY = "E048", "The reason of a rule has no words, is longer than 200 characters or more than a line.";
     HOST = "E049", "This is no host.";
     FIELD = "E050", "This is no field that a request has.";
+    SUCCESS = "E051", "This is no condition of an answer.";
     TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
     THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
@@ -97,7 +98,7 @@ codes! {
     BOUNDS = "E128", "The least number of slots lies above the most.";
     START = "E130", "The number of slots to start with lies outside of the least and the most.";
     UNREACHED = "W121", "A timeout is longer than the total, so it can never run out.";
-    EARNS_NOTHING = "W122", "A field says what answers bring, up to a multiple of nothing.";
+    EARNS_NOTHING = "W122", "It says which answers bring something, or how much, and a success brings nothing.";
     NO_TOKEN_KEYS = "E123", "The token is to be the session, and there are no keys to sign one.";
     TOKEN_UNUSED = "W124", "There are keys for tokens and no sessions for them to be about.";
     NEVER_RETURNING = "W125", "Nobody can show that they return: no tokens, or no class that earns.";

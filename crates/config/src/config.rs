@@ -12,6 +12,7 @@ use crate::identify::Identify;
 use crate::levels::{Level, Levels};
 use crate::listen::{Listen, Tls};
 use crate::sentry::Sentry;
+use crate::success::Success;
 use crate::upstream::{Collector, Timeouts, Upstream};
 
 /// Everything that a gateway needs to know.
@@ -209,6 +210,8 @@ pub struct ClassConfig {
     pub level: Option<Level>,
     /// Only answers with this field count as successes; it says how much they bring.
     pub earns_header: Option<String>,
+    /// What an answer must be to count as a success.
+    pub success: Success,
     /// Bytes of a request's body.
     pub max_body_bytes: u64,
     /// Those of `[upstream]`, but for what the class sets itself.

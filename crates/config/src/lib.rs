@@ -46,6 +46,7 @@ mod sentry;
 mod size;
 mod socket;
 mod source;
+mod success;
 mod upstream;
 mod value;
 mod words;
@@ -63,6 +64,7 @@ pub use problem::{Elsewhere, Problem, Problems, Severity};
 pub use reference::reference;
 pub use schema::schema;
 pub use sentry::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Sentry};
+pub use success::{JsonField, Success, Wanted};
 pub use upstream::{
     Collector, Departures, Endpoint, Health, Scheme, Server, Timeouts, Upstream, UpstreamTls,
 };

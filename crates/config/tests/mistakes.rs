@@ -52,6 +52,7 @@ match = ["GET /", 5]
 tier = "transact"
 utility = 3
 earns_header = "Set-Cookie"
+success = ["status 2xx", "status 700"]
 after = ["homme", "pay"]
 "#;
 
@@ -79,8 +80,10 @@ fn one_run_finds_every_planted_mistake_with_its_place_and_correction() {
         ("W104", 31, 11, "more than 27"),
         ("E024", 32, 16, "a name of its own"),
         ("W122", 32, 16, "set `earns`"),
-        ("E109", 33, 10, "`home`"),
-        ("E109", 33, 19, "leave it out"),
+        ("W122", 33, 11, "set `earns`"),
+        ("E051", 33, 26, "\"status 302\""),
+        ("E109", 34, 10, "`home`"),
+        ("E109", 34, 19, "leave it out"),
     ];
     let problems = problems(PLANTED);
     assert_eq!(problems.len(), expected.len(), "{problems}");

@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use bywash_config::{
-    AccessLog, Charge, ClassConfig, Config, HalfClose, Mode, Session, example, reference, schema,
+    AccessLog, Charge, ClassConfig, Config, HalfClose, Mode, Session, Wanted, example, reference,
+    schema,
 };
 use bywash_engine::classify::Asked;
 use bywash_engine::{ClassId, ClassSet, Tier};
@@ -12,7 +13,7 @@ use bywash_units::{Span, Utility};
 const SHOP: &str = r#"
 version = 1
 mode = "observe"
-class.pay = { match = ["POST /pay"], tier = "transact", utility = 50, earns = 40, earns_header = "Order-Total", after = ["home"], queue = 25 }
+class.pay = { match = ["POST /pay"], tier = "transact", utility = 50, earns = 40, earns_header = "Order-Total", success = ["status 2xx", "header X-Placed"], after = ["home"], queue = 25 }
 
 [listen]
 http = "0.0.0.0:80"
@@ -113,6 +114,8 @@ fn classes_come_in_the_order_of_the_file_and_other_comes_last() {
     assert_eq!((*mode, *patience), (Mode::Observe, None));
     assert_eq!(class.earns, Utility::new(40.0));
     assert_eq!(classes[0].earns_header.as_deref(), Some("order-total"));
+    assert_eq!(classes[0].success.statuses, [200..=299]);
+    assert_eq!(classes[0].success.fields, [("x-placed".to_owned(), Wanted::Any)]);
     assert_eq!((classes[1].class.earns, &classes[1].earns_header), (Utility::new(0.0), &None));
     assert_eq!((classes[1].mode, classes[1].patience), (Mode::Enforce, Some(Span::from_secs(4))));
 }
@@ -205,7 +208,7 @@ fn what_the_example_has_in_comments_is_right_too() {
     let codes: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
     assert_eq!(
         codes,
-        ["W118", "W118", "W118", "W118", "W139", "W122", "W111", "W132"],
+        ["W118", "W118", "W118", "W118", "W139", "W122", "W122", "W111", "W132"],
         "{warnings}"
     );
     let class = &config.classes[0];

@@ -21,6 +21,7 @@ pub(crate) static CLASS: Section = Section {
         UTILITY,
         EARNS,
         EARNS_HEADER,
+        SUCCESS,
         PIN,
         PLACES,
         AFTER,
@@ -103,6 +104,21 @@ pub(crate) const EARNS_HEADER: Key = Key::optional(
     "Order-Total",
     "Only answers with this field bring anything, and as much as it says, at most 100 times \
      `earns`: digits and a point. It is not passed on to the client.",
+);
+pub(crate) const SUCCESS: Key = Key::optional(
+    "success",
+    Kind::Texts {
+        of: "conditions",
+        regex: "^(status ([1-5][0-9]{2}|[1-5]xx)|header [^ :]+(:.*)?|json [^ :]+(:.*)?)$",
+        least: 1,
+        most: 8,
+        alone: false,
+    },
+    "json result: success",
+    "What an answer must be to count as a success for `earns`: one of the given statuses (status 302, status 2xx), and \
+     all of the others: header NAME, header NAME: VALUE, json NAME: VALUE (json a.b: 1 for a field inside another). A * \
+     before or behind VALUE stands for anything. JSON is looked for in the first 16 KiB of the answer, which must not be \
+     compressed; where the class is enforced the gateway asks the application for that.",
 );
 pub(crate) const PIN: Key = Key::optional(
     "pin",

@@ -21,6 +21,7 @@ use crate::levels::Level;
 use crate::read::{self, Table, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::success::Success;
 use crate::upstream::Timeouts;
 use crate::value::Value;
 
@@ -145,6 +146,7 @@ fn resolve(
         patience: values.get(&keys::PATIENCE).map(Value::span),
         level: level(draft, file.names, report),
         earns_header: earns_header(draft, report),
+        success: success(draft, report),
         max_body_bytes: values
             .get(&keys::CLASS_MAX_BODY_BYTES)
             .map_or(file.max_body_bytes, Value::whole),
@@ -188,6 +190,28 @@ fn earns_header(draft: &Draft, report: &mut Report) -> Option<String> {
         report.add(Finding::new(&code::EARNS_NOTHING, at, message).help(help));
     }
     name
+}
+
+/// What an answer must be to count as a success.
+fn success(draft: &Draft, report: &mut Report) -> Success {
+    let mut success = Success::default();
+    let Some((value, at)) = draft.values.given(&keys::SUCCESS) else { return success };
+    for text in value.texts() {
+        if !success.add(text.get_ref()) {
+            let message = format!("\"{}\" is no condition of an answer", shown(text.get_ref()));
+            let help =
+                "write \"status 302\", \"header location: */thanks*\" or \"json result: success\"";
+            report.add(Finding::new(&code::SUCCESS, text.span(), message).help(help.to_string()));
+        }
+    }
+    let earns = draft.values.of(&keys::EARNS).number();
+    if earns <= 0.0 && !draft.values.refused(&keys::EARNS) {
+        let message =
+            format!("`class.{}.success` does nothing: the class earns nothing", shown(&draft.name));
+        let help = "set `earns` to what a success brings on average".to_string();
+        report.add(Finding::new(&code::EARNS_NOTHING, at, message).help(help));
+    }
+    success
 }
 
 /// The classes of which a session must have been served one before.

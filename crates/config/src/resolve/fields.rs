@@ -133,7 +133,7 @@ fn no_field(path: &str, text: &str, at: Range<usize>, (messages, like): (&str, &
 }
 
 /// A token of RFC 9110 §5.6.2, which RFC 6265 §4.1.1 asks of a cookie's name.
-pub(super) fn is_token(name: &str) -> bool {
+pub(crate) fn is_token(name: &str) -> bool {
     let is_mark = |c: char| "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || is_mark(c))
 }

@@ -18,6 +18,8 @@ mod timeouts;
 mod tls;
 mod upstream;
 
+pub(crate) use fields::is_token;
+
 use std::hash::Hasher;
 
 use bywash_engine::catalog::LimitSettings;

@@ -22,7 +22,7 @@ use super::deadline::Deadline;
 use super::forward::Forwarded;
 use super::grant;
 use super::refuse::{self, Voice};
-use super::success;
+use super::success::{self, Sought};
 use crate::body::{BodyError, Piece};
 use crate::client::Back;
 use crate::driver::{Progress, Refusal, Ticket};
@@ -56,6 +56,8 @@ pub(crate) struct Stream {
     served: Option<SessionKey>,
     /// What it brings when it is complete.
     earned: Utility,
+    /// Its body says whether it brings anything.
+    sought: Option<Box<Sought>>,
     takes_trailers: bool,
     /// How much of the request's body had gone up at the last look.
     sent: u64,
@@ -97,7 +99,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         fields.remove(Name::Trailer);
     }
     running.record.is_answered_upstream();
-    let earned = success::earned(&running.record, status, &mut fields);
+    let (earned, sought) = success::earned(&running.record, status, &mut fields);
     let served = running.session_served(status, earned, &mut fields);
     if endless {
         running.gives_slot_back(served.filter(|_| gets_on(status)), status, earned);
@@ -110,6 +112,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         status,
         served,
         earned,
+        sought: sought.map(Box::new),
         takes_trailers,
         sent: 0,
         endless,
@@ -141,7 +144,7 @@ fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice:
     running.record.is_answered_upstream();
     fields.remove_hop_by_hop();
     fields.push(b"Upgrade", &protocol);
-    let earned = success::earned(&running.record, status, &mut fields);
+    let (earned, _) = success::earned(&running.record, status, &mut fields);
     let served = running.session_served(status, earned, &mut fields);
     running.gives_slot_back(served, status, earned);
     running.record.ends(Outcome::Served, status);
@@ -282,6 +285,9 @@ impl Stream {
                 if let Some(running) = &mut self.running {
                     running.record.received(data.len());
                 }
+                if let Some(sought) = &mut self.sought {
+                    sought.take(&data);
+                }
                 match self.paced(data) {
                     Some(data) => Ok(Piece::Data(data)),
                     // It waits: whoever asks is woken when it is due.
@@ -376,6 +382,9 @@ impl Stream {
     /// The answer is complete.
     fn end(&mut self) {
         let Some(running) = self.running.take() else { return };
+        if let Some(sought) = &self.sought {
+            self.earned = sought.earned(&running.record.class_config().success);
+        }
         let got_on = self.served.filter(|_| gets_on(self.status));
         let progress = running.progress(got_on, self.status, self.earned);
         let Streaming { worker, mut record, ticket, pool, owner, load, .. } = running;

@@ -106,6 +106,10 @@ pub(super) async fn forward(
     let settings = Rc::clone(record.settings());
     let level = settings.levels.as_ref().zip(record.level_to_tell());
     let upgrade = prepare(&mut forward, &settings, record.trace(), level.is_some());
+    if record.class_enforces() && !record.class_config().success.json.is_empty() {
+        // The body is to be read.
+        forward.request.fields.remove_named(b"accept-encoding");
+    }
     let mut upload = std::mem::replace(&mut forward.upload, Upload::none());
     let Forward { request, facts, back, peer, client, .. } = &mut *forward;
     let timeouts = settings.timeouts(&facts.request);

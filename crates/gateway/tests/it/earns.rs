@@ -74,6 +74,57 @@ fn with_a_field_for_it_an_answer_brings_what_the_field_says_and_no_more_than_may
 }
 
 #[test]
+fn a_class_says_by_status_and_fields_what_its_successes_are() {
+    let lines =
+        ", success = ['status 200', 'status 302', 'header Location: */thanks*', 'header X-Order']";
+    let (_upstream, calls, gateway) = shop(lines);
+    let mut sum = 0.0;
+    for (status, fields, brings) in [
+        ("302 Found", "Location: /thanks?id=1\r\nX-Order: 1\r\n", 40.0),
+        ("200 OK", "X-Order:\r\nLocation: /en/thanks\r\n", 40.0),
+        ("302 Found", "Location: /basket\r\nX-Order: 1\r\n", 0.0),
+        ("302 Found", "Location: /thanks\r\n", 0.0),
+        ("303 See Other", "Location: /thanks\r\nX-Order: 1\r\n", 0.0),
+    ] {
+        sum += brings;
+        let answer = with_status(status, fields);
+        assert_eq!(earned_by(&gateway, &calls, &answer), sum, "{answer}");
+    }
+}
+
+#[test]
+fn a_body_says_that_it_is_a_success_and_is_asked_for_uncompressed() {
+    let (_upstream, calls, gateway) = shop(", success = ['json result: success']");
+    let mut sum = 0.0;
+    let long = format!("{{\"result\":\"success\"}}{}", " ".repeat(1_000_000));
+    for (body, brings) in [
+        (r#"{"result":"success","redirect":"/thanks"}"#, 40.0),
+        (r#"{"result":"failure"}"#, 0.0),
+        ("<html>success</html>", 0.0),
+        ("", 0.0),
+        (&long, 0.0),
+    ] {
+        sum += brings;
+        let ended = gateway.outcome("served");
+        let asked = get("/order").replace("\r\n\r\n", "\r\nAccept-Encoding: gzip\r\n\r\n");
+        let mut client = gateway.sends(asked);
+        let call = calls.next();
+        assert_eq!(call.request.field("accept-encoding"), None);
+        call.answer(body);
+        assert_eq!(client.answer().unwrap().text(), body, "the client gets it as it is");
+        gateway.waits_for_outcome("served", ended + 1);
+        assert_eq!(gateway.metric(EARNED), sum, "{:.80}", body);
+    }
+    // Broken off, it brings nothing, whatever it has said.
+    let mut client = gateway.sends(get("/order"));
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"result\":\"success\"}";
+    calls.next().send_and_close(answer);
+    assert!(client.answer().is_err());
+    gateway.waits_for_outcome("upstream_error", 1);
+    assert_eq!(gateway.metric(EARNED), sum);
+}
+
+#[test]
 fn half_an_answer_brings_nothing() {
     let (_upstream, calls, gateway) = shop("");
     let mut client = gateway.sends(get("/order"));

@@ -1,0 +1,152 @@
+//! What an answer must be to count as a success of its class.
+
+use std::ops::RangeInclusive;
+
+use crate::resolve::is_token;
+
+/// What an answer must be to count as a success of its class. Without any condition a success is 2xx, or 3xx where the
+/// method is to change something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Success {
+    /// One of these statuses, if there are any.
+    pub statuses: Vec<RangeInclusive<u16>>,
+    /// All of these fields, by their names in lower case.
+    pub fields: Vec<(String, Wanted)>,
+    /// All of these in the body, which is JSON.
+    pub json: Vec<JsonField>,
+}
+
+/// A field of a JSON object, or of an object in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonField {
+    /// Names, from the outermost object to the field.
+    pub path: Vec<String>,
+    /// Its value, a text or as it stands in JSON.
+    pub value: Wanted,
+}
+
+/// A value that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Any; of JSON neither `null` nor `false`.
+    Any,
+    /// One that begins, contains, ends or is so: whether anything may stand in front and behind.
+    Text {
+        /// What is fixed of it.
+        fixed: String,
+        /// Anything may stand in front.
+        front: bool,
+        /// Anything may stand behind.
+        behind: bool,
+    },
+}
+
+impl Wanted {
+    fn parse(text: &str) -> Self {
+        let (front, rest) = text.strip_prefix('*').map_or((false, text), |rest| (true, rest));
+        let (behind, fixed) = rest.strip_suffix('*').map_or((false, rest), |fixed| (true, fixed));
+        Self::Text { fixed: fixed.to_owned(), front, behind }
+    }
+
+    /// Whether it is this text.
+    pub fn is(&self, text: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Text { fixed, front: false, behind: false } => text == fixed,
+            Self::Text { fixed, front: true, behind: false } => text.ends_with(fixed.as_str()),
+            Self::Text { fixed, front: false, behind: true } => text.starts_with(fixed.as_str()),
+            Self::Text { fixed, front: true, behind: true } => text.contains(fixed.as_str()),
+        }
+    }
+}
+
+impl Success {
+    /// Adds the condition of a text: `status 2xx`, `header NAME: VALUE` or `json a.b: VALUE`. Returns whether it is one.
+    pub(crate) fn add(&mut self, text: &str) -> bool {
+        let Some((kind, rest)) = text.split_once(' ') else { return false };
+        let (name, value) = match rest.split_once(':') {
+            Some((name, value)) => (name.trim(), Wanted::parse(value.trim())),
+            None => (rest.trim(), Wanted::Any),
+        };
+        match kind {
+            "status" => statuses(rest).map(|range| self.statuses.push(range)).is_some(),
+            "header" if is_token(name) => {
+                self.fields.push((name.to_ascii_lowercase(), value));
+                true
+            }
+            "json" => {
+                let path: Vec<String> = name.split('.').map(str::to_owned).collect();
+                let is_path = path.iter().all(|part| !part.is_empty());
+                if is_path {
+                    self.json.push(JsonField { path, value });
+                }
+                is_path
+            }
+            _ => false,
+        }
+    }
+}
+
+/// `302` or `3xx`.
+fn statuses(text: &str) -> Option<RangeInclusive<u16>> {
+    let hundred = |text: &str| text.parse().ok().filter(|digit| (1..=5).contains(digit));
+    if let Some(hundreds) = text.strip_suffix("xx") {
+        let first: u16 = hundred(hundreds)?;
+        return Some(first * 100..=first * 100 + 99);
+    }
+    let status: u16 = text.parse().ok()?;
+    (100..=599).contains(&status).then_some(status..=status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_is_a_status_a_field_or_a_field_of_json() {
+        let mut success = Success::default();
+        for text in ["status 2xx", "status 302", "header Location: */thanks*", "header x-order"] {
+            assert!(success.add(text), "{text}");
+        }
+        assert!(success.add("json data.result: success") && success.add("json id"));
+        assert_eq!(success.statuses, [200..=299, 302..=302]);
+        let [(name, location), (_, any)] = &success.fields[..] else { panic!("{success:?}") };
+        assert_eq!(name, "location");
+        assert!(location.is("https://shop.example/thanks?id=1") && !location.is("/basket"));
+        assert!(any.is(""));
+        assert_eq!(success.json[0].path, ["data", "result"]);
+        assert!(success.json[0].value.is("success") && !success.json[0].value.is("successful"));
+        assert_eq!(success.json[1].value, Wanted::Any);
+    }
+
+    #[test]
+    fn anything_else_is_none() {
+        let mut success = Success::default();
+        for text in [
+            "",
+            "status",
+            "status 99",
+            "status 600",
+            "status 6xx",
+            "status xx",
+            "status 2x",
+            "header",
+            "header a b",
+            "json ",
+            "json a..b",
+            "json .a: 1",
+            "Status 200",
+            "cookie a",
+        ] {
+            assert!(!success.add(text), "{text}");
+        }
+        assert_eq!(success, Success::default());
+    }
+
+    #[test]
+    fn a_star_stands_for_anything_in_front_or_behind() {
+        let is = |wanted: &str, text: &str| Wanted::parse(wanted).is(text);
+        assert!(is("a*", "ab") && !is("a*", "ba") && is("*a", "ba") && !is("*a", "ab"));
+        assert!(is("*", "") && is("*", "x") && is("a", "a") && !is("a", "A") && !is("", "a"));
+    }
+}
