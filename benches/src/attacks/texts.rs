@@ -75,7 +75,8 @@ access = "{dir}/access.log"
     if let Some(sessions) = setup.sessions {
         let classes = "[class.login]\nmatch = [\"POST /login\"]\ntier = \"transact\"\n[class.pay]\n\
                        match = [\"POST /pay\"]\ntier = \"transact\"\nafter = [\"login\"]\n";
-        let _ = write!(text, "[identify]\nsessions = {sessions}\n{classes}");
+        let _ =
+            write!(text, "[identify]\nsession = \"cookie:sid\"\nsessions = {sessions}\n{classes}");
     }
     merge(&text, &setup.extra)
 }

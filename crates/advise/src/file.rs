@@ -28,8 +28,8 @@ pub fn file(advice: &Advice, around: &Around<'_>) -> String {
     text.push_str(&limit(advice, around));
     text.push_str(&order(advice));
     text.push_str(
-        "[identify]\n# The cookie that your application sets for a session: a log does not tell its name.\n\
-         session = \"cookie:sid\"\n\n",
+        "[identify]\n# A log does not tell the cookie of your sessions: the gateway picks it. If you know it: \"cookie:NAME\".\n\
+         session = \"auto\"\n\n",
     );
     text.push_str(&guess(advice));
     for class in &advice.classes {

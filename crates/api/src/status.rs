@@ -32,6 +32,7 @@ pub struct Status {
     #[serde(default)]
     pub uploads: u64,
     /// Running requests whose clients have gone while the application works on.
+    #[serde(default)]
     pub departed: u64,
     /// Requests that wait under a rule for elephants.
     pub held: u32,

@@ -99,6 +99,8 @@ pub struct Queue {
     pub body_buffer: usize,
     /// Of all together.
     pub body_buffer_total: usize,
+    /// Whether files do not wait for a slot.
+    pub skip_files: bool,
 }
 
 /// Who answers for a request without a proven session.

@@ -104,7 +104,7 @@ pub(crate) const TERMINATE_POLICY: Key =
 pub(crate) static QUEUE: Section = Section {
     name: "queue",
     about: "Requests that wait for a slot.",
-    keys: &[MAX_WAIT, BODY_BUFFER, BODY_BUFFER_TOTAL, SLOW_SHARE],
+    keys: &[MAX_WAIT, BODY_BUFFER, BODY_BUFFER_TOTAL, SLOW_SHARE, SKIP_FILES],
 };
 pub(crate) const MAX_WAIT: Key = Key::new(
     "max_wait",
@@ -133,6 +133,15 @@ pub(crate) const SLOW_SHARE: Key = Key::new(
      slots, or one slot for that part of the time. The slowest of strangers is stopped first (503, \
      slow_client); 1 is never. Strangers' uploads that are larger than body_buffer hold this part of the slots or \
      half of them, whichever is more, whether or not others wait.",
+);
+
+pub(crate) const SKIP_FILES: Key = Key::new(
+    "skip_files",
+    Kind::Truth,
+    "true",
+    "Files that the server sends without computing anything (style sheets, scripts, images) do not wait for a slot. The \
+     gateway knows a file by its last two answers and not by its name alone. As many run at once as there are \
+     slots; more wait, and so do those that a class matches.",
 );
 
 pub(crate) static LEARN: Section = Section {

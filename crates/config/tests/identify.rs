@@ -150,7 +150,7 @@ fn a_token_that_is_the_session_needs_keys_and_a_class_that_gives_it() {
 #[test]
 fn the_cookie_has_a_name_of_its_own() {
     assert_eq!(codes("token_cookie = \"a b\"\n", ""), ["E026"]);
-    assert_eq!(codes("token_cookie = \"sid\"\n", ""), ["E026"]);
+    assert_eq!(codes("token_cookie = \"sid\"\nsession = \"cookie:sid\"\n", ""), ["E026"]);
     assert_eq!(codes("token_cookie = \"sid\"\nsession = \"cookie:id\"\n", ""), [""; 0]);
 }
 

@@ -158,7 +158,7 @@ fn an_upstream_alone_is_enough() {
     assert_eq!(config.mode, Mode::Observe);
     assert_eq!(shown(&config.upstream.servers), ["http://127.0.0.1:3000"]);
     assert_eq!(config.order.name(), "session-first");
-    assert_eq!(config.identify.session, Session::Cookie("sid".to_string()));
+    assert_eq!(config.identify.session, Session::Auto);
     assert!(config.identify.token.is_none() && config.identify.signals.is_empty());
     assert_eq!(config.limits.max_header_bytes, 16 * 1024);
     assert_eq!((config.stop.grace, config.stop.delay), (Span::from_secs(30), Span::ZERO));

@@ -37,6 +37,8 @@ pub(crate) struct Learned {
     counts: Vec<Known>,
     signals: (u64, Vec<[f64; 3]>),
     sessions: Vec<Remembered>,
+    /// The cookie that was picked for sessions.
+    session_cookie: Option<String>,
     history: History,
 }
 
@@ -94,6 +96,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
         "classes": names,
         "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
         "signals": signals,
+        "session_cookie": settings.session_cookie.as_ref().and_then(|cookie| cookie.picked()),
     });
     if let For::Successor = reader {
         rest["overrides"] = shared.overriding.desk().overrides().text().into();
@@ -192,6 +195,7 @@ struct Written<'t> {
     classes: Value,
     counts: Option<Value>,
     signals: Option<Value>,
+    session_cookie: Option<String>,
     #[serde(borrow)]
     history: Option<&'t RawValue>,
     sessions: Value,
@@ -240,6 +244,7 @@ impl Learned {
             // As with the counts.
             signals: written.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
             sessions: written.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
+            session_cookie: written.session_cookie,
             history: written.history.map_or_else(History::default, read_history),
         })
     }
@@ -268,7 +273,10 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts_by(settings.config.classes.len(), number);
-        let Self { signals, pace, history, .. } = self;
+        let Self { signals, pace, session_cookie, history, .. } = self;
+        if let (Some(cookie), Some(name)) = (&settings.session_cookie, session_cookie) {
+            cookie.takes_over(&name);
+        }
         shared.chronicle.restore(history);
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })
     }

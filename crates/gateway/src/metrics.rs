@@ -70,6 +70,7 @@ pub(crate) struct Metrics {
     tokens_refused: Vec<Counter>,
     tokens_good: Counter,
     tokens_given: Counter,
+    files_skipped: Counter,
     too_slow: Counter,
     refused_connections: Counter,
     evicted: Vec<Counter>,
@@ -115,6 +116,7 @@ impl Metrics {
             not_opened: labelled(registry, &table::CONNECTIONS_NOT_OPENED),
             handshakes: labelled(registry, &table::TLS_HANDSHAKES),
             floods: labelled(registry, &table::HTTP2_FLOODS),
+            files_skipped: counter(registry, &table::FILES),
             too_slow: counter(registry, &table::SLOW_CLIENTS),
             refused_connections: counter(registry, &table::REFUSED_CONNECTIONS),
             evicted: labelled(registry, &table::EVICTED_CONNECTIONS),
@@ -192,6 +194,11 @@ impl Metrics {
 
     pub(crate) fn token_given(&self) {
         self.tokens_given.inc();
+    }
+
+    /// A request for a file takes no slot.
+    pub(crate) fn file_skipped(&self) {
+        self.files_skipped.inc();
     }
 
     /// Bytes of an answer are held back by a lane, or by a bucket, as there is none.

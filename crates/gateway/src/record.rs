@@ -17,7 +17,7 @@ use crate::driver::{Decision, Refusal, Ticket};
 use crate::journal::{Decided, Entry, KEPT_MESSAGE};
 use crate::metrics::LevelMetrics;
 use crate::orphans::{self, GivenUp};
-use crate::request::{Brought, Facts};
+use crate::request::{Brought, Facts, FileKey};
 use crate::settings::Settings;
 use crate::shared::{CountedSeat, Shared};
 use crate::traces::Trace;
@@ -52,6 +52,8 @@ pub(crate) struct Record {
     trace: Option<Trace>,
     /// If it is counted apart from the limit.
     seat: Option<CountedSeat>,
+    /// What it asks for, if that may be a file.
+    file: Option<FileKey>,
 }
 
 /// What the engine decided.
@@ -97,6 +99,7 @@ impl Record {
             outcome: None,
             is_upstreams: false,
             seat: None,
+            file: None,
             out_of_time: false,
             server: None,
             sent: 0,
@@ -176,6 +179,16 @@ impl Record {
     /// It holds no slot and is counted there, until its end or until it is counted elsewhere.
     pub(crate) fn sits(&mut self, seat: CountedSeat) {
         self.seat = Some(seat);
+    }
+
+    /// It asks for this, which may be a file.
+    pub(crate) const fn may_ask_for(&mut self, file: Option<FileKey>) {
+        self.file = file;
+    }
+
+    /// What it asks for, if that may be a file.
+    pub(crate) const fn file(&self) -> Option<FileKey> {
+        self.file
     }
 
     /// The engine has given it a slot.

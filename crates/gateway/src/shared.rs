@@ -20,6 +20,7 @@ use crate::memory::{self, Memory};
 use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::overrides::Overriding;
+use crate::request::StaticFiles;
 use crate::settings::Settings;
 use crate::state_writer::StateWriter;
 
@@ -78,6 +79,10 @@ pub(crate) struct Shared {
     pub(crate) uploads: AtomicUsize,
     /// Requests that hold a slot although their clients have gone.
     pub(crate) departed: AtomicUsize,
+    /// Requests for files, which hold no slot.
+    pub(crate) file_requests: AtomicUsize,
+    /// The files that are known.
+    pub(crate) files: StaticFiles,
     faults: FaultLog,
     /// All that clients make the gateway hold.
     pub(crate) memory: Arc<Memory>,
@@ -139,6 +144,8 @@ impl Shared {
             streams: AtomicUsize::new(0),
             uploads: AtomicUsize::new(0),
             departed: AtomicUsize::new(0),
+            file_requests: AtomicUsize::new(0),
+            files: StaticFiles::default(),
             observed: AtomicUsize::new(0),
             faults: FaultLog::default(),
             buffered: AtomicUsize::new(0),
@@ -267,6 +274,11 @@ impl CountedSeat {
     /// Counts a request that holds a slot although its client has gone. The number of slots bounds them.
     pub(crate) fn departed(shared: &Arc<Shared>) -> Option<Self> {
         Self::take(shared, |shared| &shared.departed, usize::MAX)
+    }
+
+    /// Counts a request for a file. `None`: there are as many as may be.
+    pub(crate) fn file(shared: &Arc<Shared>, most: usize) -> Option<Self> {
+        Self::take(shared, |shared| &shared.file_requests, most)
     }
 
     fn take(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicUsize, most: usize) -> Option<Self> {

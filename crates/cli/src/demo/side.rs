@@ -196,7 +196,7 @@ pub(super) fn rho(scenario: &Scenario) -> f64 {
 fn config(scenario: &Scenario, shop: &Shop, admin: &str, key: &Path, state: &Path) -> String {
     let patience = scenario.client.patience.median();
     let mut text = format!(
-        "version = 1\nmode = \"enforce\"\nstate.directory = \"{}\"\n\
+        "version = 1\nmode = \"enforce\"\nidentify.session = \"cookie:sid\"\nstate.directory = \"{}\"\n\
          [listen]\nhttp = \"127.0.0.1:0\"\nadmin = \"{admin}\"\noperators_key = \"{}\"\n\
          [upstream]\nserver = \"http://{}\"\nlimit = {}\n\
          [order]\npolicy = \"session-first\"\npatience = \"{patience}\"\n\

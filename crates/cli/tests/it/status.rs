@@ -27,7 +27,10 @@ fn a_running_gateway_tells_how_it_stands() {
 #[test]
 fn a_session_cookie_that_no_request_has_is_told_wherever_somebody_looks() {
     let (upstream, folder) = (Upstream::new(), Folder::new());
-    let text = format!("version = 1\nupstream.server = \"{}\"\n", upstream.url());
+    let text = format!(
+        "version = 1\nupstream.server = \"{}\"\nidentify.session = \"cookie:sid\"\n",
+        upstream.url()
+    );
     let file = folder.file("bywash.toml", &text);
     let mut gateway = Gateway::start(&["--config", &file]);
     for _ in 0..100 {

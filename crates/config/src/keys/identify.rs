@@ -29,8 +29,8 @@ pub(crate) const SESSION: Key = Key::new(
         takes: "cookie:NAME, auto, token or none",
         regex: "^(none|token|auto|cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
     },
-    "cookie:sid",
-    "The cookie of the application's sessions; or auto: the gateway picks the cookie by what the \
+    "auto",
+    "The cookie of the application's sessions. auto: the gateway picks the cookie by what the \
      application's answers set and clients return, and until it has picked there are no sessions. \
      token is for an application that has no sessions: then the token is the session, and needs \
      token_keys. `bywash status` says if no request has the cookie.",

@@ -149,7 +149,8 @@ fn buffers(values: &Values, report: &mut Report) -> Queue {
         let help = "not even one body of the allowed size can be read ahead".to_string();
         report.add(Finding::new(&code::BUFFERS, at, message).help(help));
     }
-    Queue { body_buffer: one, body_buffer_total: total }
+    let skip_files = values.of(&keys::SKIP_FILES).truth();
+    Queue { body_buffer: one, body_buffer_total: total, skip_files }
 }
 
 fn limits(values: &Values, report: &mut Report) -> Limits {

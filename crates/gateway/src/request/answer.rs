@@ -22,6 +22,7 @@ use super::deadline::Deadline;
 use super::forward::Forwarded;
 use super::grant;
 use super::refuse::{self, Voice};
+use super::static_file;
 use super::success::{self, Sought};
 use crate::body::{BodyError, Piece};
 use crate::client::Back;
@@ -79,7 +80,11 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     let Forwarded { exchange, response, mut load, deadline, takes_trailers, client, owner, .. } =
         forwarded;
     let now = running.worker.shared.driver.now();
-    load.head_came(now);
+    let began = load.head_came(now);
+    if let Some(file) = running.record.file() {
+        let shows = static_file::shows(response.status, &response.fields, began);
+        running.worker.shared.files.note(file, shows);
+    }
     if !response.status.is_server_error() {
         load.answered(now);
     }

@@ -20,12 +20,14 @@ mod peer;
 mod refuse;
 mod session_cookie;
 mod signals;
+mod static_file;
 mod success;
 mod upload;
 mod wait;
 
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bywash_config::Departures;
 use bywash_engine::{End, Outcome, Reason, Standing};
@@ -43,6 +45,7 @@ pub(crate) use forwarded::Doubt;
 pub(crate) use peer::Peer;
 use refuse::Voice;
 pub(crate) use session_cookie::{Brought, SessionCookie};
+pub(crate) use static_file::{FileKey, StaticFiles};
 pub(crate) use upload::Upload;
 use wait::{Ended, NoBody, Waited};
 
@@ -76,6 +79,7 @@ pub(crate) async fn serve(
         worker.shared.metrics.forwarding_doubted(doubt);
     }
     let mut record = Record::new(&worker, &settings, &facts, &request);
+    record.may_ask_for(static_file::asked(&worker.shared, &settings.config, &request, &facts));
     if let Some(watch) = &settings.session_cookie {
         record.brings(watch.brought(&worker.shared, &request.fields));
     }
@@ -174,6 +178,10 @@ async fn admit(
     if shared.is_bypassed() {
         return Ok(Admitted { record, upload, ticket: None, deadline, client });
     }
+    if holds_no_slot(shared, &mut record) {
+        shared.metrics.file_skipped();
+        return Ok(Admitted { record, upload, ticket: None, deadline, client });
+    }
     let began = shared.driver.now();
     if record.is_enforced() {
         deadline = ClientDeadline::at(record.client_waits_until(), began);
@@ -219,6 +227,19 @@ async fn admit(
         client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
     Ok(Admitted { record, upload, ticket: Some(ticket), deadline, client })
+}
+
+/// Whether a request is for a file and may run without a slot.
+fn holds_no_slot(shared: &Arc<Shared>, record: &mut Record) -> bool {
+    if !record.file().is_some_and(|file| shared.files.has(file)) {
+        return false;
+    }
+    if !record.is_enforced() {
+        // It has a seat already.
+        return true;
+    }
+    let most = record.settings().config.upstream.limit as usize;
+    CountedSeat::file(shared, most).map(|seat| record.sits(seat)).is_some()
 }
 
 /// Ends a request whose client waits no longer, by its own word.

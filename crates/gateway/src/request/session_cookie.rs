@@ -174,6 +174,21 @@ impl SessionCookie {
         }
     }
 
+    /// Takes over the pick of a process before this one, if this one is to pick as well and the name may be a session's.
+    pub(crate) fn takes_over(&self, name: &str) {
+        let is_token = self.token.as_deref() == Some(name);
+        if self.configured.is_none() && !is_token && Seen::may_have(name) {
+            // A second one finds it set.
+            let _ = self.picked.set(name.to_owned());
+            self.is_set.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the cookie that was picked, if one was to be.
+    pub(crate) fn picked(&self) -> Option<&str> {
+        self.picked.get().map(String::as_str)
+    }
+
     /// Sessions are known by this cookie from now on. What is counted is about it.
     fn pick(&self, picked: &Seen) {
         if self.picked.set(picked.name.to_string()).is_err() {

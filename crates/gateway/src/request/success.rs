@@ -175,7 +175,7 @@ mod tests {
     fn no_more_of_a_body_is_kept_than_is_looked_at() {
         let mut sought = Sought { amount: Utility::new(1.0), body: Vec::new() };
         for _ in 0..100 {
-            sought.take(&[b' '; 1_000_000]);
+            sought.take(&vec![b' '; 1_000_000]);
         }
         assert!(sought.body.len() <= READ + 1);
     }

@@ -271,9 +271,11 @@ impl Load {
     }
 
     /// The head of the answer has come.
-    pub(crate) fn head_came(&self, now: Time) {
+    pub(crate) fn head_came(&self, now: Time) -> Span {
+        let began = now.since(self.sent);
         self.shows_life(now);
-        self.traffic().to_head.observe(now.since(self.sent));
+        self.traffic().to_head.observe(began);
+        began
     }
 
     fn traffic(&self) -> &Traffic {

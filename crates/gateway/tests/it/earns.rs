@@ -113,7 +113,7 @@ fn a_body_says_that_it_is_a_success_and_is_asked_for_uncompressed() {
         call.answer(body);
         assert_eq!(client.answer().unwrap().text(), body, "the client gets it as it is");
         gateway.waits_for_outcome("served", ended + 1);
-        assert_eq!(gateway.metric(EARNED), sum, "{:.80}", body);
+        assert_eq!(gateway.metric(EARNED), sum, "{body:.80}");
     }
     // Broken off, it brings nothing, whatever it has said.
     let mut client = gateway.sends(get("/order"));

@@ -64,6 +64,7 @@ mod slow;
 mod slow_clients;
 mod soak;
 mod spellings;
+mod static_files;
 mod stop;
 mod streaming;
 mod targets;

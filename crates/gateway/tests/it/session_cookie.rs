@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bywash_gateway::Inheritance;
 use serde_json::Value;
 
 use crate::setup::{Running, Setup, eventually, get};
@@ -316,6 +317,29 @@ fn what_auto_has_picked_stays_over_a_reload_of_the_same() {
     assert_eq!(cookie(&gateway)["name"], "PHPSESSID");
     gateway.reload(&setup.set("identify.session", "'none'")).unwrap();
     assert_eq!(cookie(&gateway), Value::Null);
+}
+
+#[test]
+fn what_auto_has_picked_is_handed_over() {
+    let upstream = application(|number, request| session("PHPSESSID", number, request));
+    let setup = Setup::before(&upstream)
+        .set("listen.trusted_proxies", "['127.0.0.1']")
+        .set("identify.session", "'auto'");
+    let gateway = setup.start();
+    assert_eq!(picked(&gateway, 20), "PHPSESSID");
+    let learned = gateway.gateway().learned();
+    let next = |setup: &Setup, learned: &[u8]| {
+        let from = Inheritance { learned: Some(learned.to_vec()), ..Inheritance::default() };
+        cookie(&setup.try_start_with(from).unwrap())["name"].clone()
+    };
+    assert_eq!(next(&setup, &learned), "PHPSESSID");
+    assert_eq!(next(&setup.set("identify.session", "'cookie:id'"), &learned), "id");
+    let setup = Setup::before(&upstream).set("identify.session", "'auto'");
+    for name in ["a b", &"a".repeat(65)] {
+        let text = String::from_utf8(learned.clone()).unwrap();
+        let text = text.replace("\"PHPSESSID\"", &format!("\"{name}\""));
+        assert_eq!(next(&setup, text.as_bytes()), Value::Null, "{name}");
+    }
 }
 
 #[test]

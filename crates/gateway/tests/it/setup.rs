@@ -33,6 +33,7 @@ impl Setup {
             .set("listen.operators_key", &format!("'{}'", operator::KEY.display()))
             .set("listen.workers", "1")
             .set("upstream.server", &format!("'http://{upstream}'"))
+            .set("identify.session", "'cookie:sid'")
             .set("log.access", "'off'")
             .set("answers.details", "'all'")
             // On a slow machine somebody may wait for seconds; that is not to change who is pushed out.

@@ -1,6 +1,6 @@
 //! Of slots: how many there are, who has one.
 
-use bywash_metrics::Kind::Gauge;
+use bywash_metrics::Kind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Metric, Subject};
 
@@ -16,6 +16,7 @@ pub(super) static SUBJECT: Subject = Subject {
         &STREAMS,
         &UPLOADS,
         &DEPARTED,
+        &FILES,
     ],
 };
 
@@ -78,6 +79,17 @@ pub(crate) static STREAMS: Metric = Metric {
     help: "WebSockets and event streams, counted apart from the limit",
     remedy: Do(
         "If it comes near `limits.streams`: raise that, if servers can bear it; further ones are refused.",
+    ),
+};
+pub(crate) static FILES: Metric = Metric {
+    name: "bywash_files",
+    kind: Counter,
+    unit: "requests",
+    labels: &[],
+    help: "Requests for files that the server sends without computing anything, which took no slot",
+    remedy: Do(
+        "If such files cost the application a worker all the same: `queue.skip_files = false`, or a class that \
+         matches them.",
     ),
 };
 pub(crate) static DEPARTED: Metric = Metric {

@@ -24,9 +24,11 @@ struct Desk {
 
 impl Desk {
     fn new(identify: &str) -> Self {
+        // Without a word about it, sessions are known by `sid`.
+        let session = if identify.contains("session =") { "" } else { "session = 'cookie:sid'\n" };
         let text = format!(
             "version = 1\nmode = 'enforce'\nupstream.server = 'http://127.0.0.1:1'\n\
-             class.list = {{ match = ['GET /list'] }}\n[identify]\n{identify}"
+             class.list = {{ match = ['GET /list'] }}\n[identify]\n{session}{identify}"
         );
         let Ok((config, _)) = Config::parse(&text, "test") else { panic!("{text}") };
         let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();

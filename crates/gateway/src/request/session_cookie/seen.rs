@@ -110,6 +110,11 @@ const PARTS: [&str; 3] = ["sess", "sid", "wordpress_logged_in_"];
 const OTHERS: [&str; 2] = ["csrf", "xsrf"];
 
 impl Seen {
+    /// Whether a cookie of this name can be kept.
+    pub(super) fn may_have(text: &str) -> bool {
+        name(text.as_bytes()).is_some()
+    }
+
     fn rank(&self) -> Rank {
         let name = self.name.to_ascii_lowercase();
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));

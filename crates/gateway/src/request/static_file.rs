@@ -1,0 +1,238 @@
+//! Files that the server sends without computing anything: requests for them do not wait for a slot.
+//!
+//! A name that looks like a file's proves nothing: an application may answer `/search/x.css` as it answers `/search`. So
+//! a target counts as a file when the server has twice answered exactly this host, path and query
+//!
+//! - with `200`, a type that files of a page have, a validator (`ETag` or `Last-Modified`) and nothing that forbids a
+//!   shared cache to keep it or gives the client a cookie;
+//! - and has begun that answer within [`FAST`], so an image that is computed is none.
+//!
+//! Another answer takes that back. Requests of a class of the file are not concerned. A file that is known is still asked
+//! for in the queue if as many requests for files run as there are slots: clients that read slowly hold no more.
+//!
+//! **Hostile input.** Clients choose targets, and only answers of the server count. The table has a fixed size and is
+//! indexed by a keyed hash, so nobody can choose whose entry theirs takes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bywash_config::Config;
+use bywash_message::{Fields, Framing, Name, Request};
+use bywash_units::Span;
+use http::{Method, StatusCode};
+
+use super::cacheable::may_be_kept;
+use super::examine::Facts;
+use crate::shared::Shared;
+
+/// Entries of the table: a power of two.
+const ENTRIES: usize = 16_384;
+/// Bits of an entry that count answers; the others tell whose they are.
+const COUNT: u64 = 0b11;
+/// Answers that make a file.
+const ENOUGH: u64 = 2;
+/// How soon the answer for a file begins while it is learned.
+const FAST: Span = Span::from_millis(20);
+/// What takes longer to begin, once it is known, is none any more.
+const SLOW: Span = Span::from_millis(200);
+
+/// Endings of paths that are looked at.
+const ENDINGS: [&[u8]; 25] = [
+    b"avif",
+    b"bmp",
+    b"css",
+    b"eot",
+    b"gif",
+    b"ico",
+    b"jpeg",
+    b"jpg",
+    b"js",
+    b"map",
+    b"mjs",
+    b"mp3",
+    b"mp4",
+    b"ogg",
+    b"otf",
+    b"pdf",
+    b"png",
+    b"svg",
+    b"ttf",
+    b"wasm",
+    b"webm",
+    b"webmanifest",
+    b"webp",
+    b"woff",
+    b"woff2",
+];
+/// Beginnings of types that files of a page have.
+const TYPES: [&[u8]; 10] = [
+    b"application/javascript",
+    b"application/manifest+json",
+    b"application/pdf",
+    b"application/wasm",
+    b"audio/",
+    b"font/",
+    b"image/",
+    b"text/css",
+    b"text/javascript",
+    b"video/",
+];
+
+/// The name of a target that may be a file's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileKey(u64);
+
+/// Returns the name of what a request asks for, if it may be a file.
+pub(super) fn asked(
+    shared: &Shared,
+    config: &Config,
+    request: &Request,
+    facts: &Facts,
+) -> Option<FileKey> {
+    let is_other = facts.request.class.index() + 1 == config.classes.len();
+    let may_be = config.queue.skip_files && is_other && facts.request.rule.is_none();
+    let reads = matches!(request.method, Method::GET | Method::HEAD);
+    let target = request.target.path_and_query().as_bytes();
+    let is_file = may_be && reads && request.framing == Framing::None && has_ending(target);
+    is_file.then(|| FileKey(shared.attempt_key([&request.authority, target]).0))
+}
+
+/// Whether the path of a target ends as files do.
+fn has_ending(target: &[u8]) -> bool {
+    let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let Some(dot) = last.iter().rposition(|byte| *byte == b'.') else { return false };
+    ENDINGS.iter().any(|ending| last[dot + 1..].eq_ignore_ascii_case(ending))
+}
+
+/// What the head of an answer says of its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// It may be a file.
+    File,
+    /// Nothing: it is as a known file's would be.
+    Nothing,
+    /// It is none.
+    Other,
+}
+
+/// Returns what the head of an answer that began after so long says of its target.
+pub(super) fn shows(status: StatusCode, fields: &Fields, began: Span) -> Shows {
+    if status == StatusCode::NOT_MODIFIED && began <= SLOW {
+        return Shows::Nothing;
+    }
+    let kind = fields.get(Name::ContentType).unwrap_or_default();
+    let is_type = |begin: &&[u8]| {
+        kind.get(..begin.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(begin))
+    };
+    let is_whole = status == StatusCode::OK;
+    let is_content = is_whole || status == StatusCode::PARTIAL_CONTENT;
+    let may_be_kept = may_be_kept(status, fields) && !fields.has(Name::SetCookie);
+    if !is_content || !TYPES.iter().any(is_type) || !may_be_kept || began > SLOW {
+        return Shows::Other;
+    }
+    let names = [&b"etag"[..], b"last-modified"];
+    let has_validator = names.iter().any(|name| fields.named(name).next().is_some());
+    if is_whole && has_validator && began <= FAST { Shows::File } else { Shows::Nothing }
+}
+
+/// The files that are known.
+pub(crate) struct StaticFiles(Box<[AtomicU64]>);
+
+impl Default for StaticFiles {
+    fn default() -> Self {
+        Self((0..ENTRIES).map(|_| AtomicU64::new(0)).collect())
+    }
+}
+
+impl StaticFiles {
+    fn entry(&self, FileKey(key): FileKey) -> &AtomicU64 {
+        &self.0[(key >> COUNT.count_ones()) as usize % ENTRIES]
+    }
+
+    /// Whether this target is a file.
+    pub(super) fn has(&self, key: FileKey) -> bool {
+        self.entry(key).load(Ordering::Relaxed) == (key.0 & !COUNT) | ENOUGH
+    }
+
+    /// Notes what an answer has shown of this target. Of two answers at once one may be lost.
+    pub(super) fn note(&self, key: FileKey, shows: Shows) {
+        let (entry, own) = (self.entry(key), key.0 & !COUNT);
+        let now = entry.load(Ordering::Relaxed);
+        let count = if now & !COUNT == own { now & COUNT } else { 0 };
+        match shows {
+            Shows::File => entry.store(own | (count + 1).min(ENOUGH), Ordering::Relaxed),
+            Shows::Other if count > 0 => entry.store(0, Ordering::Relaxed),
+            Shows::Nothing | Shows::Other => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::tests::fields;
+
+    #[test]
+    fn a_path_ends_as_a_file_does() {
+        for target in ["/a.css", "/x/y.JS?v=3", "/f.woff2", "/a.b.png"] {
+            assert!(has_ending(target.as_bytes()), "{target}");
+        }
+        for target in ["/", "/a.php", "/a.css/b", "/css", "/a?b=.css", "/a.", "/.cssx"] {
+            assert!(!has_ending(target.as_bytes()), "{target}");
+        }
+    }
+
+    #[test]
+    fn an_answer_shows_a_file_by_all_of_its_marks() {
+        let shown = |status: u16, lines: &[(&str, &str)], millis| {
+            shows(StatusCode::from_u16(status).unwrap(), &fields(lines), Span::from_millis(millis))
+        };
+        let (css, tag) = (("Content-Type", "text/css; charset=utf-8"), ("ETag", "\"a\""));
+        assert_eq!(shown(200, &[css, tag], 1), Shows::File);
+        assert_eq!(shown(200, &[css, ("Last-Modified", "x")], 20), Shows::File);
+        for (status, lines, millis) in
+            [(200, &[css, tag][..], 21), (206, &[css, tag], 1), (304, &[], 1)]
+        {
+            assert_eq!(shown(status, lines, millis), Shows::Nothing, "{status} {lines:?}");
+        }
+        let page = ("Content-Type", "text/html");
+        for (status, lines, millis) in [
+            (200, &[css, tag][..], 201),
+            (304, &[], 201),
+            (404, &[css, tag], 1),
+            (200, &[page, tag], 1),
+            (200, &[tag], 1),
+            (200, &[css], 1),
+            (200, &[css, tag, ("Set-Cookie", "a=b")], 1),
+            (200, &[css, tag, ("Cache-Control", "private")], 1),
+            (200, &[css, tag, ("Cache-Control", "no-store")], 1),
+        ] {
+            assert_eq!(shown(status, lines, millis), Shows::Other, "{status} {lines:?}");
+        }
+    }
+
+    #[test]
+    fn two_answers_make_a_file_and_another_one_takes_it_back() {
+        let (files, key) = (StaticFiles::default(), FileKey(0x1234_5678_9abc_def0));
+        let known = |shows| {
+            files.note(key, shows);
+            files.has(key)
+        };
+        assert!(!known(Shows::Other) && !known(Shows::File) && !known(Shows::Nothing));
+        assert!(known(Shows::File) && known(Shows::File) && known(Shows::Nothing));
+        assert!(!known(Shows::Other) && !known(Shows::File) && known(Shows::File));
+    }
+
+    #[test]
+    fn another_target_with_the_same_entry_is_none() {
+        let files = StaticFiles::default();
+        let (one, other) = (FileKey(4), FileKey(4 + (ENTRIES as u64) * 4));
+        assert!(std::ptr::eq(files.entry(one), files.entry(other)));
+        (0..2).for_each(|_| files.note(one, Shows::File));
+        assert!(files.has(one) && !files.has(other));
+        files.note(other, Shows::Other);
+        assert!(files.has(one), "an answer for another one takes nothing back");
+        files.note(other, Shows::File);
+        assert!(!files.has(one) && !files.has(other), "the later one has the entry");
+    }
+}

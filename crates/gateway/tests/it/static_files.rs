@@ -1,0 +1,105 @@
+//! Files that the server sends without computing anything: they do not wait for a slot.
+
+use std::time::Duration;
+
+use crate::setup::{Running, Setup, eventually};
+use crate::upstream::{Calls, Upstream, with_fields};
+use crate::wire::Message;
+
+const CSS: &str = "Content-Type: text/css\r\nETag: \"a\"\r\n";
+
+/// The application answers what ends in `.css` at once, with these fields; all else waits for the test.
+fn site(fields: &'static str, set: impl FnOnce(Setup) -> Setup) -> (Upstream, Running) {
+    let upstream = Upstream::app(move |request: &Message| {
+        if request.target().contains(".css") {
+            return with_fields(fields, "body");
+        }
+        std::thread::sleep(Duration::from_secs(3600));
+        Vec::new()
+    });
+    let gateway = set(Setup::before(&upstream).limit(1)).start();
+    (upstream, gateway)
+}
+
+/// Whether a request for `target` is answered while the only slot is taken.
+fn passes(gateway: &Running, target: &str) -> bool {
+    let _page = gateway.asks("/page");
+    gateway.waits_for("running", 1);
+    let mut client = gateway.asks(target);
+    let mut passed = false;
+    eventually("it waits or has passed", || {
+        passed = gateway.metric("bywash_files_total") > 0.0;
+        passed || gateway.count("waiting") == 1
+    });
+    if passed {
+        assert_eq!(client.answer().unwrap().text(), "body");
+    }
+    passed
+}
+
+fn learns(gateway: &Running, target: &str) {
+    for _ in 0..2 {
+        assert_eq!(gateway.get(target).text(), "body");
+    }
+}
+
+#[test]
+fn a_file_that_is_known_takes_no_slot() {
+    let (_upstream, gateway) = site(CSS, |setup| setup);
+    learns(&gateway, "/a.css?v=1");
+    assert!(passes(&gateway, "/a.css?v=1"));
+}
+
+#[test]
+fn an_ending_or_a_known_path_with_another_query_is_not_enough() {
+    for target in ["/b.css", "/a.css?v=2", "/a.css", "//a.css?v=1"] {
+        let (_upstream, gateway) = site(CSS, |setup| setup);
+        learns(&gateway, "/a.css?v=1");
+        assert!(!passes(&gateway, target), "{target}");
+    }
+}
+
+#[test]
+fn an_answer_that_may_be_computed_makes_no_file() {
+    for fields in ["Content-Type: text/html\r\nETag: \"a\"\r\n", "Content-Type: text/css\r\n", ""] {
+        let (_upstream, gateway) = site(fields, |setup| setup);
+        learns(&gateway, "/a.css");
+        assert!(!passes(&gateway, "/a.css"), "{fields}");
+    }
+}
+
+#[test]
+fn a_class_of_the_file_and_the_key_have_the_last_word() {
+    let class = |setup: Setup| setup.set("class.styles", "{ match = ['GET /*.css'] }");
+    let key = |setup: Setup| setup.set("queue.skip_files", "false");
+    for (_upstream, gateway) in [site(CSS, class), site(CSS, key)] {
+        learns(&gateway, "/a.css");
+        assert!(!passes(&gateway, "/a.css"));
+    }
+}
+
+#[test]
+fn as_many_run_at_once_as_there_are_slots_and_others_wait() {
+    let (upstream, calls): (Upstream, Calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream).limit(1).start();
+    for _ in 0..2 {
+        let mut client = gateway.asks("/a.css");
+        calls.next().send(with_fields(CSS, ""));
+        client.answer().unwrap();
+    }
+    let _page = gateway.asks("/page");
+    let page = calls.next();
+    let mut first = gateway.asks("/a.css");
+    let file = calls.next();
+    let mut second = gateway.asks("/a.css");
+    gateway.waits_for("waiting", 1);
+    assert!(calls.is_empty());
+    file.answer("one");
+    assert_eq!(first.answer().unwrap().text(), "one");
+    assert_eq!(gateway.count("running"), 1);
+    page.answer("");
+    calls.next().answer("two");
+    assert_eq!(second.answer().unwrap().text(), "two");
+    assert_eq!(gateway.metric("bywash_files_total"), 1.0);
+    gateway.is_idle_again();
+}
