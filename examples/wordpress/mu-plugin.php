@@ -1,9 +1,10 @@
 <?php
 /*
  * Plugin Name: bywash
- * Description: Says which pages only read, so that their queries may end with their visitors, and what a WooCommerce order was worth.
+ * Description: Says which pages only read, so that their queries may end with their visitors, and what an order was worth.
  *
- * As wp-content/mu-plugins/bywash.php. The first part is for db.php beside it, the second for `earns_header = "Order-Total"`. */
+ * As wp-content/mu-plugins/bywash.php. The first part is for db.php, the second for WooCommerce and
+ * `earns_header = "Order-Total"`. */
 
 defined('ABSPATH') || exit;
 
@@ -19,8 +20,8 @@ add_action('pre_get_posts', function ($query) {
     $wpdb->bywash_reads = (bool) apply_filters('bywash_only_reads', $gets && ($lists || $query->is_single()), $query);
 }, PHP_INT_MAX);
 
-/* The page of thanks says what the order was, to whoever knows its key and for an hour: later it is only looked at. The
- * field goes no further than the gateway. */
+/* The page of thanks says for an hour what the order was, if the request has the order's key. Later it is only looked at.
+ * The gateway removes the field. */
 add_action('template_redirect', function () {
     if (headers_sent() || !function_exists('is_order_received_page') || !is_order_received_page()) {
         return;
