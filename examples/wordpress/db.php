@@ -25,7 +25,7 @@ if (PHP_VERSION_ID >= 80100 && preg_match('/\A[0-9a-f]{16}\z/', $bywash_request)
 
     class Bywash_Wpdb extends wpdb
     {
-        /** Whether SELECTs of this page may be cancelled. The must-use plugin sets it. */
+        /** Whether a SELECT of this page may be cancelled. The must-use plugin sets it. */
         public $bywash_reads = false;
         private $bywash_is_leased = false;
 
