@@ -3,6 +3,7 @@
 #[cfg(feature = "lab")]
 mod advise;
 pub(crate) mod elephants;
+mod init;
 #[cfg(feature = "lab")]
 mod lab;
 pub(crate) mod policy;
@@ -20,6 +21,7 @@ use clap::{ArgGroup, Parser, Subcommand};
 use crate::doctor::Front;
 #[cfg(feature = "lab")]
 pub(crate) use advise::Advise;
+pub(crate) use init::Init;
 #[cfg(feature = "lab")]
 pub(crate) use lab::{
     Compare, Demo, ElephantsRun, Lab, LearnRun, LimitsRun, LiveRun, Narrow, Paper, PeersRun,
@@ -37,7 +39,8 @@ pub(crate) fn default_admin() -> AdminAddress {
 macro_rules! first_steps {
     () => {
         "  bywash run --upstream http://127.0.0.1:3000    Put it in front of your application: it observes
-  bywash example > bywash.toml                   A first configuration file, every key explained
+  bywash init wordpress --out bywash.toml        A first configuration file; alone it lists applications
+  bywash example                                 Every key explained
   bywash check                                   What is wrong with it
 
 Exit codes: 0 all right, 1 failed while running, 2 misused, 69 no gateway answers,
@@ -164,6 +167,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Print the JSON Schema of the configuration file
     Schema,
+    /// Write a first configuration for a known application, or list those that are known
+    Init(Init),
     /// Print a complete, commented configuration file
     Example,
     /// Print the reference of keys and policies, as Markdown

@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod elephants;
 mod failure;
+mod init;
 #[cfg(feature = "lab")]
 mod lab;
 mod life;
@@ -26,6 +27,7 @@ mod operator;
 mod operators;
 mod plain;
 mod policy;
+mod proposed;
 mod replace;
 mod requests;
 mod run;
@@ -74,6 +76,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Sentry(args) => sentry::sentry(&args),
         Command::Shaper(command) => shaper::shaper(&command),
         Command::Check(check) => check::check(&check),
+        Command::Init(args) => init::init(&args),
         Command::Schema => print_json(&bywash_config::schema()),
         Command::Example => print(&bywash_config::example()),
         Command::Reference => print(&bywash_config::reference()),

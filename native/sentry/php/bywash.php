@@ -271,7 +271,8 @@ final class Desk
 function stopped(): never
 {
     if (!headers_sent()) {
-        http_response_code(503);
+        // In place of a status line that the application has set, which http_response_code() leaves as it is.
+        header('HTTP/1.1 503 Service Unavailable', true, 503);
     }
     exit;
 }

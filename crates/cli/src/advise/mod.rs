@@ -10,19 +10,17 @@ mod metrics;
 mod progress;
 mod told;
 
-use std::fs::{File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bywash_advise::{Around, Machine, Settings, Summary};
-use bywash_config::Config;
 use serde_json::json;
 
 use crate::args::Advise;
 use crate::failure::Failure;
 use crate::lab::to_json;
-use crate::streams::{print, print_json, say};
+use crate::proposed::{self, checked, write};
+use crate::streams::{print, print_json};
 
 pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     if let Some(out) = &args.out {
@@ -70,63 +68,11 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
 
 /// Whether the configuration may be written there, before a log of an hour is read.
 fn prepare(out: &Path, args: &Advise) -> Result<(), Failure> {
-    let words = |why: &str| format!("--out {}: {why}", out.display());
-    if out.is_dir() {
-        return Err(Failure::usage(words("that is a folder; name a file in it")));
-    }
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if folder.is_some_and(|folder| !folder.is_dir()) {
-        return Err(Failure::usage(words("its folder is not there")));
-    }
+    proposed::prepare(out, args.force)?;
     let place = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
     let is_out = |path: &&PathBuf| place(path).is_some_and(|log| Some(log) == place(out));
     if args.logs.iter().chain(&args.metrics).any(|path| is_out(&path)) {
-        return Err(Failure::usage(words("it is what is to be read")));
-    }
-    if !args.force && out.symlink_metadata().is_ok() {
-        return Err(Failure::usage(words(
-            "it is there already; name another file, or add --force",
-        )));
+        return Err(proposed::refused(out, "it is what is to be read"));
     }
     Ok(())
-}
-
-fn write(out: &Path, toml: &str, force: bool) -> Result<(), Failure> {
-    // Whoever made the file meanwhile is not overwritten either.
-    let anew = || File::create_new(out).and_then(|mut file| file.write_all(toml.as_bytes()));
-    let written = if force { instead(out, toml) } else { anew() };
-    let wrong = |error| Failure::running(format!("cannot write {}: {error}", out.display()));
-    written.map_err(wrong)?;
-    say(format!("configuration: {}", out.display()));
-    Ok(())
-}
-
-/// What is there stays whole until all of the new is.
-fn instead(out: &Path, toml: &str) -> io::Result<()> {
-    // A link stays one, and what is no file (`/dev/stdout`) is written to.
-    let out = &out.canonicalize().unwrap_or_else(|_| out.to_owned());
-    if out.metadata().is_ok_and(|there| !there.is_file()) {
-        return File::options().write(true).open(out)?.write_all(toml.as_bytes());
-    }
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let usual = Permissions::from_mode(0o666);
-    let mut builder = tempfile::Builder::new();
-    let mut file = builder.permissions(usual).tempfile_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(toml.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(out)?;
-    Ok(())
-}
-
-/// Nobody is handed a file that `bywash check` refuses.
-fn checked(toml: &str, upstream: &str) -> Result<(), Failure> {
-    let Err(problems) = Config::parse(toml, "the proposed configuration") else { return Ok(()) };
-    let is_upstream = !upstream.starts_with("http://") && !upstream.starts_with("https://");
-    if is_upstream {
-        return Err(Failure::usage("--upstream takes http://HOST:PORT or https://HOST:PORT"));
-    }
-    Err(Failure::running(format!(
-        "the proposed configuration is wrong:\n{}",
-        problems.render(false)
-    )))
 }

@@ -12,6 +12,7 @@ mod elephants;
 mod expected;
 mod folder;
 mod gateway;
+mod init;
 mod judged;
 mod life;
 mod live;

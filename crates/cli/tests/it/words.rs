@@ -34,7 +34,9 @@ fn explains_itself(words: &[&str], commands: &mut Vec<String>) {
 #[test]
 fn a_newcomer_is_told_the_first_steps_and_the_exit_codes() {
     let help = bywash(&["--help"]).out;
-    for words in ["bywash demo", "bywash run --upstream", "bywash example >", "Exit codes"] {
+    for words in
+        ["bywash demo", "bywash run --upstream", "bywash init", "bywash example", "Exit codes"]
+    {
         assert!(help.contains(words), "{words}: {help}");
     }
     let nothing = bywash(&[]);

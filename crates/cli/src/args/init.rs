@@ -1,0 +1,32 @@
+//! The arguments of `init`.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+
+use crate::init::PRESETS;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash init
+  bywash init woocommerce --upstream http://127.0.0.1:8000 --out bywash.toml
+
+The file observes. Read its classes, put in the paths that your site has of its own, and run
+`bywash check`. If you have access logs, compare it with what `bywash advise` proposes.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Init {
+    /// The application; without one the known applications are listed
+    #[arg(value_parser = PossibleValuesParser::new(PRESETS.map(|(name, _)| name)), hide_possible_values = true)]
+    pub(crate) preset: Option<String>,
+    /// Where the application is, for the configuration
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
+    pub(crate) upstream: String,
+    /// Write the configuration here; without it the configuration is printed
+    #[arg(short, long, value_name = "FILE", requires = "preset")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write it even if that file is there
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
+}

@@ -1,0 +1,57 @@
+//! `bywash init`: a first configuration for a known application.
+//!
+//! A preset is a file of `init/presets`. Its first line is a comment that says for whom it is. The written file has that
+//! line, then what all of them begin with (`init/head.toml`), then the rest of the preset.
+
+use std::fmt::Write;
+
+use crate::args::Init;
+use crate::failure::Failure;
+use crate::proposed::{checked, prepare, write};
+use crate::streams::print;
+
+const HEAD: &str = include_str!("init/head.toml");
+/// The server in the presets, as TOML has it.
+const SERVER: &str = "\"http://127.0.0.1:3000\"";
+
+macro_rules! presets {
+    ($($name:literal)*) => { [$(($name, include_str!(concat!("init/presets/", $name, ".toml")))),*] };
+}
+
+/// The presets: names and texts.
+pub(crate) const PRESETS: [(&str, &str); 10] = presets!(
+    "wordpress" "woocommerce" "mediawiki" "drupal" "magento" "prestashop" "django" "rails" "laravel" "php-fpm"
+);
+
+pub(crate) fn init(args: &Init) -> Result<(), Failure> {
+    let wanted = args.preset.as_deref();
+    let Some((_, preset)) = PRESETS.iter().find(|(name, _)| Some(*name) == wanted) else {
+        return print(&list());
+    };
+    let toml = file(preset, &args.upstream);
+    checked(&toml, &args.upstream)?;
+    let Some(out) = &args.out else { return print(&toml) };
+    prepare(out, args.force)?;
+    write(out, &toml, args.force)
+}
+
+/// A line for each preset.
+fn list() -> String {
+    PRESETS.iter().fold(String::new(), |mut list, (name, preset)| {
+        let _ = writeln!(list, "{name:<12} {}", parts(preset).0.trim_start_matches("# "));
+        list
+    })
+}
+
+fn file(preset: &str, upstream: &str) -> String {
+    let (title, rest) = parts(preset);
+    format!("{title}\n{HEAD}{}", rest.replacen(SERVER, &format!("{upstream:?}"), 1))
+}
+
+/// The first line, and the rest.
+fn parts(preset: &str) -> (&str, &str) {
+    preset.split_once('\n').unwrap_or((preset, ""))
+}
+
+#[cfg(test)]
+mod tests;

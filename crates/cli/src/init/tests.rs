@@ -1,0 +1,70 @@
+//! Each preset puts real requests into the classes that it means. The requests are in `requests/NAME.txt`: a request
+//! line and its class.
+
+use std::collections::BTreeSet;
+
+use bywash_config::{Config, Severity};
+use bywash_engine::classify::Asked;
+
+use super::*;
+
+fn parsed(name: &str, toml: &str) -> Config {
+    let (config, warnings) = Config::parse(toml, name)
+        .unwrap_or_else(|problems| panic!("{name}: {}", problems.render(false)));
+    assert_eq!(warnings.count(Severity::Warning), 0, "{name}: {}", warnings.render(false));
+    config
+}
+
+/// A preset's requests: methods, targets and classes.
+fn requests(name: &str) -> Vec<[String; 3]> {
+    let path = format!("{}/src/init/requests/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let three = |line| words(line).try_into().unwrap_or_else(|_| panic!("{path}: {line}"));
+    text.lines().filter(|line| !line.is_empty()).map(three).collect()
+}
+
+#[test]
+fn each_preset_puts_requests_of_its_application_into_one_class() {
+    for (name, preset) in PRESETS {
+        let config = parsed(name, &file(preset, "http://127.0.0.1:3000"));
+        let name_of =
+            |id: bywash_engine::ClassId| config.classes[usize::from(id.0)].class.name.clone();
+        let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
+        for [method, target, class] in requests(name) {
+            let classes = config.classifier.classes(&Asked::new(&method, &target));
+            let found: Vec<String> = classes.iter().map(name_of).collect();
+            if found != [class.as_str()] {
+                wrong.push(format!("{method} {target} is {}, not {class}", found.join(" or ")));
+            }
+            seen.insert(class);
+        }
+        assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+        let all: BTreeSet<String> =
+            config.classes.iter().map(|class| class.class.name.clone()).collect();
+        assert_eq!(seen, all, "{name}: each class has a request");
+    }
+}
+
+#[test]
+fn what_a_preset_offers_in_comments_is_right() {
+    for (name, preset) in PRESETS {
+        let toml = file(preset, "http://127.0.0.1:3000");
+        let offered =
+            toml.replace("# safe = ", "safe = ").replace("# earns_header = ", "earns_header = ");
+        assert_ne!(offered, toml, "{name} offers something");
+        let config = parsed(name, &offered);
+        let safe = config.classes.iter().filter(|class| class.class.stop.is_some()).count();
+        assert_eq!(safe, 1, "{name}");
+    }
+}
+
+#[test]
+fn a_preset_has_the_server_that_it_is_given() {
+    for (name, preset) in PRESETS {
+        let toml = file(preset, "https://10.0.0.1:8443");
+        let servers: Vec<&str> =
+            toml.lines().filter(|line| line.starts_with("server = ")).collect();
+        assert_eq!(servers, ["server = \"https://10.0.0.1:8443\""], "{name}");
+    }
+}

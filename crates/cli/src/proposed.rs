@@ -1,0 +1,72 @@
+//! Configuration files that commands propose: `advise` and `init` check one and write it to a new file.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use bywash_config::Config;
+
+use crate::failure::Failure;
+use crate::streams::say;
+
+/// Refuses a file that cannot be written: `--out` is a folder, is in none, or is there already.
+pub(crate) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
+    if out.is_dir() {
+        return Err(refused(out, "that is a folder; name a file in it"));
+    }
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(refused(out, "its folder is not there"));
+    }
+    if !force && out.symlink_metadata().is_ok() {
+        return Err(refused(out, "it is there already; name another file, or add --force"));
+    }
+    Ok(())
+}
+
+/// `--out` is refused for this reason.
+pub(crate) fn refused(out: &Path, why: &str) -> Failure {
+    Failure::usage(format!("--out {}: {why}", out.display()))
+}
+
+/// Checks the configuration that a command proposes for an application at `upstream`.
+pub(crate) fn checked(toml: &str, upstream: &str) -> Result<(), Failure> {
+    let Err(problems) = Config::parse(toml, "the proposed configuration") else { return Ok(()) };
+    let is_upstream = !upstream.starts_with("http://") && !upstream.starts_with("https://");
+    if is_upstream {
+        return Err(Failure::usage("--upstream takes http://HOST:PORT or https://HOST:PORT"));
+    }
+    Err(Failure::running(format!(
+        "the proposed configuration is wrong:\n{}",
+        problems.render(false)
+    )))
+}
+
+/// Writes the file; one that is there only with `force`.
+pub(crate) fn write(out: &Path, toml: &str, force: bool) -> Result<(), Failure> {
+    // Whoever made the file meanwhile is not overwritten either.
+    let anew = || File::create_new(out).and_then(|mut file| file.write_all(toml.as_bytes()));
+    let written = if force { instead(out, toml) } else { anew() };
+    let wrong = |error| Failure::running(format!("cannot write {}: {error}", out.display()));
+    written.map_err(wrong)?;
+    say(format!("configuration: {}", out.display()));
+    Ok(())
+}
+
+/// What is there stays whole until all of the new is.
+fn instead(out: &Path, toml: &str) -> io::Result<()> {
+    // A link stays one, and what is no file (`/dev/stdout`) is written to.
+    let out = &out.canonicalize().unwrap_or_else(|_| out.to_owned());
+    if out.metadata().is_ok_and(|there| !there.is_file()) {
+        return File::options().write(true).open(out)?.write_all(toml.as_bytes());
+    }
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let usual = Permissions::from_mode(0o666);
+    let mut builder = tempfile::Builder::new();
+    let mut file = builder.permissions(usual).tempfile_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(toml.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(out)?;
+    Ok(())
+}
