@@ -83,8 +83,8 @@ impl Journal {
     }
 }
 
-/// Seconds since 1970.
-fn now() -> f64 {
+/// Milliseconds since 1970.
+fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    now.as_millis() as f64 / 1000.0
+    now.as_millis() as u64
 }

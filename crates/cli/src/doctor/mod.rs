@@ -17,6 +17,7 @@ mod seen;
 mod session;
 mod setup;
 mod slow;
+mod stopd;
 mod upstream;
 mod wire;
 
@@ -73,6 +74,7 @@ fn tried(args: &Doctor, config: Option<&Config>) -> Result<Vec<Finding>, Failure
         let mut findings = Vec::new();
         if let Some(config) = config {
             findings.extend(upstream::reach(config).await);
+            findings.extend(stopd::reach(config).await);
         }
         match &args.front {
             Some(front) => {

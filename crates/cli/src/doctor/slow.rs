@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::finding::Finding;
 use super::wire::{Line, dial, millis, shown};
 use crate::certificates::client_options;
+use crate::streams::say;
 
 const CHECK: &str = "abandoned work";
 
@@ -86,6 +87,10 @@ pub(super) async fn test(config: &Config, path: &str) -> Finding {
         path: path.to_owned(),
     });
     let crowd = (config.engine.limit.start() as usize).min(MOST);
+    say(format!(
+        "sending up to {} requests for {path} straight to the application, {crowd} of them at once",
+        2 * crowd + 4
+    ));
     match measure(&application, crowd).await {
         Ok(times) => told(times, crowd, path),
         Err(finding) => finding,

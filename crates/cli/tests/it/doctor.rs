@@ -68,6 +68,30 @@ fn an_application_that_is_not_there_is_a_problem() {
 }
 
 #[test]
+fn a_stop_daemon_and_a_database_that_are_not_there_are_problems() {
+    let (folder, upstream) = (Folder::new(), Upstream::new());
+    let (socket, database) = (folder.path("sentry.sock"), Upstream::new());
+    let text = |database: SocketAddr| {
+        format!(
+            "version = 1\nupstream.server = \"{}\"\nsentry.socket = \"{socket}\"\n\
+             [database.shop]\nserver = \"mysql://sentry@{database}/shop\"\n",
+            upstream.url()
+        )
+    };
+    let doctor =
+        |text: &str| bywash(&["doctor", "--config", &folder.file("a.toml", text), "--json"]);
+    let missing = doctor(&text(free()));
+    for check in ["stop daemon", "database"] {
+        assert_eq!(finding(&missing, check)["verdict"], "problem", "{missing:?}");
+    }
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let there = doctor(&text(database.address));
+    for check in ["stop daemon", "database"] {
+        assert_eq!(finding(&there, check)["verdict"], "ok", "{there:?}");
+    }
+}
+
+#[test]
 fn without_a_good_file_the_rest_is_looked_at_all_the_same() {
     let folder = Folder::new();
     let file = folder.file("bad.toml", "version = 1\nmode = \"enforec\"\n");
@@ -216,6 +240,11 @@ fn slow(application: SocketAddr, limit: u32) -> Value {
     let folder = Folder::new();
     let file = file(&folder, application, limit);
     let outcome = bywash(&["doctor", "--config", &file, "--slow", "/report", "--json"]);
+    assert!(
+        outcome.err.contains("requests for /report straight to the application"),
+        "{}",
+        outcome.err
+    );
     finding(&outcome, "abandoned work")
 }
 
