@@ -85,7 +85,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=45)
-    parser.add_argument("--searches", type=float, default=10, help="a second")
+    parser.add_argument("--searches", type=float, default=4, help="a second")
     chosen = parser.parse_args()
     root = chosen.folder.resolve()
     found = root / "ramp.json"

@@ -3,6 +3,8 @@
 //! An application that guards its forms by a double-submitted cookie (Django's `csrfmiddlewaretoken`) takes them so. A
 //! token that stands only in a page cannot be sent: bodies of answers are not kept.
 
+use std::fmt::Write;
+
 use bytes::Bytes;
 
 use crate::jar::Jar;
@@ -56,7 +58,8 @@ fn encode(value: &str, text: &mut String) {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             text.push(byte.into());
         } else {
-            *text += &format!("%{byte:02X}");
+            // Writing to a text cannot fail.
+            let _ = write!(text, "%{byte:02X}");
         }
     }
 }

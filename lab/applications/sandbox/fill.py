@@ -27,7 +27,7 @@ Country.objects.create(iso_3166_1_a2="GB", printable_name="United Kingdom", name
 Country.objects.create(iso_3166_1_a2="DE", printable_name="Germany", name="Germany", is_shipping_country=True)
 books = ProductClass.objects.create(name="Books", slug="books")
 partner = Partner.objects.create(name="Partner", code="partner")
-categories = [Category.objects.add_root(name=f"Category {number}") for number in range(1, CATEGORIES + 1)]
+categories = [Category.add_root(name=f"Category {number}") for number in range(1, CATEGORIES + 1)]
 for number in range(1, PRODUCTS + 1):
     text = " ".join(f"word{random.randint(1, WORDS)}" for _ in range(100))
     product = Product.objects.create(
