@@ -12,7 +12,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -24,11 +24,11 @@ use crate::request::Question;
 /// this is not well.
 const BUFFER: usize = 64 * 1024;
 
-type Driver = http1::Connection<TokioIo<TcpStream>, Empty<Bytes>>;
+type Driver = http1::Connection<TokioIo<TcpStream>, Full<Bytes>>;
 
 /// A connection to the site; dropping it closes it.
 pub(crate) struct Connection {
-    sender: SendRequest<Empty<Bytes>>,
+    sender: SendRequest<Full<Bytes>>,
     /// `None` once either side has closed it.
     driver: Option<Driver>,
 }

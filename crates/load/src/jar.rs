@@ -21,6 +21,11 @@ impl Jar {
         self.set(name, value);
     }
 
+    /// The value of the cookie of this name.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
     /// Takes what an answer sets or deletes.
     pub(crate) fn remember(&mut self, answer: &HeaderMap) {
         let set = answer.get_all(SET_COOKIE).iter();

@@ -25,6 +25,7 @@ mod clock;
 mod connection;
 mod error;
 mod field;
+mod form;
 mod jar;
 mod ledger;
 mod options;

@@ -2,12 +2,13 @@
 
 use bytes::Bytes;
 use bywash_scenario::{Attempt, Scenario, Shown, Signal, Stream};
-use http::header::{CONTENT_LENGTH, HOST, USER_AGENT};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
-use http_body_util::Empty;
+use http_body_util::Full;
 
 use crate::blanks::Path;
 use crate::error::LoadError;
+use crate::form::Form;
 use crate::jar::Jar;
 use crate::options::Options;
 use crate::target::Target;
@@ -22,8 +23,8 @@ pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 /// Says of a request that it is a repetition, where a scenario's clients say so.
 const RETRY_HEADER: &str = "x-retry-attempt";
 
-/// A request without a body, as all of them are.
-pub(crate) type Question = Request<Empty<Bytes>>;
+/// A request, whose body is a form or empty.
+pub(crate) type Question = Request<Full<Bytes>>;
 
 /// The requests of a scenario's classes, checked once so that none can go wrong in the run.
 #[derive(Debug)]
@@ -63,6 +64,7 @@ const OURS: [&str; 14] = [
 struct Template {
     method: Method,
     path: Path,
+    form: Form,
     headers: HeaderMap,
 }
 
@@ -73,9 +75,11 @@ impl Requests {
         target: &Target,
     ) -> Result<Self, LoadError> {
         let classes = scenario.classes.iter().map(|class| {
-            template(&class.method, &class.path, target).ok_or_else(|| LoadError::Request {
-                class: class.name.clone(),
-                request: format!("{} {}", class.method, class.path),
+            template(&class.method, &class.path, &class.form, target).ok_or_else(|| {
+                LoadError::Request {
+                    class: class.name.clone(),
+                    request: format!("{} {}", class.method, class.path),
+                }
             })
         });
         Ok(Self {
@@ -128,7 +132,7 @@ impl Requests {
         marks: &HeaderMap,
     ) -> Question {
         let template = &self.classes[attempt.class];
-        let mut question = Request::new(Empty::new());
+        let mut question = Request::new(Full::new(template.form.filled(jar)));
         *question.method_mut() = template.method.clone();
         *question.uri_mut() = path;
         let mut headers = template.headers.clone();
@@ -143,18 +147,22 @@ impl Requests {
     }
 }
 
-fn template(method: &str, path: &str, target: &Target) -> Option<Template> {
+fn template(method: &str, path: &str, form: &str, target: &Target) -> Option<Template> {
     let method = Method::from_bytes(method.as_bytes()).ok()?;
     let path = Path::read(path)?;
+    let form = Form::read(form);
     let mut headers = HeaderMap::new();
     headers.insert(HOST, target.host.clone());
     headers.insert(USER_AGENT, HeaderValue::from_static("bywash-load"));
     // RFC 9110 §8.6: a method that could have content says so when it has none.
-    if matches!(method, Method::POST | Method::PUT | Method::PATCH) {
+    if !form.is_empty() {
+        const FORM: &str = "application/x-www-form-urlencoded";
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
+    } else if matches!(method, Method::POST | Method::PUT | Method::PATCH) {
         headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }
     // A CONNECT has no path, and its answer no end.
-    (method != Method::CONNECT).then_some(Template { method, path, headers })
+    (method != Method::CONNECT).then_some(Template { method, path, form, headers })
 }
 
 fn showing(signal: &Signal) -> Result<Showing, LoadError> {
@@ -202,18 +210,18 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_refused() {
-        assert!(template("GET", "/a?b=c", &target()).is_some());
+        assert!(template("GET", "/a?b=c", "", &target()).is_some());
         for (method, path) in
             [("GET", "a"), ("GET", "http://x/"), ("G T", "/"), ("GET", "/a b"), ("CONNECT", "/")]
         {
-            assert!(template(method, path, &target()).is_none(), "{method} {path}");
+            assert!(template(method, path, "", &target()).is_none(), "{method} {path}");
         }
     }
 
     #[test]
     fn a_post_says_that_it_is_empty_and_a_get_does_not() {
         let has = |method| {
-            let template = template(method, "/", &target()).unwrap();
+            let template = template(method, "/", "", &target()).unwrap();
             template.headers.contains_key(CONTENT_LENGTH)
         };
         assert!(has("POST") && !has("GET"));

@@ -155,7 +155,7 @@ impl Walk {
         match timeout_at(field.clock.instant(deadline), &mut asking).await {
             // The timer may be late by a millisecond; she is not.
             Ok(_) if field.clock.now() >= deadline => Ending::TimedOut,
-            Ok(answer) => self.take(answer),
+            Ok(answer) => self.take(answer, attempt.class),
             Err(_) => {
                 give_up(&field, asking);
                 Ending::TimedOut
@@ -164,14 +164,20 @@ impl Walk {
     }
 
     /// What an answer, or none, means to her.
-    fn take(&mut self, answer: Result<Answer, Broken>) -> Ending {
+    fn take(&mut self, answer: Result<Answer, Broken>, class: usize) -> Ending {
         match answer {
             Ok(answer) => {
                 self.jar.remember(&answer.headers);
                 self.connection = answer.connection;
                 let asked = retry_after(&answer.headers);
                 self.visitor.asked_to_wait(asked.unwrap_or_default());
-                meaning(answer.status, answer.whole, asked.is_some())
+                let wanted = self.field.scenario.classes[class].status;
+                match meaning(answer.status, answer.whole, asked.is_some()) {
+                    Ending::Completed if wanted.is_some_and(|status| answer.status != status) => {
+                        Ending::Failed
+                    }
+                    ending => ending,
+                }
             }
             Err(Broken::Exhausted) => {
                 self.field.ledger.borrow_mut().flaws.exhausted += 1;

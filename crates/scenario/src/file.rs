@@ -81,6 +81,10 @@ pub struct Class {
     pub method: String,
     /// Path and query of a live run.
     pub path: String,
+    /// Form that a live run sends, as `application/x-www-form-urlencoded`; empty for none.
+    pub form: String,
+    /// The only status of a live run that counts as an answer; any of 2xx and 3xx if not given.
+    pub status: Option<u16>,
     /// Whether it earns or looks.
     pub tier: Tier,
     /// Worth, for the policies that use it.

@@ -53,15 +53,12 @@ pub(crate) struct File {
 #[serde(deny_unknown_fields)]
 struct Servers {
     workers: u32,
-    #[serde(default)]
     max_wait: Option<String>,
-    #[serde(default)]
     sessions: Option<u32>,
     #[serde(default)]
     discipline: Discipline,
     #[serde(default)]
     contention: f64,
-    #[serde(default)]
     limit: Option<u32>,
     #[serde(default)]
     departures: Departures,
@@ -69,7 +66,6 @@ struct Servers {
     change: Vec<servers::Written>,
     #[serde(default)]
     station: Vec<stations::Written>,
-    #[serde(default)]
     threads: Option<threads::Written>,
 }
 
@@ -78,22 +74,20 @@ struct Servers {
 struct WrittenClass {
     name: String,
     request: String,
+    #[serde(default)]
+    form: String,
+    status: Option<u16>,
     tier: Tier,
     utility: f64,
-    #[serde(default)]
     queue: Option<u32>,
     #[serde(default)]
     after: Vec<String>,
     service: Service,
-    #[serde(default)]
     shift: Option<shift::Written>,
-    #[serde(default)]
     think: Option<Law>,
-    #[serde(default)]
     station: Option<String>,
     #[serde(default)]
     parallel: threads::Parallel,
-    #[serde(default)]
     terminate: Option<WrittenBounds>,
     #[serde(default)]
     next: BTreeMap<String, f64>,
@@ -132,11 +126,8 @@ struct WrittenClient {
     waits_for: WaitsFor,
     #[serde(default)]
     retries: u32,
-    #[serde(default)]
     retries_after_refusal: Option<u32>,
-    #[serde(default)]
     pause_after_timeout: Option<String>,
-    #[serde(default)]
     pause_after_refusal: Option<Law>,
     #[serde(default)]
     keeps_retry_after: bool,
@@ -144,7 +135,6 @@ struct WrittenClient {
     declares_retries: bool,
     #[serde(default)]
     abandon: f64,
-    #[serde(default)]
     closes: Option<Vec<Closes>>,
 }
 
@@ -152,11 +142,8 @@ struct WrittenClient {
 #[serde(deny_unknown_fields)]
 struct Run {
     rho: Vec<f64>,
-    #[serde(default)]
     seeds: Option<u32>,
-    #[serde(default)]
     duration: Option<String>,
-    #[serde(default)]
     orders: Option<u64>,
 }
 
@@ -394,6 +381,10 @@ fn resolve_class(
     let request = wrong.part(class.request.split_once(' ').ok_or_else(|| {
         ScenarioError::Senseless(format!("request of `{name}`: write a method and a path"))
     }));
+    let has_content = class.form.is_empty() || class.request.starts_with("POST ");
+    wrong.unless(has_content, format!("form of `{name}`: only a POST sends one"));
+    let known = class.status.is_none_or(|status| (200..600).contains(&status));
+    wrong.unless(known, format!("status of `{name}` takes 200 to 599"));
     let worth = class.utility >= 0.0 && class.utility.is_finite();
     wrong.unless(worth, format!("utility of `{name}` must be a number, 0 or above"));
     let stop = class.terminate.as_ref().map(|bounds| bounds_of(name, bounds)).transpose();
@@ -410,6 +401,8 @@ fn resolve_class(
         name: name.clone(),
         method: method.into(),
         path: path.trim().into(),
+        form: class.form.clone(),
+        status: class.status,
         tier: class.tier,
         utility: Utility::new(class.utility),
         queue: class.queue,

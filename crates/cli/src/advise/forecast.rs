@@ -212,6 +212,8 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
         // Nothing is sent.
         method: String::new(),
         path: String::new(),
+        form: String::new(),
+        status: None,
         tier: if transacts { Tier::Transact } else { Tier::Browse },
         utility: Utility::new(1e3 * worth),
         queue: None,

@@ -48,6 +48,7 @@ fn options(args: &LiveRun, scenario: &Scenario) -> Result<Options, Failure> {
     let mut options = Options::new(&args.target, rho, args.seed);
     options.label.clone_from(&args.label);
     options.closes = if args.hidden { Closes::Hidden } else { Closes::Visible };
+    options.own_addresses = args.own_addresses;
     if let Some(url) = &args.shop {
         let shop = addresses("--shop", url)?[0];
         if busy(shop).is_none() {

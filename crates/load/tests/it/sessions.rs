@@ -1,6 +1,7 @@
 //! What a visitor sends, and how she goes through a site that is well.
 
 use std::collections::HashSet;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -95,6 +96,49 @@ fn cookies_come_back_and_belong_to_one_visitor() {
     assert_eq!((given.load(Ordering::SeqCst), seen.len()), (orders as u64, orders));
     let different: HashSet<_> = seen.iter().collect();
     assert_eq!(different.len(), seen.len(), "nobody shows another's cookie");
+}
+
+/// A site that gives a token with `GET /`, and answers a form with this status; what forms it was sent.
+fn with_a_form(status: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
+    let forms = Arc::new(Mutex::new(Vec::new()));
+    let url = handling({
+        let forms = Arc::clone(&forms);
+        move |mut stream| {
+            while let Some(head) = request(&mut stream) {
+                let length = head.split_once("content-length: ").map_or(0, |(_, rest)| {
+                    rest.split_once('\r').expect("a line").0.parse().expect("a number")
+                });
+                let mut body = vec![0; length];
+                stream.read_exact(&mut body).expect("a whole body");
+                if length > 0 {
+                    assert!(head.contains("content-type: application/x-www-form-urlencoded\r\n"));
+                    let form = String::from_utf8(body).expect("a text");
+                    forms.lock().expect("no test panics with this lock").push(form);
+                }
+                let status = if length > 0 { status } else { "200 OK\r\nset-cookie: token=a+b" };
+                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+                stream.write_all(answer.as_bytes()).expect("she reads it");
+            }
+        }
+    });
+    (url, forms)
+}
+
+#[test]
+fn a_form_has_the_visitors_cookie_and_only_the_status_of_its_class_is_an_answer() {
+    let mut scenario = alone();
+    scenario.classes[1].form = "n=1&token={cookie:token}".into();
+    scenario.classes[1].status = Some(302);
+    let played = |status| {
+        let (url, forms) = with_a_form(status);
+        let (_, cell) = play(&scenario, &at(&url));
+        let forms = forms.lock().unwrap().clone();
+        assert!(forms.iter().all(|form| form == "n=1&token=a%2Bb"), "{forms:?}");
+        (cell.orders, cell.failed, forms.len())
+    };
+    assert_eq!(played("302 Found"), (1, 0, 1));
+    // The form is shown again; with her two retries she sends it three times.
+    assert_eq!(played("200 OK"), (0, 3, 3));
 }
 
 #[test]

@@ -73,6 +73,12 @@ fn mistakes_are_named() {
     assert!(refused("main = 0.5", "main = 0.95").contains("sum to at most 1"));
     assert!(refused("buy = 0.1", "main = 1.0").contains("duplicate key"));
     assert!(refused("main = 0.5, buy = 0.1", "main = 1").contains("never end"));
+    let buy = "request = \"POST /buy\"";
+    assert!(
+        refused("request = \"GET /\"", "request = \"GET /\"\n form = \"a=1\"")
+            .contains("only a POST")
+    );
+    assert!(refused(buy, &format!("{buy}\n status = 99")).contains("status of `buy` takes"));
     assert!(refused("\"10s\"", "\"10\"").contains("number and a unit"));
     assert!(refused("duration = \"10s\"", "").contains("either `duration` or `orders`"));
     assert!(refused("workers = 2", "workers = 0").contains("servers.workers"));

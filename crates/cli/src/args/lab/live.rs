@@ -28,6 +28,9 @@ pub(crate) struct LiveRun {
     /// Clients that lose patience keep their connection open, as behind a hop that hides closes
     #[arg(long)]
     pub(crate) hidden: bool,
+    /// Every visitor comes from an address of 127.0.0.0/8 of their own, where the target is on loopback
+    #[arg(long)]
+    pub(crate) own_addresses: bool,
     /// The shop itself (its /-/stats), to know how much it worked in vain
     #[arg(long, value_name = "URL")]
     pub(crate) shop: Option<String>,

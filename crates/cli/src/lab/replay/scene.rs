@@ -26,6 +26,8 @@ pub(super) fn scenario(
         // Nothing is sent.
         method: String::new(),
         path: String::new(),
+        form: String::new(),
+        status: None,
         tier: match class.class.tier {
             EngineTier::Transact => Tier::Transact,
             EngineTier::Browse => Tier::Browse,

@@ -1,0 +1,94 @@
+//! Forms with blanks: where a form says `{cookie:NAME}`, each request has the value of that cookie of its visitor.
+//!
+//! An application that guards its forms by a double-submitted cookie (Django's `csrfmiddlewaretoken`) takes them so. A
+//! token that stands only in a page cannot be sent: bodies of answers are not kept.
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+
+use crate::jar::Jar;
+
+/// A form as a class has it, in `application/x-www-form-urlencoded`.
+#[derive(Debug)]
+pub(crate) struct Form {
+    /// What is before the first blank, and behind each.
+    texts: Vec<String>,
+    /// The cookie of each blank.
+    cookies: Vec<String>,
+}
+
+impl Form {
+    /// Reads the form; braces of any other kind stand for themselves.
+    pub(crate) fn read(text: &str) -> Self {
+        const BLANK: &str = "{cookie:";
+        let mut form = Self { texts: Vec::new(), cookies: Vec::new() };
+        let mut rest = text;
+        while let Some((before, (name, behind))) = rest
+            .split_once(BLANK)
+            .and_then(|(before, after)| Some((before, after.split_once('}')?)))
+        {
+            form.texts.push(before.into());
+            form.cookies.push(name.into());
+            rest = behind;
+        }
+        form.texts.push(rest.into());
+        form
+    }
+
+    /// Whether the form has no text, so that no request carries one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cookies.is_empty() && self.texts.iter().all(String::is_empty)
+    }
+
+    /// The form of one request of the visitor with this jar. A cookie that she does not have leaves its blank empty.
+    pub(crate) fn filled(&self, jar: &Jar) -> Bytes {
+        let mut text = self.texts[0].clone();
+        for (cookie, behind) in self.cookies.iter().zip(&self.texts[1..]) {
+            encode(jar.value(cookie).unwrap_or_default(), &mut text);
+            text += behind;
+        }
+        text.into()
+    }
+}
+
+/// Percent-encodes everything but RFC 3986's unreserved characters.
+fn encode(value: &str, text: &mut String) {
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(byte.into());
+        } else {
+            // Writing to a text cannot fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str, cookies: &[(&str, &str)]) -> String {
+        let mut jar = Jar::default();
+        for (name, value) in cookies {
+            jar.bring(name, value);
+        }
+        String::from_utf8(Form::read(text).filled(&jar).to_vec()).unwrap()
+    }
+
+    #[test]
+    fn blanks_have_the_visitors_cookies_encoded_and_none_where_she_has_none() {
+        let cookies = [("token", "a1"), ("odd", "a&b=c d%")];
+        assert_eq!(filled("n=1&t={cookie:token}", &cookies), "n=1&t=a1");
+        assert_eq!(filled("{cookie:odd}&u={cookie:token}", &cookies), "a%26b%3Dc%20d%25&u=a1");
+        assert_eq!(filled("t={cookie:other}&n=1", &cookies), "t=&n=1");
+    }
+
+    #[test]
+    fn other_braces_stand_for_themselves() {
+        for text in ["", "a={b}", "a={cookie:b", "a={1..2}"] {
+            assert_eq!(filled(text, &[]), text);
+            assert_eq!(Form::read(text).is_empty(), text.is_empty());
+        }
+    }
+}

@@ -1,0 +1,112 @@
+"""WordPress beside visitors who abandon searches: pages within a second, with the stop daemon and without it.
+
+Readers come as often as half of the knee allows; beside them come people who search and leave after 300 ms, more often than
+the database can search. The gateway only observes: what differs is whether the queries of those who have left are cancelled.
+A plugin names the request in each query (lab/applications/wordpress.py), as `marks` wants it."""
+
+import argparse
+import json
+import os
+import pathlib
+import signal
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import play
+import stack
+import wordpress
+
+WAYS = ["without", "with"]
+SECOND = 1000.0  # ms: a page that takes longer is late
+SEARCHERS = """
+name = "searchers"
+[servers]
+workers = 1
+[[class]]
+name = "Search"
+request = "GET /?s=word{1..20000}"
+tier = "browse"
+utility = 1
+service = { mean = "1000ms", shape = "constant" }
+[session]
+start = "Search"
+order = "Search"
+[arrivals]
+shape = "poisson"
+[client]
+think = { mean = "1s", shape = "constant" }
+patience = { mean = "300ms", shape = "constant" }
+[run]
+rho = [1]
+"""
+
+
+def configure(root, url, way):
+    """The gateway's file, and the stop daemon's."""
+    password = root / "password"
+    password.write_text("lab\n")
+    password.chmod(0o600)
+    config = root / "abandon.toml"
+    told = f'socket = "{root}/stopd.sock"\n' if way == "with" else ""
+    config.write_text(
+        f'version = 1\nmode = "observe"\n[upstream]\nserver = "{url}"\n'
+        f'[sentry]\nmode = "enforce"\nadmin = "127.0.0.1:{stack.free_port()}"\n{told}'
+        f'[database.shop]\nserver = "mysql://sentry@{os.environ["BYWASH_MARIADB"]}/shop"\npassword_file = "{password}"\nmarks = true\n')
+    return config
+
+
+def once(way, visitors, processes, url, rho, chosen, seed):
+    """One run: of the readers' pages the share within a second; and how the searches ended."""
+    root, started = processes.folder, []
+    config = configure(root, url, way)
+    try:
+        if way == "with":
+            command = [play.BYWASH, "sentry", "--config", config]
+            started.append(processes.start("stopd", command, (root / "stopd.sock").exists))
+        gateway, front = play.bywash(processes, config)
+        started.append(gateway)
+        text = f'{SEARCHERS}duration = "{chosen.seconds}s"\n'
+        searchers = visitors.start(front, text, chosen.searches, 1000 + seed)
+        readers = visitors.run(front, visitors.variant(chosen.seconds), rho, seed)["cells"][0]
+        searched = play.result(searchers)["cells"][0]
+    finally:
+        for process in reversed(started):
+            processes.end(process)
+        play.settle(url)
+    within = play.within(readers["response"].get("all", []), SECOND) * readers["completed"]
+    return {"way": way, "seed": seed, "asked": readers["generated"], "within": within,
+            "searches": searched["generated"], "answered": searched["completed"], "load": os.getloadavg()[0]}
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    parser = argparse.ArgumentParser(prog="scripts/applications abandon", description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=45)
+    parser.add_argument("--searches", type=float, default=4, help="a second")
+    chosen = parser.parse_args()
+    root = chosen.folder.resolve()
+    found = root / "ramp.json"
+    if not found.exists():
+        sys.exit(f"applications: there is no {found}: first scripts/applications measure wordpress {chosen.folder}")
+    processes, visitors, rows = stack.Processes(root), play.Visitors(wordpress.SCENARIO), []
+    print(f"this takes some {2 * chosen.seeds * (chosen.seconds + 35) / 60:.0f} minutes", file=sys.stderr)
+    try:
+        url = wordpress.start(processes, root, marks=True)
+        rho = 0.5 * visitors.rho(json.loads(found.read_text())["knee"])
+        for seed in range(1, chosen.seeds + 1):
+            for way in WAYS if seed % 2 else reversed(WAYS):
+                rows.append(once(way, visitors, processes, url, rho, chosen, seed))
+                print(rows[-1], file=sys.stderr)
+    finally:
+        processes.stop()
+    (root / "abandon.json").write_text(json.dumps(rows, indent=1) + "\n")
+    print("| stop daemon | readers' requests | within a second | searches | answered |\n|---|---|---|---|---|")
+    for way in WAYS:
+        total = lambda key: sum(row[key] for row in rows if row["way"] == way)
+        print(f"| {way} | {total('asked')} | {100 * total('within') / total('asked'):.0f} % | {total('searches')} | {total('answered')} |")
+
+
+main()

@@ -1,0 +1,228 @@
+"""A stock application under overload: bare, behind HAProxy, and behind bywash as it comes. See scripts/applications.
+
+The knee: visitors with all patience come ever more often; of each half minute the access log says how many answers there
+were and how long they took. The knee is the highest rate of answers before the half minutes in which one answer in
+twenty took more than a second. ρ = 1 in the tables is that rate."""
+
+import argparse
+import datetime
+import importlib
+import json
+import os
+import pathlib
+import re
+import signal
+import statistics
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import play
+import stack
+
+HAPROXY = [4, 6, 8, 12, 16]
+PROGRAMS = ["bare", *(f"haproxy-{maxconn}" for maxconn in HAPROXY), "bywash", "slope", "init"]
+PROBE, WINDOW = 20, 30  # seconds
+CLIENTS = 20  # of the probe
+WARM, BETWEEN = 10, 35  # seconds before a run that are not counted; until the last visitor is gone and all is quiet
+SLOW = 1.0  # seconds: a site whose p95 is above is beyond its knee
+PATIENT = '[client]\nthink = { mean = "700ms", shape = "exponential" }\npatience = { mean = "60s", shape = "constant" }\nretries = 0'
+
+
+def ramp(visitors, url, root, seconds):
+    """Throughput and latency of the bare application while load rises, from a quarter of the time on; leaves ramp.log for
+    `advise`."""
+    sets = f'[[set]]\nname = "probe"\nclients = {CLIENTS}\n'
+    busy = '[client]\nthink = { mean = "1ms", shape = "constant" }\npatience = { shape = "none" }\nretries = 0'
+    probed = visitors.run(url, visitors.variant(PROBE, sets=sets, client=busy), 1, 1)["cells"][0]["completed"] / PROBE
+    print(f"{CLIENTS} clients without pauses are given {probed:.1f} answers a second", file=sys.stderr)
+    play.settle(url)
+    (root / "access.log").write_text("")
+    base, top = visitors.rho(0.2 * probed), visitors.rho(1.25 * probed)
+    arrivals = f'[arrivals]\nshape = "ramp"\nbase = {base:.6f}\nat = "{seconds // 4}s"\nover = "{seconds * 3 // 4}s"'
+    visitors.run(url, visitors.variant(seconds, arrivals=arrivals, client=PATIENT), top, 1)
+    play.settle(url)
+    log = (root / "access.log").read_text()
+    (root / "ramp.log").write_text(log)
+    rows = windows(log, seconds)
+    knee = knee_of(rows)
+    if knee is None:
+        sys.exit("applications: the ramp has no knee: it was over before it, or the application was slow from the beginning")
+    return {"probed": probed, "windows": rows, "knee": knee}
+
+
+def windows(log, seconds):
+    """Of each half minute: answers a second, and their p50 and p95 in seconds."""
+    line = re.compile(r'\[(\d+/\w+/\d+:\d+:\d+:\d+) .*?" rt=([\d.]+)')
+    seen = [(datetime.datetime.strptime(at, "%d/%b/%Y:%H:%M:%S").timestamp(), float(took)) for at, took in line.findall(log)]
+    begun, rows = min(at for at, _ in seen), {}
+    for at, took in seen:
+        rows.setdefault(int(at - begun) // WINDOW, []).append(took)
+    return [[len(took) / WINDOW, *(round(quantile(took, share), 3) for share in (0.5, 0.95))]
+            for number, took in sorted(rows.items()) if number < seconds // WINDOW]
+
+
+def quantile(values, share):
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def knee_of(rows):
+    """Answers a second at the knee; None if the rows do not have one."""
+    slow = next((number for number, (row, after) in enumerate(zip(rows, rows[1:])) if min(row[2], after[2]) > SLOW), 0)
+    return max(rate for rate, *_ in rows[:slow]) if slow else None
+
+
+def show_ramp(found):
+    print("| answers/s | p50 ms | p95 ms |\n|---|---|---|")
+    for rate, half, most in found["windows"]:
+        print(f"| {rate:.1f} | {1000 * half:.0f} | {1000 * most:.0f} |")
+    print(f"\nThe knee: {found['knee']:.1f} answers a second.\n")
+
+
+def configurations(kind, url, root):
+    """The files of bywash: what `advise` makes of the ramp's log, the same with slope, and what `init` writes."""
+    files = {"bywash": root / "advise.toml", "slope": root / "slope.toml", "init": root / "init.toml"}
+    advise = [play.BYWASH, "advise", root / "ramp.log", "--upstream", url, "--out", files["bywash"], "--force"]
+    (root / "advise.txt").write_text(subprocess.run(advise, check=True, capture_output=True, text=True).stdout)
+    text = enforce(files["bywash"])
+    if 'policy = "slope"' not in text:
+        text += '\n[limit]\npolicy = "slope"\n'
+    files["slope"].write_text(text)
+    commands = subprocess.run([play.BYWASH, "--help"], check=True, capture_output=True, text=True).stdout
+    if re.search(r"^  init ", commands, re.M):
+        init = [play.BYWASH, "init", kind.PRESET, "--upstream", url, "--out", files["init"], "--force"]
+        subprocess.run(init, check=True, stdout=sys.stderr)
+        enforce(files["init"])
+    else:
+        del files["init"]
+    for file in files.values():
+        subprocess.run([play.BYWASH, "check", file], check=True, stdout=sys.stderr)
+    return files
+
+
+def enforce(file):
+    """Switches a file from observe to enforce; its text."""
+    text, count = re.subn(r'^mode = "observe"', 'mode = "enforce"', file.read_text(), flags=re.M)
+    if not count:
+        sys.exit(f"applications: {file} does not observe")
+    file.write_text(text)
+    return text
+
+
+def cell(program, kind, visitors, processes, url, files, rho, seed, seconds):
+    """One run of one program, with new visitors before it who are not counted."""
+    process, front = None, url
+    if program.startswith("haproxy-"):
+        process, front = play.haproxy(processes, url, program.split("-")[1], kind.TRANSACTIONS)
+    elif program != "bare":
+        process, front = play.bywash(processes, files[program])
+    try:
+        visitors.run(front, visitors.variant(WARM), 0.5 * rho, 1000 + seed)
+        load = os.getloadavg()[0]
+        return visitors.run(front, visitors.variant(seconds), rho, seed) | {"load_average_before": load}
+    finally:
+        if process:
+            processes.end(process)
+        play.settle(url)
+
+
+def figures(ran, seconds):
+    """What a table says of a run: all that ended while visitors came."""
+    one = ran["cells"][0]
+    counted = one["timeline"][:seconds]
+    total = lambda key: sum(second[key] for second in counted)
+    slowest = next((ms for ms, share in one["response"].get("all", []) if share >= 0.95), float("nan"))
+    return [total("orders"), total("completed"), slowest, total("dropped"), total("timed_out"), total("failed")]
+
+
+def tables(root, kind):
+    runs = {}
+    for path in root.glob("run-*.json"):
+        ran = json.loads(path.read_text())
+        runs.setdefault(ran["load"], {}).setdefault(ran["program"], {})[ran["seed"]] = ran
+    show_ramp(json.loads((root / "ramp.json").read_text()))
+    means = {}
+    for load, programs in sorted(runs.items()):
+        print(f"{load:g} times the knee:\n\n| | {kind.GOAL} | useful answers | p95 ms | refused | given up | failed | runs |\n|{'---|' * 8}")
+        for program in sorted(programs, key=PROGRAMS.index):
+            seeds = programs[program]
+            mean = [statistics.mean(column) for column in zip(*(figures(ran, ran["seconds"]) for ran in seeds.values()))]
+            means[load, program] = mean
+            print(f"| {program} | " + " | ".join(f"{value:.0f}" for value in mean) + f" | {len(seeds)} |")
+        for seed, ran in ((seed, ran) for seeds in programs.values() for seed, ran in seeds.items()):
+            if ran.get("invalid"):
+                print(f"\n{ran['program']}, seed {seed}, is invalid: {ran['invalid']}")
+        print()
+    compare(means, kind)
+
+
+def compare(means, kind):
+    """What is wanted, and what came of it."""
+    for program in ("bywash", "slope", "init"):
+        for load in sorted({load for load, one in means if one == program}):
+            mine, peers = means[load, program], [means[load, f"haproxy-{n}"] for n in HAPROXY if (load, f"haproxy-{n}") in means]
+            if peers:
+                orders, useful = (max(peer[column] for peer in peers) for column in (0, 1))
+                print(f"{program} at {load:g}: {percent(mine[0], orders)} of the best HAProxy's {kind.GOAL}, "
+                      f"{percent(mine[1], useful)} of the best HAProxy's useful answers")
+        if (1, program) in means and (2.5, program) in means:
+            print(f"{program}: {kind.GOAL} at 2.5 are {percent(means[2.5, program][0], means[1, program][0])} of those at 1")
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.0f} %" if whole else "—"
+
+
+def arguments():
+    numbers = lambda text: [float(number) for number in text.split(",")]
+    parser = argparse.ArgumentParser(prog="scripts/applications measure", description=__doc__.split("\n")[0])
+    parser.add_argument("application")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--loads", type=numbers, default=[1, 2.5, 6], help="times the knee")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=45, help="of each run")
+    parser.add_argument("--ramp", type=int, default=600, help="seconds of the ramp; advise wants three calm minutes")
+    parser.add_argument("--programs", type=lambda text: text.split(","), default=PROGRAMS)
+    parser.add_argument("--tables", action="store_true", help="print the tables only")
+    return parser.parse_args()
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # What was started ends with it.
+    chosen = arguments()
+    kind, root = importlib.import_module(chosen.application), chosen.folder.resolve()
+    if strangers := set(chosen.programs) - set(PROGRAMS):
+        sys.exit(f"applications: no program is called {', '.join(strangers)}; there are {', '.join(PROGRAMS)}")
+    if chosen.tables:
+        return tables(root, kind)
+    processes, visitors, found = stack.Processes(root), play.Visitors(kind.SCENARIO), root / "ramp.json"
+    runs = len(chosen.loads) * chosen.seeds * len(chosen.programs)
+    minutes = (runs * (WARM + chosen.seconds + BETWEEN) + (0 if found.exists() else PROBE + chosen.ramp + 60)) / 60
+    print(f"{runs} runs; this takes some {minutes:.0f} minutes at most", file=sys.stderr)
+    try:
+        url = kind.start(processes, root)
+        if not found.exists():
+            found.write_text(json.dumps(ramp(visitors, url, root, chosen.ramp), indent=1) + "\n")
+        files = configurations(kind, url, root)
+        rho = visitors.rho(json.loads(found.read_text())["knee"])
+        programs = [program for program in chosen.programs if program in files or program not in ("bywash", "slope", "init")]
+        for turn, (seed, load) in enumerate((seed, load) for seed in range(1, chosen.seeds + 1) for load in chosen.loads):
+            for number in range(len(programs)):
+                program = programs[(turn + number) % len(programs)]
+                path = root / f"run-{program}-{load:g}-{seed}.json"
+                if path.exists():
+                    continue
+                ran = cell(program, kind, visitors, processes, url, files, load * rho, seed, chosen.seconds)
+                ran |= {"program": program, "load": load, "seed": seed, "seconds": chosen.seconds}
+                # Whole, or not there.
+                part = path.with_suffix(".part")
+                part.write_text(json.dumps(ran) + "\n")
+                part.rename(path)
+                print(f"played {path.name}: {figures(ran, chosen.seconds)}", file=sys.stderr)
+    finally:
+        processes.stop()
+    tables(root, kind)
+
+
+main()

@@ -1,0 +1,67 @@
+"""A private MediaWiki of the distribution behind nginx and PHP-FPM: its own database, nothing of /etc.
+
+Stock, with the cache that its installer offers where there is APCu, but for what would disturb what is measured: it asks
+nobody for anything, and jobs do not run behind pages."""
+
+import datetime
+import os
+import random
+import secrets
+import subprocess
+
+import stack
+
+NAME = "mediawiki"
+DATABASE = "mariadb"
+PRESET = "mediawiki"
+SCENARIO = "lab/scenarios/application-mediawiki.toml"
+GOAL = "pages read"
+TRANSACTIONS = "/index.php/Special:UserLogin"
+PACKAGE = "/usr/share/mediawiki"
+PAGES, REVISIONS, WORDS, LENGTH = 3000, 3, 2000, 300
+SETTINGS = """
+$wgServer = 'http://' . ($_SERVER['HTTP_HOST'] ?? '127.0.0.1');
+$wgMainCacheType = CACHE_ACCEL;
+$wgJobRunRate = 0;
+$wgPingback = false;
+"""
+
+
+def start(processes, root):
+    """Starts it in this folder; its URL."""
+    pages = root / "pages"
+    stack.copy(PACKAGE, pages)
+    php = lambda script, *options, **more: subprocess.run(
+        ["php", pages / "maintenance" / script, *options], check=True, stdout=subprocess.DEVNULL, **more)
+    password = secrets.token_hex(16)
+    php("install.php", "--dbtype", "mysql", "--dbserver", os.environ["BYWASH_MARIADB"], "--dbname", "shop", "--dbuser", "shop",
+        "--dbpass", "lab", "--installdbuser", "shop", "--installdbpass", "lab", "--server", "http://127.0.0.1", "--scriptpath",
+        "", "--lang", "en", "--pass", password, "--confpath", pages, "A wiki of pages", "Lab")
+    with open(pages / "LocalSettings.php", "a") as settings:
+        settings.write(SETTINGS)
+    php("importDump.php", "--quiet", "--no-updates", input=dump().encode())
+    for script in ("rebuildrecentchanges.php", "rebuildtextindex.php"):
+        php(script, "--quiet")
+    php("initSiteStats.php", "--quiet", "--update")
+    return stack.php(processes, root, pages, "        location / { try_files $uri $uri/ /index.php?$args; }\n")
+
+
+def dump():
+    """Pages of made words, linked with each other, as an export of another wiki: the same each time but for the day."""
+    chance = random.Random(5)
+    newest = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0) - datetime.timedelta(days=1)
+    parts = ['<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">']
+    for number in range(1, PAGES + 1):
+        parts.append(f"<page><title>Page {number}</title><ns>0</ns><id>{number + 10}</id>")
+        for revision in range(REVISIONS):
+            at = newest - datetime.timedelta(minutes=(REVISIONS - revision) * PAGES - number)
+            text = "\n\n".join(
+                f"== Section {section} ==\n" + " ".join(f"word{chance.randint(1, WORDS)}" for _ in range(LENGTH // 5))
+                + f" [[Page {chance.randint(1, PAGES)}]]" for section in range(5))
+            parts.append(
+                f"<revision><id>{number * REVISIONS + revision}</id><timestamp>{at:%Y-%m-%dT%H:%M:%SZ}</timestamp>"
+                f"<contributor><username>Writer {number % 7}</username><id>{number % 7 + 10}</id></contributor>"
+                f"<comment>Revision {revision}</comment><model>wikitext</model><format>text/x-wiki</format>"
+                f'<text xml:space="preserve">{text}</text></revision>')
+        parts.append("</page>")
+    return "".join(parts) + "</mediawiki>"

@@ -1,0 +1,147 @@
+"""Private servers on loopback for the stock applications: processes that end with this one, nginx, and PHP-FPM.
+
+Everything is the distribution's but for what makes it private: folders, ports and sockets, and no timed jobs."""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CHILDREN = 20  # of PHP-FPM
+USER = "www-data"
+PATIENCE = 60
+
+NGINX = """
+daemon off;
+user {user};
+worker_processes auto;
+pid {root}/nginx.pid;
+error_log {root}/nginx.log;
+events {{ worker_connections 4096; }}
+http {{
+    include /etc/nginx/mime.types;
+    log_format timed '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
+                     '"$http_referer" "$http_user_agent" rt=$request_time urt=$upstream_response_time';
+    access_log {root}/access.log timed;
+    client_body_temp_path {root}/nginx-body; proxy_temp_path {root}/nginx-proxy; fastcgi_temp_path {root}/nginx-fastcgi;
+    uwsgi_temp_path {root}/nginx-uwsgi; scgi_temp_path {root}/nginx-scgi;
+    sendfile on;
+    server {{
+        listen 127.0.0.1:{port};
+{places}
+    }}
+}}
+"""
+FPM = """
+[global]
+daemonize = no
+error_log = {root}/fpm.log
+[site]
+{owner}
+listen = {root}/fpm.sock
+pm = static
+pm.max_children = {children}
+clear_env = no
+"""
+# What Debian's /etc/nginx/snippets/fastcgi-php.conf says, with our socket, and the gateway's name of the request.
+PHP = """
+        location ~ \\.php(/|$) {{
+            fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
+            try_files $fastcgi_script_name =404;
+            set $path_info $fastcgi_path_info;
+            include /etc/nginx/fastcgi_params;
+            fastcgi_param PATH_INFO $path_info;
+            fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+            fastcgi_param BYWASH_REQUEST $http_bywash_request;
+            fastcgi_pass unix:{root}/fpm.sock;
+        }}
+"""
+
+
+def free_port():
+    """A port of loopback that nobody listens on, below those of outgoing connections."""
+    start = 28000 + os.getpid() % 400 * 8
+    for port in range(start, start + 1000):
+        with socket.socket() as probe:
+            if port not in GIVEN and probe.connect_ex(("127.0.0.1", port)):
+                GIVEN.add(port)
+                return port
+    sys.exit("applications: no port is free")
+
+
+GIVEN = set()
+
+
+class Processes:
+    """Programs that were started, with a log each in `folder`. Ends by stop(), the last first."""
+
+    def __init__(self, folder):
+        self.folder, self.running = pathlib.Path(folder), []
+
+    def start(self, name, command, ready, **more):
+        """Starts it and waits until `ready()`; its process."""
+        with open(self.folder / f"{name}.out", "a") as log:
+            # setpriv: the program does not outlive us, whatever becomes of us.
+            process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "--", *map(str, command)], stdout=log, stderr=log,
+                                       stdin=subprocess.DEVNULL, **more)
+        self.running.append(process)
+        end = time.monotonic() + PATIENCE
+        while not ready():
+            if process.poll() is not None or time.monotonic() > end:
+                words = (self.folder / f"{name}.out").read_text()[-2000:]
+                self.stop()
+                sys.exit(f"applications: {name} does not start: {words}")
+            time.sleep(0.05)
+        return process
+
+    def end(self, process):
+        """Ends one of them."""
+        self.running.remove(process)
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def stop(self):
+        while self.running:
+            self.end(self.running[-1])
+
+
+def listens(port):
+    """Whether something listens on this port of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def nginx(processes, root, places):
+    """Starts nginx in front of these places; its URL."""
+    port = free_port()
+    user = USER if os.getuid() == 0 else f"# not root: as {os.getlogin()}"
+    (root / "nginx.conf").write_text(NGINX.format(root=root, port=port, places=places, user=user))
+    processes.start("nginx", ["nginx", "-c", root / "nginx.conf"], lambda: listens(port))
+    return f"http://127.0.0.1:{port}"
+
+
+def php(processes, root, pages, rest):
+    """Starts PHP-FPM and nginx in front of the pages; `rest` is what nginx does with paths. Their URL."""
+    fpm = max(pathlib.Path("/usr/sbin").glob("php-fpm*"), default=None)
+    if fpm is None:
+        sys.exit("applications: there is no PHP-FPM")
+    owner = f"user = {USER}\ngroup = {USER}\nlisten.owner = {USER}\nlisten.group = {USER}" if os.getuid() == 0 else ""
+    (root / "fpm.conf").write_text(FPM.format(root=root, owner=owner, children=CHILDREN))
+    socket_path = root / "fpm.sock"
+    socket_path.unlink(missing_ok=True)
+    processes.start("fpm", [fpm, "--fpm-config", root / "fpm.conf"], socket_path.exists)
+    return nginx(processes, root, f"        root {pages};\n        index index.php;\n{rest}" + PHP.format(root=root))
+
+
+def copy(package, pages):
+    """A copy of a package's pages that is this site's own; its links lead to what other packages have."""
+    shutil.rmtree(pages, ignore_errors=True)
+    shutil.copytree(package, pages, ignore_dangling_symlinks=True)
