@@ -27,15 +27,16 @@ if (PHP_VERSION_ID >= 80100 && preg_match('/\A[0-9a-f]{16}\z/', $bywash_request)
     {
         /** Whether a SELECT of this page may be cancelled. The must-use plugin sets it. */
         public $bywash_reads = false;
+        private $bywash_has_written = false;
         private $bywash_is_leased = false;
 
         public function query($query)
         {
             $reads = preg_match('/^[\s(]*SELECT\b/i', $query) === 1;
             if (!$reads && preg_match('/^\s*(?:SHOW|DESCRIBE|DESC|EXPLAIN)\b/i', $query) !== 1) {
-                $this->bywash_reads = false;
+                $this->bywash_has_written = true;
             }
-            if (!$reads || !$this->bywash_reads || $this->bywash_is_leased || !$this->dbh instanceof mysqli) {
+            if (!$reads || !$this->bywash_reads || $this->bywash_has_written || $this->bywash_is_leased || !$this->dbh instanceof mysqli) {
                 return parent::query($query);
             }
             $this->bywash_is_leased = true;

@@ -43,6 +43,9 @@ pub enum Wanted {
 
 impl Wanted {
     fn parse(text: &str) -> Self {
+        if text == "*" {
+            return Self::Any;
+        }
         let (front, rest) = text.strip_prefix('*').map_or((false, text), |rest| (true, rest));
         let (behind, fixed) = rest.strip_suffix('*').map_or((false, rest), |fixed| (true, fixed));
         Self::Text { fixed: fixed.to_owned(), front, behind }
@@ -147,6 +150,7 @@ mod tests {
     fn a_star_stands_for_anything_in_front_or_behind() {
         let is = |wanted: &str, text: &str| Wanted::parse(wanted).is(text);
         assert!(is("a*", "ab") && !is("a*", "ba") && is("*a", "ba") && !is("*a", "ab"));
-        assert!(is("*", "") && is("*", "x") && is("a", "a") && !is("a", "A") && !is("", "a"));
+        assert_eq!(Wanted::parse("*"), Wanted::Any);
+        assert!(is("*", "") && is("**", "x") && is("a", "a") && !is("a", "A") && !is("", "a"));
     }
 }

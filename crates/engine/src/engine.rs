@@ -103,6 +103,7 @@ impl Engine {
             Event::Arrived { id, request } => self.arrived(now, id, request, actions),
             Event::OutOfTime { id } => self.out_of_time(now, id, actions),
             Event::ClientGone { id } => self.client_gone(now, id, actions),
+            Event::Departed { id } => self.departed(now, id),
             Event::Answering { id } => self.requests.cannot_be_stopped(id),
             Event::ClientSlow { id, rate } => self.client_slow(now, id, rate),
             Event::ClientCaughtUp { id } => self.slow.forget(id),
@@ -336,6 +337,13 @@ impl Engine {
         }
     }
 
+    fn departed(&mut self, now: Time, id: RequestId) {
+        if matches!(self.requests.state(id), State::Running(_)) {
+            self.lost(now, id);
+            self.did_not_arrive(now, id);
+        }
+    }
+
     fn finished(&mut self, now: Time, id: RequestId, end: End) {
         let State::Running(since) = self.requests.state(id) else {
             return;
@@ -347,7 +355,7 @@ impl Engine {
         let way = match end {
             End::Answered { held_up: false, .. } => Way::Answered,
             End::TimedOut => Way::TimedOut,
-            End::Answered { held_up: true, .. } | End::Failed => Way::Void,
+            End::Answered { held_up: true, .. } | End::Abandoned | End::Failed => Way::Void,
         };
         self.take_back(now, id, since, way);
     }

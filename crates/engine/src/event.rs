@@ -26,6 +26,11 @@ pub enum Event {
         /// Whose.
         id: RequestId,
     },
+    /// The client of a request that runs has gone, and the application works on. `Finished` follows.
+    Departed {
+        /// Whose.
+        id: RequestId,
+    },
     /// The response to a request that runs has begun: it cannot be stopped any more.
     Answering {
         /// Which.
@@ -143,6 +148,8 @@ pub enum End {
     },
     /// It took longer than it may: what a slot too many comes to.
     TimedOut,
+    /// Its client had gone before (`Departed`): the application worked on for nobody.
+    Abandoned,
     /// It did not: nothing can be learned from how long it took.
     Failed,
 }

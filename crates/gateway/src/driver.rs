@@ -138,7 +138,15 @@ impl Driver {
         let driver = Arc::clone(self);
         let Request { class, session, address, signals, proven, .. } = request;
         let claimed = Claimed { class, session, address, signals, had_begun: !proven.is_empty() };
-        Ticket { driver, id, standing, claimed, measured: obeyed || at_once, done: false }
+        Ticket {
+            driver,
+            id,
+            standing,
+            claimed,
+            measured: obeyed || at_once,
+            done: false,
+            departed: false,
+        }
     }
 
     /// A measurement of the machine.

@@ -271,7 +271,7 @@ impl CountedSeat {
         Self::take(shared, |shared| &shared.uploads, usize::MAX)
     }
 
-    /// Counts a request that holds a slot although its client has gone. The number of slots bounds them.
+    /// Counts a request that holds a slot, or the place of a file, although its client has gone. Their numbers bound it.
     pub(crate) fn departed(shared: &Arc<Shared>) -> Option<Self> {
         Self::take(shared, |shared| &shared.departed, usize::MAX)
     }

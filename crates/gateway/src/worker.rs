@@ -182,7 +182,7 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     let listeners: Vec<_> = start.listeners.iter().map(from_std).collect::<io::Result<_>>()?;
     let mut tasks = JoinSet::new();
     tasks.spawn_local(watch_departures(Rc::clone(&worker)));
-    tasks.spawn_local(hold_departed(to_hold));
+    tasks.spawn_local(hold_departed(Rc::clone(&worker), to_hold));
     tasks.spawn_local(evict(Rc::clone(&worker)));
     tasks.spawn_local(tick(Rc::clone(&worker), Arc::clone(&start.heartbeat)));
     let _serving = Serving::new(shared);
@@ -251,9 +251,10 @@ async fn watch_departures(worker: Rc<Worker>) {
 }
 
 /// Holds the slots of requests whose clients have gone.
-async fn hold_departed(mut departed: UnboundedReceiver<Departed>) {
+async fn hold_departed(worker: Rc<Worker>, mut departed: UnboundedReceiver<Departed>) {
     while let Some(request) = departed.recv().await {
-        tokio::task::spawn_local(request.hold());
+        let shared = Arc::clone(&worker.shared);
+        tokio::task::spawn_local(async move { request.hold(&shared).await });
     }
 }
 

@@ -194,6 +194,11 @@ impl<'a> World<'a> {
             self.requests.free(id);
             return;
         }
+        if live.client == Presence::GaveUpHeld {
+            self.requests.free(id);
+            self.tell(Event::Finished { id: RequestId(id), end: End::Abandoned });
+            return;
+        }
         let delay = self.delay_of(live.of.class);
         if delay == Span::ZERO {
             self.answer_arrives(id, live.serial);
@@ -255,7 +260,8 @@ impl<'a> World<'a> {
                 self.requests.get_mut(id).client = Presence::GaveUpUnnoticed;
                 self.tell(Event::ClientGone { id: RequestId(id) });
             } else {
-                self.requests.get_mut(id).client = Presence::GaveUp;
+                self.requests.get_mut(id).client = Presence::GaveUpHeld;
+                self.tell(Event::Departed { id: RequestId(id) });
             }
         } else if is_seen {
             let work = self.servers.remove(self.now, id);

@@ -65,9 +65,10 @@ impl Engine {
             End::Answered { held_up: true, .. } => None,
             // It was not done by then, and never will be. Not to tell would be wrong: of those that had
             // run for so long, the part that was done a little later would be too large.
-            End::Answered { held_up: false, done: false, .. } | End::TimedOut | End::Failed => {
-                Some(Fate::Cut)
-            }
+            End::Answered { held_up: false, done: false, .. }
+            | End::TimedOut
+            | End::Abandoned
+            | End::Failed => Some(Fate::Cut),
         };
         if let Some(fate) = fate {
             self.tell_ran(Ran { class: stops_as, took, fate });
@@ -78,7 +79,7 @@ impl Engine {
                 self.learning.ran(class, took, in_time);
                 self.retry_after.served(now);
             }
-            End::TimedOut => self.learning.ran(class, took, false),
+            End::TimedOut | End::Abandoned => self.learning.ran(class, took, false),
             End::Failed => {}
         }
     }

@@ -19,6 +19,8 @@ pub(crate) struct Ticket {
     /// It ran while the engine thought so: how it ends is a measurement.
     pub(super) measured: bool,
     pub(super) done: bool,
+    /// The engine was told that its client has gone while the application works on.
+    pub(super) departed: bool,
 }
 
 /// The facts of a request that are needed again when it is over.
@@ -95,6 +97,16 @@ impl Ticket {
         self.while_granted(Event::Answering { id: self.id });
     }
 
+    /// Its client has gone, and it keeps its slot until it is dropped. Returns whether it has one.
+    pub(crate) fn departs(&mut self) -> bool {
+        let holds_slot = matches!(self.decision(), Decision::Granted { .. });
+        self.departed = holds_slot && self.measured;
+        if self.departed {
+            self.while_granted(Event::Departed { id: self.id });
+        }
+        holds_slot
+    }
+
     /// Tells the engine something of a request that holds a slot; of any other there is nothing to tell.
     fn while_granted(&self, event: Event) {
         self.driver.with(|core, now, wakers| {
@@ -148,7 +160,8 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         if !self.done {
             let id = self.id;
-            let gone = Event::ClientGone { id };
+            let over = Event::Finished { id, end: End::Abandoned };
+            let gone = if self.departed { over } else { Event::ClientGone { id } };
             let how = if self.measured { gone } else { Event::Withdrawn { id } };
             self.driver.with(|core, now, wakers| core.leave(now, id, how, wakers));
         }

@@ -82,7 +82,11 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     let now = running.worker.shared.driver.now();
     let began = load.head_came(now);
     if let Some(file) = running.record.file() {
-        let shows = static_file::shows(response.status, &response.fields, began);
+        let length = match response.framing {
+            Framing::Length(length) => Some(length),
+            Framing::None | Framing::Chunked | Framing::UntilClose => None,
+        };
+        let shows = static_file::shows(file, response.status, &response.fields, length, began);
         running.worker.shared.files.note(file, shows);
     }
     if !response.status.is_server_error() {

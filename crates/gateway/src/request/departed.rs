@@ -2,89 +2,127 @@
 //!
 //! Many applications do not notice that a client has gone and work on until they answer. If the slot went to the next
 //! request at once, more requests than there are slots would be in the application. So the slot is held until the
-//! answer begins or the server closes the connection, and no longer than an answer may take to begin.
+//! answer begins or the server closes the connection, and no longer than the answer might have taken.
 //! `upstream.departures` says what the application notices.
 //!
 //! Nothing is learned: with `auto` each departure is passed on by ending this side of the connection, as the client
-//! has ended its own. A server that notices closes the connection, and the slot is free at once.
+//! has ended its own. A server that notices closes the connection, and the slot is free at once. The same is done with
+//! `unnoticed` if the body of the request has not come as a whole: a server that waits for the rest closes then.
 //!
-//! A request that holds no slot, and one whose body has not been sent as a whole, is ended by closing its connection.
+//! The place of a request for a file (`static_file.rs`) is held in the same way. A request that holds neither is ended by
+//! closing its connection.
 
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
-use bywash_config::{Departures, Timeouts};
+use bywash_config::Departures;
+use tokio::time::Instant;
 
-use super::deadline::Deadline;
 use super::forward::{self, AtServer};
+use super::static_file::{FileKey, SLOW, Shows};
 use crate::driver::Ticket;
-use crate::shared::CountedSeat;
+use crate::shared::{CountedSeat, Shared};
+use crate::upstream::Exchange;
 use crate::worker::Worker;
 
 /// A request that has been admitted and whose answer has not begun. If it is dropped, its client has gone.
 pub(super) struct Unanswered {
     worker: Rc<Worker>,
-    /// `None`: the gateway is bypassed.
-    pub(super) ticket: Option<Ticket>,
+    pub(super) place: Place,
     pub(super) at_server: Option<AtServer>,
-    timeouts: Timeouts,
     departures: Departures,
 }
 
+/// What a request holds while it runs.
+pub(super) enum Place {
+    /// Nothing that others wait for.
+    None,
+    /// A slot, or a place in the engine's books alone.
+    Slot(Ticket),
+    /// One of the places of files.
+    File(FileKey, CountedSeat),
+}
+
+impl Place {
+    /// The slot, if it is one.
+    pub(super) const fn ticket(&self) -> Option<&Ticket> {
+        match self {
+            Self::Slot(ticket) => Some(ticket),
+            Self::None | Self::File(..) => None,
+        }
+    }
+}
+
 impl Unanswered {
-    /// Begins with nothing sent. `departures`: as the application notices them; of a request that holds no slot,
+    /// Begins with nothing sent. `departures`: as the application notices them; of a request that holds nothing,
     /// [`Departures::Noticed`].
-    pub(super) const fn new(
-        worker: Rc<Worker>,
-        ticket: Option<Ticket>,
-        timeouts: Timeouts,
-        departures: Departures,
-    ) -> Self {
-        Self { worker, ticket, at_server: None, timeouts, departures }
+    pub(super) const fn new(worker: Rc<Worker>, place: Place, departures: Departures) -> Self {
+        Self { worker, place, at_server: None, departures }
+    }
+
+    /// Takes what it holds away.
+    pub(super) const fn take_place(&mut self) -> Place {
+        std::mem::replace(&mut self.place, Place::None)
     }
 }
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        let (Some(ticket), Some(mut at_server)) = (self.ticket.take(), self.at_server.take())
-        else {
-            return;
-        };
+        let Some(mut at_server) = self.at_server.take() else { return };
         if !at_server.exchange.can_outlive_client(self.departures) {
             return;
         }
-        at_server.exchange.lets_client_go();
-        // From here on it is stopped by nothing but its own end.
-        ticket.answering();
-        let counted = CountedSeat::departed(&self.worker.shared);
-        let (timeouts, departures) = (self.timeouts, self.departures);
-        self.worker.holds(Departed { ticket, at_server, timeouts, departures, counted });
+        let mut place = self.take_place();
+        let holds = match &mut place {
+            Place::None => false,
+            Place::Slot(ticket) => ticket.departs(),
+            Place::File(..) => true,
+        };
+        if holds {
+            let half_closes =
+                self.departures == Departures::Auto || !at_server.exchange.has_uploaded();
+            at_server.exchange.lets_client_go();
+            let counted = CountedSeat::departed(&self.worker.shared);
+            self.worker.holds(Departed { place, at_server, half_closes, counted });
+        }
     }
 }
 
 /// A request whose client has gone and which the application may still work on.
 pub(crate) struct Departed {
-    ticket: Ticket,
+    place: Place,
     at_server: AtServer,
-    timeouts: Timeouts,
-    departures: Departures,
+    half_closes: bool,
     counted: Option<CountedSeat>,
 }
 
 impl Departed {
-    /// Holds the slot until the application is done, and then closes the connection.
-    pub(crate) async fn hold(self) {
-        let Self { ticket, at_server, timeouts, departures, counted } = self;
-        let AtServer { mut exchange, load } = at_server;
-        let done = async {
-            if departures == Departures::Auto {
-                poll_fn(|cx| exchange.poll_half_close(cx)).await;
+    /// Holds the place until the application is done, and then closes the connection.
+    pub(crate) async fn hold(self, shared: &Shared) {
+        let Self { place, at_server, half_closes, counted } = self;
+        let AtServer { mut exchange, load, mut deadline } = at_server;
+        let since = Instant::now();
+        let mut has_ended = !half_closes;
+        let waits = |cx: &mut Context<'_>, exchange: &mut Exchange| {
+            if !has_ended {
+                has_ended = exchange.poll_half_close(cx).is_ready();
             }
-            let mut deadline = Deadline::new(&timeouts, 0);
-            forward::head(&mut exchange, &mut deadline, |_, _| {}, |_, _, _| {}, false).await
         };
-        // Whatever ends it, the application is done or has had its time.
-        let _ = tokio::time::timeout(timeouts.response.to_std(), done).await;
-        drop((exchange, load, counted, ticket));
+        let head = forward::head(&mut exchange, &mut deadline, waits, |_, _, _| {}, false);
+        let mut head = Box::pin(head);
+        // Whatever the server says, that its time is over, and that the engine stops it: each is the end.
+        poll_fn(|cx| {
+            let stopped = place.ticket().map_or(Poll::Pending, |ticket| ticket.poll_stopped(cx));
+            if stopped.is_ready() { Poll::Ready(()) } else { head.as_mut().poll(cx).map(drop) }
+        })
+        .await;
+        drop(head);
+        if let Place::File(file, _) = &place
+            && since.elapsed() > SLOW.to_std()
+        {
+            shared.files.note(*file, Shows::Other);
+        }
+        drop((exchange, load, counted, place));
     }
 }

@@ -59,6 +59,7 @@ pub(super) struct Forwarded {
 pub(super) struct AtServer {
     pub(super) exchange: Exchange,
     pub(super) load: Load,
+    pub(super) deadline: Deadline,
 }
 
 /// The beginning of an answer, and what it came from.
@@ -134,19 +135,21 @@ pub(super) async fn forward(
         let outbound = outbound(request, upgrade.as_deref());
         let spare = has_no_body(request.framing).then(Upload::none);
         let exchange = Exchange::begin(link, &outbound, upload);
-        let AtServer { exchange, load } = at_server.insert(AtServer { exchange, load });
+        let running = at_server.insert(AtServer { exchange, load, deadline });
+        let AtServer { exchange, load, deadline: until } = running;
         let hints = |cx: &mut Context<'_>, status, fields: &Fields| {
             load.shows_life(worker.shared.driver.now());
             back.interim(cx, status, fields);
         };
-        let slow = |cx: &mut Context<'_>, exchange: &Exchange| {
+        let slow = |cx: &mut Context<'_>, exchange: &mut Exchange| {
             if let Some(ticket) = ticket {
                 client.look_at_upload(cx, exchange, ticket);
             }
         };
-        let answer = head(exchange, &mut deadline, slow, hints, upgrade.is_some()).await;
+        let answer = head(exchange, until, slow, hints, upgrade.is_some()).await;
         let taken = at_server.take().expect("only whoever drops this future takes it away");
-        let AtServer { exchange, load } = taken;
+        let AtServer { exchange, load, deadline: until } = taken;
+        deadline = until;
         // A server that was closing an idle connection has done nothing wrong.
         let stale = reused && exchange.is_unanswered();
         let again = match answer {
@@ -187,7 +190,7 @@ fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r>
 pub(super) async fn head(
     exchange: &mut Exchange,
     deadline: &mut Deadline,
-    mut waits: impl FnMut(&mut Context<'_>, &Exchange),
+    mut waits: impl FnMut(&mut Context<'_>, &mut Exchange),
     hints: impl Fn(&mut Context<'_>, StatusCode, &Fields),
     upgrade: bool,
 ) -> Result<Response, UpstreamError> {

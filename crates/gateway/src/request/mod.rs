@@ -38,20 +38,21 @@ pub(crate) use answer::{Stream, Streaming};
 use client_deadline::ClientDeadline;
 use client_rate::ClientRate;
 pub(crate) use departed::Departed;
-use departed::Unanswered;
+use departed::{Place, Unanswered};
 pub(crate) use examine::Facts;
 use forward::{AtServer, Forward};
 pub(crate) use forwarded::Doubt;
 pub(crate) use peer::Peer;
 use refuse::Voice;
 pub(crate) use session_cookie::{Brought, SessionCookie};
+use static_file::Shows;
 pub(crate) use static_file::{FileKey, StaticFiles};
 pub(crate) use upload::Upload;
 use wait::{Ended, NoBody, Waited};
 
 use crate::body::BodyError;
 use crate::client::{Back, Body};
-use crate::driver::{Refusal, Ticket};
+use crate::driver::Refusal;
 use crate::local_fault::LocalFault;
 use crate::memory;
 use crate::record::Record;
@@ -102,10 +103,10 @@ pub(crate) async fn serve(
         Ok(admitted) => admitted,
         Err(reply) => return *reply,
     };
-    let Admitted { record, upload, ticket, deadline, client } = admitted;
+    let Admitted { record, upload, place, deadline, client } = admitted;
     let name = record.name();
     let forward = Box::new(Forward { request, upload, facts, peer, back, client, name });
-    run(&worker, record, ticket, deadline, forward, &voice).await
+    run(&worker, record, place, deadline, forward, &voice).await
 }
 
 /// Refuses a body that the budget of memory has no room for.
@@ -149,8 +150,7 @@ pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
 struct Admitted {
     record: Box<Record>,
     upload: Upload,
-    /// `None`: the gateway is bypassed.
-    ticket: Option<Ticket>,
+    place: Place,
     /// Of one that is only observed nothing ends.
     deadline: ClientDeadline,
     client: ClientRate,
@@ -176,11 +176,11 @@ async fn admit(
         record.sits(seat);
     }
     if shared.is_bypassed() {
-        return Ok(Admitted { record, upload, ticket: None, deadline, client });
+        return Ok(Admitted { record, upload, place: Place::None, deadline, client });
     }
-    if holds_no_slot(shared, &mut record) {
+    if let Some(place) = place_of_file(shared, &record) {
         shared.metrics.file_skipped();
-        return Ok(Admitted { record, upload, ticket: None, deadline, client });
+        return Ok(Admitted { record, upload, place, deadline, client });
     }
     let began = shared.driver.now();
     if record.is_enforced() {
@@ -226,20 +226,17 @@ async fn admit(
     if record.is_enforced() && upload.is_awaited() {
         client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
-    Ok(Admitted { record, upload, ticket: Some(ticket), deadline, client })
+    Ok(Admitted { record, upload, place: Place::Slot(ticket), deadline, client })
 }
 
-/// Whether a request is for a file and may run without a slot.
-fn holds_no_slot(shared: &Arc<Shared>, record: &mut Record) -> bool {
-    if !record.file().is_some_and(|file| shared.files.has(file)) {
-        return false;
-    }
+/// Returns the place of a request for a file that may run without a slot. One that is only observed has a seat already.
+fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
+    let file = record.file().filter(|file| shared.files.has(*file))?;
     if !record.is_enforced() {
-        // It has a seat already.
-        return true;
+        return Some(Place::None);
     }
-    let most = record.settings().config.upstream.limit as usize;
-    CountedSeat::file(shared, most).map(|seat| record.sits(seat)).is_some()
+    let most = shared.driver.status().limit as usize;
+    CountedSeat::file(shared, most).map(|seat| Place::File(file, seat))
 }
 
 /// Ends a request whose client waits no longer, by its own word.
@@ -279,7 +276,7 @@ fn departures(record: &Record) -> Departures {
 async fn run(
     worker: &Rc<Worker>,
     mut record: Box<Record>,
-    ticket: Option<Ticket>,
+    place: Place,
     mut deadline: ClientDeadline,
     forward: Box<Forward>,
     voice: &Voice,
@@ -289,12 +286,11 @@ async fn run(
     let may_be_slow = !forward.upload.has_ended();
     let facts = &forward.facts.request;
     let departures = departures(&record);
-    let timeouts = record.settings().timeouts(facts);
     let is_stoppable = facts.stoppable || may_be_slow;
-    let mut unanswered = Unanswered::new(Rc::clone(worker), ticket, timeouts, departures);
+    let mut unanswered = Unanswered::new(Rc::clone(worker), place, departures);
     let ended = {
-        let Unanswered { ticket, at_server, .. } = &mut unanswered;
-        let ticket = ticket.as_ref();
+        let Unanswered { place, at_server, .. } = &mut unanswered;
+        let ticket = place.ticket();
         let slow = ticket.filter(|_| record.is_enforced());
         let stoppable = ticket.filter(|_| is_stoppable);
         let forwarding = pin!(forward::forward(worker, &mut record, slow, forward, at_server));
@@ -318,7 +314,17 @@ async fn run(
             return refuse::stopped(voice, &refusal, &record);
         }
     };
-    let ticket = unanswered.ticket.take();
+    let ticket = match unanswered.take_place() {
+        Place::None => None,
+        Place::Slot(ticket) => Some(ticket),
+        Place::File(file, seat) => {
+            if forwarded.is_err() {
+                worker.shared.files.note(file, Shows::Other);
+            }
+            record.sits(seat);
+            None
+        }
+    };
     match forwarded {
         Ok(forwarded) => {
             let pool = Rc::clone(&forwarded.pool);

@@ -180,7 +180,6 @@ impl SessionCookie {
         if self.configured.is_none() && !is_token && Seen::may_have(name) {
             // A second one finds it set.
             let _ = self.picked.set(name.to_owned());
-            self.is_set.store(true, Ordering::Relaxed);
         }
     }
 

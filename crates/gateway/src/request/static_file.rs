@@ -5,13 +5,14 @@
 //!
 //! - with `200`, a type that files of a page have, a validator (`ETag` or `Last-Modified`) and nothing that forbids a
 //!   shared cache to keep it or gives the client a cookie;
-//! - and has begun that answer within [`FAST`], so an image that is computed is none.
+//! - of at most [`LARGEST`] bytes, so that a client which reads slowly keeps the server no longer than another;
+//! - and has begun that answer within [`FAST`]. An image that is computed faster than that counts as a file.
 //!
-//! Another answer takes that back. Requests of a class of the file are not concerned. A file that is known is still asked
-//! for in the queue if as many requests for files run as there are slots: clients that read slowly hold no more.
+//! A different answer takes that back, and so does one that does not begin within [`SLOW`]. Requests that a class of the
+//! configuration matches are not concerned. If as many requests for files run as there are slots, more wait in the queue.
 //!
-//! **Hostile input.** Clients choose targets, and only answers of the server count. The table has a fixed size and is
-//! indexed by a keyed hash, so nobody can choose whose entry theirs takes.
+//! **Hostile input.** Clients choose targets, and only answers of the server to GET count. The table has a fixed size and is
+//! indexed by a keyed hash, so no client can choose which entry a target takes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,7 +34,7 @@ const ENOUGH: u64 = 2;
 /// How soon the answer for a file begins while it is learned.
 const FAST: Span = Span::from_millis(20);
 /// What takes longer to begin, once it is known, is none any more.
-const SLOW: Span = Span::from_millis(200);
+pub(super) const SLOW: Span = Span::from_millis(200);
 
 /// Endings of paths that are looked at.
 const ENDINGS: [&[u8]; 25] = [
@@ -77,9 +78,16 @@ const TYPES: [&[u8]; 10] = [
     b"video/",
 ];
 
+/// The largest file: its answer leaves the server at once, however slowly the client reads.
+const LARGEST: u64 = 64 * 1024;
+
 /// The name of a target that may be a file's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileKey(u64);
+pub(crate) struct FileKey {
+    hash: u64,
+    /// It is asked for as a whole (GET): the answer may teach that it is a file.
+    is_whole: bool,
+}
 
 /// Returns the name of what a request asks for, if it may be a file.
 pub(super) fn asked(
@@ -89,11 +97,14 @@ pub(super) fn asked(
     facts: &Facts,
 ) -> Option<FileKey> {
     let is_other = facts.request.class.index() + 1 == config.classes.len();
-    let may_be = config.queue.skip_files && is_other && facts.request.rule.is_none();
+    let is_other = is_other && facts.request.also.is_empty() && facts.request.rule.is_none();
     let reads = matches!(request.method, Method::GET | Method::HEAD);
     let target = request.target.path_and_query().as_bytes();
-    let is_file = may_be && reads && request.framing == Framing::None && has_ending(target);
-    is_file.then(|| FileKey(shared.attempt_key([&request.authority, target]).0))
+    let may_be = config.queue.skip_files && is_other && reads && request.framing == Framing::None;
+    (may_be && has_ending(target)).then(|| FileKey {
+        hash: shared.attempt_key([&request.authority, target]).0,
+        is_whole: request.method == Method::GET,
+    })
 }
 
 /// Whether the path of a target ends as files do.
@@ -115,8 +126,14 @@ pub(super) enum Shows {
     Other,
 }
 
-/// Returns what the head of an answer that began after so long says of its target.
-pub(super) fn shows(status: StatusCode, fields: &Fields, began: Span) -> Shows {
+/// Returns what the head of an answer that began after so long says of its target. `length`: of its body, if the head says.
+pub(super) fn shows(
+    file: FileKey,
+    status: StatusCode,
+    fields: &Fields,
+    length: Option<u64>,
+    began: Span,
+) -> Shows {
     if status == StatusCode::NOT_MODIFIED && began <= SLOW {
         return Shows::Nothing;
     }
@@ -132,7 +149,12 @@ pub(super) fn shows(status: StatusCode, fields: &Fields, began: Span) -> Shows {
     }
     let names = [&b"etag"[..], b"last-modified"];
     let has_validator = names.iter().any(|name| fields.named(name).next().is_some());
-    if is_whole && has_validator && began <= FAST { Shows::File } else { Shows::Nothing }
+    let is_short = length.is_some_and(|length| length <= LARGEST);
+    if file.is_whole && is_whole && !is_short {
+        return Shows::Other;
+    }
+    let is_shown = file.is_whole && is_whole && has_validator && began <= FAST;
+    if is_shown { Shows::File } else { Shows::Nothing }
 }
 
 /// The files that are known.
@@ -145,18 +167,18 @@ impl Default for StaticFiles {
 }
 
 impl StaticFiles {
-    fn entry(&self, FileKey(key): FileKey) -> &AtomicU64 {
-        &self.0[(key >> COUNT.count_ones()) as usize % ENTRIES]
+    fn entry(&self, key: FileKey) -> &AtomicU64 {
+        &self.0[(key.hash >> COUNT.count_ones()) as usize % ENTRIES]
     }
 
     /// Whether this target is a file.
     pub(super) fn has(&self, key: FileKey) -> bool {
-        self.entry(key).load(Ordering::Relaxed) == (key.0 & !COUNT) | ENOUGH
+        self.entry(key).load(Ordering::Relaxed) == (key.hash & !COUNT) | ENOUGH
     }
 
     /// Notes what an answer has shown of this target. Of two answers at once one may be lost.
     pub(super) fn note(&self, key: FileKey, shows: Shows) {
-        let (entry, own) = (self.entry(key), key.0 & !COUNT);
+        let (entry, own) = (self.entry(key), key.hash & !COUNT);
         let now = entry.load(Ordering::Relaxed);
         let count = if now & !COUNT == own { now & COUNT } else { 0 };
         match shows {
@@ -184,9 +206,14 @@ mod tests {
 
     #[test]
     fn an_answer_shows_a_file_by_all_of_its_marks() {
-        let shown = |status: u16, lines: &[(&str, &str)], millis| {
-            shows(StatusCode::from_u16(status).unwrap(), &fields(lines), Span::from_millis(millis))
+        let file = |is_whole| FileKey { hash: 4, is_whole };
+        let shown_to = |is_whole, length, status: u16, lines: &[(&str, &str)], millis| {
+            let (status, began) =
+                (StatusCode::from_u16(status).unwrap(), Span::from_millis(millis));
+            shows(file(is_whole), status, &fields(lines), length, began)
         };
+        let shown =
+            |status, lines: &[(&str, &str)], millis| shown_to(true, Some(9), status, lines, millis);
         let (css, tag) = (("Content-Type", "text/css; charset=utf-8"), ("ETag", "\"a\""));
         assert_eq!(shown(200, &[css, tag], 1), Shows::File);
         assert_eq!(shown(200, &[css, ("Last-Modified", "x")], 20), Shows::File);
@@ -195,6 +222,9 @@ mod tests {
         {
             assert_eq!(shown(status, lines, millis), Shows::Nothing, "{status} {lines:?}");
         }
+        assert_eq!(shown_to(false, Some(9), 200, &[css, tag], 1), Shows::Nothing, "HEAD");
+        assert_eq!(shown_to(true, Some(LARGEST + 1), 200, &[css, tag], 1), Shows::Other);
+        assert_eq!(shown_to(true, None, 200, &[css, tag], 1), Shows::Other);
         let page = ("Content-Type", "text/html");
         for (status, lines, millis) in [
             (200, &[css, tag][..], 201),
@@ -213,7 +243,8 @@ mod tests {
 
     #[test]
     fn two_answers_make_a_file_and_another_one_takes_it_back() {
-        let (files, key) = (StaticFiles::default(), FileKey(0x1234_5678_9abc_def0));
+        let (files, key) =
+            (StaticFiles::default(), FileKey { hash: 0x1234_5678_9abc_def0, is_whole: true });
         let known = |shows| {
             files.note(key, shows);
             files.has(key)
@@ -226,7 +257,8 @@ mod tests {
     #[test]
     fn another_target_with_the_same_entry_is_none() {
         let files = StaticFiles::default();
-        let (one, other) = (FileKey(4), FileKey(4 + (ENTRIES as u64) * 4));
+        let [one, other] =
+            [4, 4 + (ENTRIES as u64) * 4].map(|hash| FileKey { hash, is_whole: true });
         assert!(std::ptr::eq(files.entry(one), files.entry(other)));
         (0..2).for_each(|_| files.note(one, Shows::File));
         assert!(files.has(one) && !files.has(other));

@@ -85,8 +85,7 @@ pub(super) enum Ended {
     OutOfTime,
 }
 
-/// Does `task`, unless the request is ended before: then it is dropped, and with it whatever the upstream
-/// was asked for. `ticket`: of one that can be stopped. The task comes pinned: a future that takes another by value
+/// Does `task`, unless the request is ended before: then it is dropped. `ticket`: of one that can be stopped. The task comes pinned: a future that takes another by value
 /// is twice as large.
 pub(super) async fn until_ended<T>(
     ticket: Option<&Ticket>,

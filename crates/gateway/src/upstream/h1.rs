@@ -122,10 +122,14 @@ impl Exchange {
 
     pub(super) fn lets_client_go(&mut self) {
         self.upload = Upload::none();
+        // The part of a body that has come must not look like the whole.
+        self.deaf |= !self.uploaded;
     }
 
     pub(super) fn poll_half_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let _ = ready!(self.wire.poll_flush(cx));
+        if !self.deaf {
+            let _ = ready!(self.wire.poll_flush(cx));
+        }
         Pin::new(&mut self.wire.stream).poll_shutdown(cx).map(drop)
     }
 

@@ -5,8 +5,8 @@
 //! those that are idle, `pinned.rs` those that belong to one client connection, `h1.rs` and `h2.rs` carry a request and
 //! its answer. `probe.rs` asks servers how they are.
 //!
-//! An exchange is polled by the request that it belongs to and by nobody else: dropping the
-//! request closes the connection (HTTP/1) or resets the stream (HTTP/2) in that very moment.
+//! An exchange is polled by the request that it belongs to, and after its client has gone by the task that holds its
+//! slot (`request/departed.rs`). Dropping it closes the connection (HTTP/1) or resets the stream (HTTP/2) at once.
 
 mod connect;
 mod dial;
@@ -206,17 +206,17 @@ impl Exchange {
         }
     }
 
-    /// Whether the server can go on with the request without its client, which is told of `departures` in this way.
+    /// Whether the server may go on with the request when its client has gone, as far as `departures` tell. A stream of
+    /// HTTP/2 whose body has not come as a whole cannot end in any other way than by a reset.
     pub(crate) const fn can_outlive_client(&self, departures: Departures) -> bool {
-        let shows = match departures {
-            Departures::Auto => matches!(self, Self::H1(_)),
-            Departures::Noticed => false,
-            Departures::Unnoticed => true,
-        };
-        shows && self.has_uploaded()
+        match (self, departures) {
+            (_, Departures::Noticed) | (Self::H2(_), Departures::Auto) => false,
+            (Self::H1(_), Departures::Auto | Departures::Unnoticed) => true,
+            (Self::H2(exchange), Departures::Unnoticed) => exchange.has_uploaded(),
+        }
     }
 
-    /// Gives up all that belongs to the client. Its whole body has been taken.
+    /// Gives up all that belongs to the client. Nothing more of its body is sent.
     pub(crate) fn lets_client_go(&mut self) {
         match self {
             Self::H1(exchange) => exchange.lets_client_go(),
@@ -224,7 +224,7 @@ impl Exchange {
         }
     }
 
-    /// Ends this side of the connection once the request has been written. HTTP/2 connections carry other requests
+    /// Ends this side of the connection, once a whole request has been written. HTTP/2 connections carry other requests
     /// and stay as they are.
     pub(crate) fn poll_half_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {

@@ -263,30 +263,48 @@ mod slot {
         }
     }
 
+    /// A request of whose body a part has come, and the rest never will.
+    fn half_a_post() -> String {
+        post("/", "12345").replace(": 5", ": 5000")
+    }
+
     #[test]
-    fn is_free_at_once_if_the_body_was_not_sent_as_a_whole() {
+    fn is_free_at_once_if_the_server_waits_for_the_rest_of_a_body() {
         for departures in ["auto", "unnoticed"] {
-            let upstream = Upstream::stalled();
-            let gateway = Setup::before(&upstream).limit(1);
-            let gateway = gateway.set("queue.body_buffer", "'1B'");
+            let (upstream, _calls) = Upstream::by_hand();
+            let gateway = Setup::before(&upstream).limit(1).set("queue.body_buffer", "'1B'");
             let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
-            let client = gateway.sends(post("/", "12345").replace(": 5", ": 5000"));
+            let client = gateway.sends(half_a_post());
             gateway.waits_for("running", 1);
             fin(client);
             gateway.is_idle_again();
+            assert!(upstream.received().ends_with("12345"), "no end of a body follows");
         }
     }
 
     #[test]
-    fn is_held_no_longer_than_an_answer_may_take() {
+    fn is_held_if_the_server_works_on_without_the_rest_of_a_body() {
+        let upstream = Upstream::stalled();
+        let gateway = Setup::before(&upstream).limit(1).set("queue.body_buffer", "'1B'");
+        let gateway = gateway.set("upstream.response_timeout", "'1s'").start();
+        let client = gateway.sends(half_a_post());
+        gateway.waits_for("running", 1);
+        fin(client);
+        gateway.waits_for("departed", 1);
+        gateway.is_idle_again();
+    }
+
+    #[test]
+    fn is_held_no_longer_than_the_answer_might_have_taken() {
         for departures in ["auto", "unnoticed"] {
             let (upstream, calls) = Upstream::by_hand_working_on();
             let gateway = Setup::before(&upstream).limit(1);
-            let gateway = gateway.set("upstream.response_timeout", "'300ms'");
+            let gateway = gateway.set("upstream.response_timeout", "'1s'");
             let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
             let client = gateway.asks("/");
             let call = calls.next();
             fin(client);
+            gateway.waits_for("departed", 1);
             gateway.is_idle_again();
             eventually("the upstream sees it", || call.is_abandoned());
             assert_eq!(gateway.outcome("orphaned"), 1);
@@ -344,7 +362,8 @@ fn a_client_that_leaves_in_the_middle_of_an_upload_is_counted_as_one_that_has_le
 #[test]
 fn a_reset_behind_a_blocked_upload_gives_the_slot_back() {
     let upstream = Upstream::stalled();
-    let gateway = Setup::before(&upstream).limit(1).start();
+    let gateway = Setup::before(&upstream).limit(1);
+    let gateway = gateway.set("upstream.departures", "'noticed'").start();
     for _ in 0..TRIALS {
         let mut client =
             gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n");

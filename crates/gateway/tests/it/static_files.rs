@@ -103,3 +103,29 @@ fn as_many_run_at_once_as_there_are_slots_and_others_wait() {
     assert_eq!(gateway.metric("bywash_files_total"), 1.0);
     gateway.is_idle_again();
 }
+
+/// The place of a file is held as a slot is, while the server works for a client that has left.
+#[test]
+fn a_client_that_leaves_frees_no_place_for_another_while_the_server_works_on() {
+    let (upstream, calls): (Upstream, Calls) = Upstream::by_hand_working_on();
+    let gateway = Setup::before(&upstream).limit(1).start();
+    for _ in 0..2 {
+        let mut client = gateway.asks("/a.css");
+        calls.next().send(with_fields(CSS, ""));
+        client.answer().unwrap();
+    }
+    let _page = gateway.asks("/page");
+    let page = calls.next();
+    let client = gateway.asks("/a.css");
+    let file = calls.next();
+    drop(client);
+    gateway.waits_for("departed", 1);
+    let mut next = gateway.asks("/a.css");
+    gateway.waits_for("waiting", 1);
+    assert!(calls.is_empty());
+    file.close();
+    page.answer("");
+    calls.next().answer("next");
+    assert_eq!(next.answer().unwrap().text(), "next");
+    gateway.is_idle_again();
+}

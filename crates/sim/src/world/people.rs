@@ -46,8 +46,10 @@ pub(super) struct Live {
 pub(super) enum Presence {
     /// It waits for its answer.
     Waits,
-    /// It has given up, and the gateway holds the slot.
+    /// It has given up, and nobody knows.
     GaveUp,
+    /// It has given up, and the gateway holds the slot while the application works on.
+    GaveUpHeld,
     /// It has given up, the slot is free, and the application works on.
     GaveUpUnnoticed,
 }
