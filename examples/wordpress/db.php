@@ -34,6 +34,7 @@ if (PHP_VERSION_ID >= 80100 && preg_match('/\A[0-9a-f]{16}\z/', $bywash_request)
         {
             $reads = preg_match('/^[\s(]*SELECT\b/i', $query) === 1;
             if (!$reads && preg_match('/^\s*(?:SHOW|DESCRIBE|DESC|EXPLAIN)\b/i', $query) !== 1) {
+                $this->bywash_reads = false;
                 $this->bywash_has_written = true;
             }
             if (!$reads || !$this->bywash_reads || $this->bywash_has_written || $this->bywash_is_leased || !$this->dbh instanceof mysqli) {

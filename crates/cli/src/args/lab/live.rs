@@ -13,6 +13,7 @@ Everybody in the scenario is a real client with a connection of her own. Load on
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct LiveRun {
     /// The scenario file
     pub(crate) scenario: PathBuf,
