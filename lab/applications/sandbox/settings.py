@@ -18,6 +18,7 @@ DATABASES = {"default": {
 ROOT_URLCONF = "urls"
 SITE_ID = 1
 USE_TZ = True
+TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-gb"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
