@@ -16,8 +16,6 @@ pub struct Files {
     closing: u64,
     /// Connections to servers of requests that run: `upstream.limit` or `limit.max`.
     running: u64,
-    /// Requests for files, which hold no slot (`queue.skip_files`).
-    skipping: u64,
     /// Those that workers keep for the next request: as many for each worker.
     idle: u64,
     /// Those that belong to one client connection each: `upstream.pinned_connections`.
@@ -50,7 +48,6 @@ impl Files {
             clients: limits.connections as u64,
             closing: SPARE as u64,
             running: limit,
-            skipping: if config.queue.skip_files { limit } else { 0 },
             idle: limit * workers as u64,
             pinned: config.upstream.pinned_connections as u64,
             observed: limits.observed as u64,
@@ -66,7 +63,6 @@ impl Files {
         self.clients
             + self.closing
             + self.running
-            + self.skipping
             + self.idle
             + self.pinned
             + self.observed
@@ -84,7 +80,6 @@ impl fmt::Display for Files {
             clients,
             closing,
             running,
-            skipping,
             idle,
             pinned,
             observed,
@@ -95,7 +90,7 @@ impl fmt::Display for Files {
         } = self;
         write!(
             f,
-            "limits.connections {clients} + {closing} closing, {running} slots + {skipping} for files + {idle} idle connections to servers, \
+            "limits.connections {clients} + {closing} closing, {running} slots + {idle} idle connections to servers, \
              upstream.pinned_connections {pinned}, limits.observed {observed}, limits.streams {streams}, {probes} probes, {admin} for operators and \
              {others} others make {}",
             self.sum()

@@ -253,6 +253,8 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 pub(crate) struct CountedSeat {
     shared: Arc<Shared>,
     count: fn(&Shared) -> &AtomicUsize,
+    /// It is that of a file as well.
+    is_file: bool,
 }
 
 impl CountedSeat {
@@ -276,13 +278,17 @@ impl CountedSeat {
         Self::take(shared, |shared| &shared.departed, usize::MAX)
     }
 
-    /// Counts a request for a file. `None`: there are as many as may be.
-    pub(crate) fn file(shared: &Arc<Shared>, most: usize) -> Option<Self> {
-        Self::take(shared, |shared| &shared.file_requests, most)
+    /// Counts a request for a file, which is one of those that hold no slot. `None`: there are as many as may be of one or
+    /// the other.
+    pub(crate) fn file(shared: &Arc<Shared>, most: usize, observed: usize) -> Option<Self> {
+        let mut seat = Self::observed(shared, observed)?;
+        // One too many gives both places back when it is dropped.
+        seat.is_file = true;
+        (shared.file_requests.fetch_add(1, Ordering::Relaxed) < most).then_some(seat)
     }
 
     fn take(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicUsize, most: usize) -> Option<Self> {
-        let seat = Self { shared: Arc::clone(shared), count };
+        let seat = Self { shared: Arc::clone(shared), count, is_file: false };
         // One too many gives its place back when it is dropped.
         (count(shared).fetch_add(1, Ordering::Relaxed) < most).then_some(seat)
     }
@@ -291,5 +297,8 @@ impl CountedSeat {
 impl Drop for CountedSeat {
     fn drop(&mut self) {
         (self.count)(&self.shared).fetch_sub(1, Ordering::Relaxed);
+        if self.is_file {
+            self.shared.file_requests.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }

@@ -236,7 +236,8 @@ fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
         return Some(Place::None);
     }
     let most = shared.driver.status().limit as usize;
-    CountedSeat::file(shared, most).map(|seat| Place::File(file, seat))
+    let observed = record.settings().config.limits.observed;
+    CountedSeat::file(shared, most, observed).map(|seat| Place::File(file, seat))
 }
 
 /// Ends a request whose client waits no longer, by its own word.
