@@ -46,11 +46,11 @@ def ramp(visitors, url, root, seconds):
         arrivals = (f'[arrivals]\nshape = "ramp"\nbase = {visitors.rho(0.2 * probed):.6f}\n'
                     f'at = "{seconds // 4}s"\nover = "{seconds * 3 // 4}s"')
         visitors.run(url, visitors.variant(seconds, arrivals=arrivals, client=PATIENT), visitors.rho(top * probed), 1)
-        play.settle(url)
         log = (root / "access.log").read_text()
         rows = windows(log, seconds)
         if knee := knee_of(rows):
             (root / "ramp.log").write_text(log)
+            play.settle(url)
             return {"probed": probed, "windows": rows, "knee": knee}
         print(f"no knee up to {top * probed:.1f} answers a second: {rows}", file=sys.stderr)
     sys.exit("applications: the ramp has no knee: the application was slow from the beginning, or something else held it up")
