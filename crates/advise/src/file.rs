@@ -65,7 +65,11 @@ fn head(advice: &Advice, around: &Around<'_>) -> String {
 }
 
 fn limit(advice: &Advice, around: &Around<'_>) -> String {
-    let mut text = format!("[upstream]\n# Your application.\nserver = {}\n", quoted(around.server));
+    let mut text = format!(
+        "[upstream]\n# Your application.\nserver = {}\n\
+         # If a web server there passes requests to PHP-FPM:\n# departures = \"unnoticed\"\n",
+        quoted(around.server)
+    );
     for reason in advice.limit.reasons() {
         let _ = writeln!(text, "# {reason}");
     }

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_star_stands_for_anything_in_front_or_behind() {
         let is = |wanted: &str, text: &str| Wanted::parse(wanted).is(text);
-        assert!(is("a*", "ab") && !is("a*", "ba") && is("*a", "ba") && !is("*a", "ab"));
+        assert!(is("x*", "xy") && !is("x*", "yx") && is("*x", "yx") && !is("*x", "xy"));
         assert_eq!(Wanted::parse("*"), Wanted::Any);
         assert!(is("*", "") && is("**", "x") && is("a", "a") && !is("a", "A") && !is("", "a"));
     }
