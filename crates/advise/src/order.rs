@@ -40,7 +40,7 @@ pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Gra
 /// A page that may be the order, among others.
 pub(crate) struct Ranked {
     pub(crate) page: usize,
-    /// Its words say so.
+    /// The words of its pattern are those of an order.
     pub(crate) is_sure: bool,
     sure: f64,
 }

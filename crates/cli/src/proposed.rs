@@ -45,7 +45,7 @@ pub(crate) fn checked(toml: &str, upstream: &str) -> Result<(), Failure> {
 
 /// Writes the file; one that is there only with `force`.
 pub(crate) fn write(out: &Path, toml: &str, force: bool) -> Result<(), Failure> {
-    // Whoever made the file meanwhile is not overwritten either.
+    // A file that another program has made meanwhile is not overwritten either.
     let anew = || File::create_new(out).and_then(|mut file| file.write_all(toml.as_bytes()));
     let written = if force { instead(out, toml) } else { anew() };
     let wrong = |error| Failure::running(format!("cannot write {}: {error}", out.display()));
@@ -54,7 +54,7 @@ pub(crate) fn write(out: &Path, toml: &str, force: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What is there stays whole until all of the new is.
+/// Replaces a file: the old one stays whole until the new one is complete.
 fn instead(out: &Path, toml: &str) -> io::Result<()> {
     // A link stays one, and what is no file (`/dev/stdout`) is written to.
     let out = &out.canonicalize().unwrap_or_else(|_| out.to_owned());

@@ -181,12 +181,12 @@ impl Record {
         self.seat = Some(seat);
     }
 
-    /// It asks for this, which may be a file.
+    /// Notes the target, if that may be a file.
     pub(crate) const fn may_ask_for(&mut self, file: Option<FileKey>) {
         self.file = file;
     }
 
-    /// What it asks for, if that may be a file.
+    /// The target, if that may be a file.
     pub(crate) const fn file(&self) -> Option<FileKey> {
         self.file
     }

@@ -33,7 +33,7 @@ const COUNT: u64 = 0b11;
 const ENOUGH: u64 = 2;
 /// How soon the answer for a file begins while it is learned.
 const FAST: Span = Span::from_millis(20);
-/// What takes longer to begin, once it is known, is none any more.
+/// A target whose answer takes longer to begin is not a file any more.
 pub(super) const SLOW: Span = Span::from_millis(200);
 
 /// Endings of paths that are looked at.
@@ -120,9 +120,9 @@ fn has_ending(target: &[u8]) -> bool {
 pub(super) enum Shows {
     /// It may be a file.
     File,
-    /// Nothing: it is as a known file's would be.
+    /// Nothing new: a known file may answer so.
     Nothing,
-    /// It is none.
+    /// It is not a file.
     Other,
 }
 
