@@ -212,7 +212,7 @@ pub struct ClassConfig {
     pub level: Option<Level>,
     /// Only answers with this field count as successes; it says how much they bring.
     pub earns_header: Option<String>,
-    /// What an answer must be to count as a success.
+    /// The conditions on which an answer counts as a success.
     pub success: Success,
     /// Bytes of a request's body.
     pub max_body_bytes: u64,

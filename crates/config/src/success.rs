@@ -1,10 +1,10 @@
-//! What an answer must be to count as a success of its class.
+//! The conditions on which an answer counts as a success of its class.
 
 use std::ops::RangeInclusive;
 
 use crate::resolve::is_token;
 
-/// What an answer must be to count as a success of its class. Without any condition a success is 2xx, or 3xx where the
+/// The conditions on which an answer counts as a success of its class. Without any condition a success is 2xx, or 3xx where the
 /// method is to change something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Success {
@@ -30,9 +30,9 @@ pub struct JsonField {
 pub enum Wanted {
     /// Any; of JSON neither `null` nor `false`.
     Any,
-    /// One that begins, contains, ends or is so: whether anything may stand in front and behind.
+    /// One that is this text, or has it at its beginning, at its end or within.
     Text {
-        /// What is fixed of it.
+        /// The text.
         fixed: String,
         /// Anything may stand in front.
         front: bool,

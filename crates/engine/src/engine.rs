@@ -27,6 +27,7 @@ use crate::value::{Learning, Values};
 pub use options::{Options, Status};
 use slow::SlowClients;
 
+mod departed;
 mod learn;
 mod options;
 mod reconfigure;
@@ -311,36 +312,6 @@ impl Engine {
             self.leave_queue(now, id);
             // Who says a moment says nothing of how much there is to do.
             actions.push(self.refuse(now, id, Reason::WaitedTooLong, false));
-        }
-    }
-
-    fn client_gone(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
-        match self.requests.state(id) {
-            State::Waiting => {
-                self.lost(now, id);
-                self.did_not_arrive(now, id);
-                if !self.leave_lane(id) {
-                    let moment = moment(now, self.pace, self.learning.values(), &self.requests);
-                    self.order.departed(&moment, id);
-                    self.requests.leave_queue(id);
-                }
-                self.requests.set(id, State::Free);
-            }
-            State::Running(since) => {
-                self.lost(now, id);
-                self.did_not_arrive(now, id);
-                self.ran_for_nobody(now, id, since);
-                self.take_back(now, id, since, Way::Void);
-                actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
-            }
-            State::Free => {}
-        }
-    }
-
-    fn departed(&mut self, now: Time, id: RequestId) {
-        if matches!(self.requests.state(id), State::Running(_)) {
-            self.lost(now, id);
-            self.did_not_arrive(now, id);
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) struct Record {
     trace: Option<Trace>,
     /// If it is counted apart from the limit.
     seat: Option<CountedSeat>,
-    /// What it asks for, if that may be a file.
+    /// The target, if that may be a file.
     file: Option<FileKey>,
 }
 

@@ -12,7 +12,7 @@ use crate::jar::Jar;
 /// A form as a class has it, in `application/x-www-form-urlencoded`.
 #[derive(Debug)]
 pub(crate) struct Form {
-    /// What is before the first blank, and behind each.
+    /// The text before the first blank, and the text behind each blank.
     texts: Vec<String>,
     /// The cookie of each blank.
     cookies: Vec<String>,

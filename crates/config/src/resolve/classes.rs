@@ -183,16 +183,26 @@ fn earns_header(draft: &Draft, report: &mut Report) -> Option<String> {
     let (value, at) = draft.values.given(&keys::EARNS_HEADER)?;
     let path = format!("class.{}.earns_header", shown(&draft.name));
     let name = fields::taken_away(&path, value.text(), at.clone(), report);
-    let earns = draft.values.of(&keys::EARNS).number();
-    if earns <= 0.0 && !draft.values.refused(&keys::EARNS) {
-        let message = format!("`{path}` can say no more than 100 times `earns`, which is 0");
-        let help = "set `earns` to what such an answer brings on average".to_string();
-        report.add(Finding::new(&code::EARNS_NOTHING, at, message).help(help));
-    }
+    let message = || format!("`{path}` can say no more than 100 times `earns`, which is 0");
+    check_earns(draft, at, message, report);
     name
 }
 
-/// What an answer must be to count as a success.
+/// Warns of a key that does nothing where a success earns nothing.
+fn check_earns(
+    draft: &Draft,
+    at: Range<usize>,
+    message: impl FnOnce() -> String,
+    report: &mut Report,
+) {
+    let earns = draft.values.of(&keys::EARNS).number();
+    if earns <= 0.0 && !draft.values.refused(&keys::EARNS) {
+        let help = "set `earns` to what a success brings on average".to_string();
+        report.add(Finding::new(&code::EARNS_NOTHING, at, message()).help(help));
+    }
+}
+
+/// Returns the conditions on which an answer counts as a success.
 fn success(draft: &Draft, report: &mut Report) -> Success {
     let mut success = Success::default();
     let Some((value, at)) = draft.values.given(&keys::SUCCESS) else { return success };
@@ -204,13 +214,8 @@ fn success(draft: &Draft, report: &mut Report) -> Success {
             report.add(Finding::new(&code::SUCCESS, text.span(), message).help(help.to_string()));
         }
     }
-    let earns = draft.values.of(&keys::EARNS).number();
-    if earns <= 0.0 && !draft.values.refused(&keys::EARNS) {
-        let message =
-            format!("`class.{}.success` does nothing: the class earns nothing", shown(&draft.name));
-        let help = "set `earns` to what a success brings on average".to_string();
-        report.add(Finding::new(&code::EARNS_NOTHING, at, message).help(help));
-    }
+    let path = format!("class.{}.success", shown(&draft.name));
+    check_earns(draft, at, || format!("`{path}` does nothing: the class earns nothing"), report);
     success
 }
 

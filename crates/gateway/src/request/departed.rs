@@ -34,7 +34,7 @@ pub(super) struct Unanswered {
     departures: Departures,
 }
 
-/// What a request holds while it runs.
+/// The place that a request holds while it runs.
 pub(super) enum Place {
     /// Nothing that others wait for.
     None,
@@ -61,7 +61,7 @@ impl Unanswered {
         Self { worker, place, at_server: None, departures }
     }
 
-    /// Takes what it holds away.
+    /// Takes its place away.
     pub(super) const fn take_place(&mut self) -> Place {
         std::mem::replace(&mut self.place, Place::None)
     }

@@ -24,8 +24,7 @@ use crate::client::Back;
 use crate::driver::Ticket;
 use crate::levels::{self, Levels};
 use crate::record::Record;
-use crate::settings::Settings;
-use crate::traces::{self, Trace};
+use crate::traces;
 use crate::upstream::servers::Load;
 use crate::upstream::{Exchange, MOST_HEADS, Outbound, Pool, UpstreamError};
 use crate::worker::Worker;
@@ -106,11 +105,7 @@ pub(super) async fn forward(
 ) -> Result<Forwarded, UpstreamError> {
     let settings = Rc::clone(record.settings());
     let level = settings.levels.as_ref().zip(record.level_to_tell());
-    let upgrade = prepare(&mut forward, &settings, record.trace(), level.is_some());
-    if record.class_enforces() && !record.class_config().success.json.is_empty() {
-        // The body is to be read.
-        forward.request.fields.remove_named(b"accept-encoding");
-    }
+    let upgrade = prepare(&mut forward, record, level.is_some());
     let mut upload = std::mem::replace(&mut forward.upload, Upload::none());
     let Forward { request, facts, back, peer, client, .. } = &mut *forward;
     let timeouts = settings.timeouts(&facts.request);
@@ -135,16 +130,14 @@ pub(super) async fn forward(
         let outbound = outbound(request, upgrade.as_deref());
         let spare = has_no_body(request.framing).then(Upload::none);
         let exchange = Exchange::begin(link, &outbound, upload);
-        let running = at_server.insert(AtServer { exchange, load, deadline });
-        let AtServer { exchange, load, deadline: until } = running;
+        let AtServer { exchange, load, deadline: until } =
+            at_server.insert(AtServer { exchange, load, deadline });
         let hints = |cx: &mut Context<'_>, status, fields: &Fields| {
             load.shows_life(worker.shared.driver.now());
             back.interim(cx, status, fields);
         };
         let slow = |cx: &mut Context<'_>, exchange: &mut Exchange| {
-            if let Some(ticket) = ticket {
-                client.look_at_upload(cx, exchange, ticket);
-            }
+            ticket.inspect(|ticket| client.look_at_upload(cx, exchange, ticket));
         };
         let answer = head(exchange, until, slow, hints, upgrade.is_some()).await;
         let taken = at_server.take().expect("only whoever drops this future takes it away");
@@ -232,14 +225,9 @@ const fn has_no_body(framing: Framing) -> bool {
 
 /// Makes the client's head into ours; `tells`: it will say the request's level. Gives the protocol that the client wants
 /// to change to.
-fn prepare(
-    forward: &mut Forward,
-    settings: &Settings,
-    trace: Option<&Trace>,
-    tells: bool,
-) -> Option<Vec<u8>> {
+fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8>> {
     let Forward { request, peer, name, .. } = forward;
-    let fields = &mut request.fields;
+    let (settings, fields) = (record.settings(), &mut request.fields);
     let wanted = || fields.get(Name::Upgrade).map(<[u8]>::to_vec);
     let upgrade = if request.upgrades { wanted() } else { None };
     fields.remove_hop_by_hop();
@@ -251,6 +239,10 @@ fn prepare(
         levels::take_out(fields, &name);
     }
     fields.remove(Name::GrpcTimeout);
+    if record.class_enforces() && !record.class_config().success.json.is_empty() {
+        // The gateway reads the body of the answer.
+        fields.remove_named(b"accept-encoding");
+    }
     if let Some(tokens) = &settings.tokens {
         cookies::take_out(fields, tokens.cookie());
     }
@@ -269,7 +261,7 @@ fn prepare(
     forwarded::take_claims_out(fields, peer, &listen.pass_fields);
     forwarded::rebuild(fields, peer, listen);
     fields.push(b"Bywash-Request", &hexadecimal(*name));
-    traces::propagate(fields, trace);
+    traces::propagate(fields, record.trace());
     upgrade
 }
 

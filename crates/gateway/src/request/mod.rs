@@ -30,7 +30,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bywash_config::Departures;
-use bywash_engine::{End, Outcome, Reason, Standing};
+use bywash_engine::{Outcome, Reason, Standing};
 use bywash_message::{Fault, Fields, Framing, Name, Request};
 use http::StatusCode;
 
@@ -52,7 +52,7 @@ use wait::{Ended, NoBody, Waited};
 
 use crate::body::BodyError;
 use crate::client::{Back, Body};
-use crate::driver::Refusal;
+use crate::driver::{Refusal, Ticket};
 use crate::local_fault::LocalFault;
 use crate::memory;
 use crate::record::Record;
@@ -332,25 +332,30 @@ async fn run(
             let running = Streaming::new(Rc::clone(worker), record, ticket, pool);
             answer::answer(running, forwarded, voice)
         }
-        Err(UpstreamError::Upload(error)) => {
-            if let Some(ticket) = ticket {
-                record.decided(&ticket);
-                ticket.failed(End::Failed);
-            }
-            refuse::upload(worker, record, error)
-        }
-        Err(error) => {
-            record.ends(Outcome::UpstreamError, refuse::status_of(&error));
-            if error.is_given_up() {
-                record.is_out_of_time();
-            }
-            if let Some(ticket) = ticket {
-                record.decided(&ticket);
-                ticket.failed(error.end());
-            }
-            refuse::upstream(voice, &error)
-        }
+        Err(error) => unanswered_by_server(worker, record, ticket, &error, voice),
     }
+}
+
+/// Answers a request that the server has not answered.
+fn unanswered_by_server(
+    worker: &Worker,
+    mut record: Box<Record>,
+    ticket: Option<Ticket>,
+    error: &UpstreamError,
+    voice: &Voice,
+) -> Reply {
+    if let Some(ticket) = ticket {
+        record.decided(&ticket);
+        ticket.failed(error.end());
+    }
+    if let UpstreamError::Upload(error) = error {
+        return refuse::upload(worker, record, *error);
+    }
+    record.ends(Outcome::UpstreamError, refuse::status_of(error));
+    if error.is_given_up() {
+        record.is_out_of_time();
+    }
+    refuse::upstream(voice, error)
 }
 
 #[cfg(test)]

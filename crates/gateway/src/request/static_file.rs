@@ -115,7 +115,7 @@ fn has_ending(target: &[u8]) -> bool {
     ENDINGS.iter().any(|ending| last[dot + 1..].eq_ignore_ascii_case(ending))
 }
 
-/// What the head of an answer says of its target.
+/// The conclusion from the head of an answer about its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
     /// It may be a file.
@@ -126,7 +126,8 @@ pub(super) enum Shows {
     Other,
 }
 
-/// Returns what the head of an answer that began after so long says of its target. `length`: of its body, if the head says.
+/// Draws the conclusion from the head of an answer that began `began` after its request. `length`: bytes of its body, if
+/// the head says.
 pub(super) fn shows(
     file: FileKey,
     status: StatusCode,

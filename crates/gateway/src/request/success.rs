@@ -76,7 +76,7 @@ fn has_fields(success: &Success, fields: &Fields) -> bool {
 /// The body of an answer that brings something if there is JSON in it that says so.
 pub(super) struct Sought {
     amount: Utility,
-    /// What has come of it, and no more than one byte over [`READ`].
+    /// The part of it that has come, and no more than one byte over [`READ`].
     body: Vec<u8>,
 }
 

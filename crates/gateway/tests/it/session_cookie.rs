@@ -305,14 +305,20 @@ fn one_address_alone_gives_no_evidence() {
     assert_eq!(picked(&gateway, 20), "PHPSESSID");
 }
 
-#[test]
-fn what_auto_has_picked_stays_over_a_reload_of_the_same() {
+/// A gateway that has picked `PHPSESSID`.
+fn that_has_picked() -> (Upstream, Setup, Running) {
     let upstream = application(|number, request| session("PHPSESSID", number, request));
     let setup = Setup::before(&upstream)
         .set("listen.trusted_proxies", "['127.0.0.1']")
         .set("identify.session", "'auto'");
     let gateway = setup.start();
     assert_eq!(picked(&gateway, 20), "PHPSESSID");
+    (upstream, setup, gateway)
+}
+
+#[test]
+fn what_auto_has_picked_stays_over_a_reload_of_the_same() {
+    let (_upstream, setup, gateway) = that_has_picked();
     gateway.reload(&setup).unwrap();
     assert_eq!(cookie(&gateway)["name"], "PHPSESSID");
     gateway.reload(&setup.set("identify.session", "'none'")).unwrap();
@@ -321,12 +327,7 @@ fn what_auto_has_picked_stays_over_a_reload_of_the_same() {
 
 #[test]
 fn what_auto_has_picked_is_handed_over() {
-    let upstream = application(|number, request| session("PHPSESSID", number, request));
-    let setup = Setup::before(&upstream)
-        .set("listen.trusted_proxies", "['127.0.0.1']")
-        .set("identify.session", "'auto'");
-    let gateway = setup.start();
-    assert_eq!(picked(&gateway, 20), "PHPSESSID");
+    let (upstream, setup, gateway) = that_has_picked();
     let learned = gateway.gateway().learned();
     let next = |setup: &Setup, learned: &[u8]| {
         let from = Inheritance { learned: Some(learned.to_vec()), ..Inheritance::default() };

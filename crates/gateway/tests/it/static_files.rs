@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::setup::{Running, Setup, eventually};
-use crate::upstream::{Calls, Upstream, with_fields};
-use crate::wire::Message;
+use crate::upstream::{Call, Calls, Upstream, with_fields};
+use crate::wire::{Message, Wire};
 
 const CSS: &str = "Content-Type: text/css\r\nETag: \"a\"\r\n";
 
@@ -79,16 +79,29 @@ fn a_class_of_the_file_and_the_key_have_the_last_word() {
 }
 
 #[test]
-fn as_many_run_at_once_as_there_are_slots_and_others_wait() {
-    let (upstream, calls): (Upstream, Calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).limit(1).start();
+fn a_parameter_more_takes_no_request_out_of_a_class() {
+    let class =
+        |setup: Setup| setup.set("class.styles", "{ match = ['GET /a.css?size'], utility = 9 }");
+    let (_upstream, gateway) = site(CSS, class);
+    learns(&gateway, "/a.css?size=1&x=1");
+    assert!(!passes(&gateway, "/a.css?size=1&x=1"));
+}
+
+/// Makes `/a.css` known, and then has the only slot taken by a page.
+fn page_beside_a_known_file(gateway: &Running, calls: &Calls) -> (Wire, Call) {
     for _ in 0..2 {
         let mut client = gateway.asks("/a.css");
         calls.next().send(with_fields(CSS, ""));
         client.answer().unwrap();
     }
-    let _page = gateway.asks("/page");
-    let page = calls.next();
+    (gateway.asks("/page"), calls.next())
+}
+
+#[test]
+fn as_many_run_at_once_as_there_are_slots_and_others_wait() {
+    let (upstream, calls): (Upstream, Calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream).limit(1).start();
+    let (_client, page) = page_beside_a_known_file(&gateway, &calls);
     let mut first = gateway.asks("/a.css");
     let file = calls.next();
     let mut second = gateway.asks("/a.css");
@@ -109,13 +122,7 @@ fn as_many_run_at_once_as_there_are_slots_and_others_wait() {
 fn a_client_that_leaves_frees_no_place_for_another_while_the_server_works_on() {
     let (upstream, calls): (Upstream, Calls) = Upstream::by_hand_working_on();
     let gateway = Setup::before(&upstream).limit(1).start();
-    for _ in 0..2 {
-        let mut client = gateway.asks("/a.css");
-        calls.next().send(with_fields(CSS, ""));
-        client.answer().unwrap();
-    }
-    let _page = gateway.asks("/page");
-    let page = calls.next();
+    let (_client, page) = page_beside_a_known_file(&gateway, &calls);
     let client = gateway.asks("/a.css");
     let file = calls.next();
     drop(client);

@@ -1,0 +1,46 @@
+//! Requests whose clients have left.
+
+use alloc::vec::Vec;
+
+use bywash_units::Time;
+
+use super::{Engine, moment};
+use crate::action::Action;
+use crate::limit::Way;
+use crate::queue::State;
+use crate::reason::Reason;
+use crate::request::RequestId;
+
+impl Engine {
+    /// The client of a request has left, and its place or its slot is free.
+    pub(super) fn client_gone(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
+        match self.requests.state(id) {
+            State::Waiting => {
+                self.lost(now, id);
+                self.did_not_arrive(now, id);
+                if !self.leave_lane(id) {
+                    let moment = moment(now, self.pace, self.learning.values(), &self.requests);
+                    self.order.departed(&moment, id);
+                    self.requests.leave_queue(id);
+                }
+                self.requests.set(id, State::Free);
+            }
+            State::Running(since) => {
+                self.lost(now, id);
+                self.did_not_arrive(now, id);
+                self.ran_for_nobody(now, id, since);
+                self.take_back(now, id, since, Way::Void);
+                actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
+            }
+            State::Free => {}
+        }
+    }
+
+    /// The client of a running request has left, and the application works on: the slot is not free yet.
+    pub(super) fn departed(&mut self, now: Time, id: RequestId) {
+        if matches!(self.requests.state(id), State::Running(_)) {
+            self.lost(now, id);
+            self.did_not_arrive(now, id);
+        }
+    }
+}
