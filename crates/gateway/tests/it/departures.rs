@@ -275,7 +275,7 @@ mod slot {
             let gateway = Setup::before(&upstream).limit(1).set("queue.body_buffer", "'1B'");
             let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
             let client = gateway.sends(half_a_post());
-            gateway.waits_for("running", 1);
+            eventually("the server reads", || upstream.received().contains("12345"));
             fin(client);
             gateway.is_idle_again();
             let received = upstream.received();
@@ -285,11 +285,15 @@ mod slot {
 
     #[test]
     fn is_held_if_the_server_works_on_without_the_rest_of_a_body() {
-        let upstream = Upstream::stalled();
+        let upstream = Upstream::script(|mut wire| {
+            let _ = wire.bytes(1);
+            std::thread::sleep(Duration::from_secs(3600));
+        });
         let gateway = Setup::before(&upstream).limit(1).set("queue.body_buffer", "'1B'");
-        let gateway = gateway.set("upstream.response_timeout", "'1s'").start();
+        let gateway = gateway.set("upstream.response_timeout", "'4s'").start();
         let client = gateway.sends(half_a_post());
-        gateway.waits_for("running", 1);
+        // Before, it may still be on its way there.
+        eventually("the server works", || upstream.received().starts_with("POST"));
         fin(client);
         gateway.waits_for("departed", 1);
         gateway.is_idle_again();
@@ -300,7 +304,7 @@ mod slot {
         for departures in ["auto", "unnoticed"] {
             let (upstream, calls) = Upstream::by_hand_working_on();
             let gateway = Setup::before(&upstream).limit(1);
-            let gateway = gateway.set("upstream.response_timeout", "'1s'");
+            let gateway = gateway.set("upstream.response_timeout", "'4s'");
             let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
             let client = gateway.asks("/");
             let call = calls.next();

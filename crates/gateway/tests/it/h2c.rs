@@ -232,7 +232,7 @@ fn a_client_that_leaves_resets_its_stream_there() {
 fn the_slot_of_a_stream_is_held_where_departures_go_unnoticed() {
     let server = Server::start();
     let gateway = server.gateway().limit(1).set("upstream.departures", "'unnoticed'");
-    let gateway = gateway.set("upstream.response_timeout", "'2s'").start();
+    let gateway = gateway.set("upstream.response_timeout", "'4s'").start();
     let client = gateway.asks("/never");
     eventually("the server is asked", || server.state.asked.load(Ordering::SeqCst) == 1);
     drop(client);
