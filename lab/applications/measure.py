@@ -1,6 +1,6 @@
 """A stock application under overload: bare, behind HAProxy, and behind bywash as it comes. See scripts/applications.
 
-The knee: visitors with all patience come ever more often; of each half minute the access log says how many answers there
+The knee: the scenario's visitors come ever more often; of each half minute the access log says how many answers there
 were and how long they took. The knee is the highest rate of answers before the half minutes in which one answer in
 twenty took more than a second. ρ = 1 in the tables is that rate."""
 
@@ -21,14 +21,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import play
 import stack
 
-HAPROXY = [4, 6, 8, 12, 16]
+HAPROXY = [4, 8, 16]
 PROGRAMS = ["bare", *(f"haproxy-{maxconn}" for maxconn in HAPROXY), "bywash", "slope", "init"]
 PROBE, WINDOW = 20, 30  # seconds
 CLIENTS = 20  # of the probe
 TOPS = [1.25, 2.5]  # of the ramp, as shares of what the probe was given
 WARM, BETWEEN = 10, 35  # seconds before a run that are not counted; until the last visitor is gone and all is quiet
 SLOW = 1.0  # seconds: a site whose p95 is above is beyond its knee
-PATIENT = '[client]\nthink = { mean = "700ms", shape = "exponential" }\npatience = { mean = "60s", shape = "constant" }\nretries = 0'
 
 
 def ramp(visitors, url, root, seconds):
@@ -45,7 +44,7 @@ def ramp(visitors, url, root, seconds):
         (root / "access.log").write_text("")
         arrivals = (f'[arrivals]\nshape = "ramp"\nbase = {visitors.rho(0.2 * probed):.6f}\n'
                     f'at = "{seconds // 4}s"\nover = "{seconds * 3 // 4}s"')
-        visitors.run(url, visitors.variant(seconds, arrivals=arrivals, client=PATIENT), visitors.rho(top * probed), 1)
+        visitors.run(url, visitors.variant(seconds, arrivals=arrivals), visitors.rho(top * probed), 1)
         log = (root / "access.log").read_text()
         rows = windows(log, seconds)
         if knee := knee_of(rows):
@@ -185,8 +184,8 @@ def arguments():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--loads", type=numbers, default=[1, 2.5, 6], help="times the knee")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=45, help="of each run")
-    parser.add_argument("--ramp", type=int, default=600, help="seconds of the ramp; advise wants three calm minutes")
+    parser.add_argument("--seconds", type=int, default=30, help="of each run")
+    parser.add_argument("--ramp", type=int, default=480, help="seconds of the ramp; advise wants three calm minutes")
     parser.add_argument("--programs", type=lambda text: text.split(","), default=PROGRAMS)
     parser.add_argument("--tables", action="store_true", help="print the tables only")
     return parser.parse_args()

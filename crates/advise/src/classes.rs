@@ -3,7 +3,7 @@
 //! What is told of a class is told of the requests that its patterns take, not of those it was meant for: a sample of
 //! each template goes through the very classifier that the gateway has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bywash_engine::ClassId;
 use bywash_engine::classify::{Asked, Classifier, Rule};
@@ -11,7 +11,7 @@ use bywash_units::Span;
 use serde::Serialize;
 
 use crate::graph::Graph;
-use crate::patterns::{pattern, takes_all};
+use crate::patterns::{folder, pattern, takes_all};
 use crate::role::Role;
 use crate::tally::Tally;
 use crate::times::Quantiles;
@@ -22,6 +22,8 @@ const MOST: usize = 32;
 const NEARLY_ALL: f64 = 0.98;
 /// A page from which fewer come there is not named.
 const FEW: f64 = 0.005;
+/// Pages of one folder from which on they are one pattern.
+const SIBLINGS: usize = 6;
 /// A visit that ends in an order more often than not is part of a purchase.
 const LIKELY: f64 = 0.5;
 
@@ -172,23 +174,36 @@ impl Places {
     }
 }
 
-/// The patterns of each role: of templates with the same one the most asked for says what it is for.
+/// The patterns of each role. Of templates with the same pattern the most asked for decides the role.
 fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
-    let mut asked: BTreeMap<String, BTreeMap<Role, u64>> = BTreeMap::new();
-    for template in templates.iter().filter(|template| template.role != Role::Other) {
-        let Some(pattern) = pattern(template.name, template.role) else { continue };
-        *asked.entry(pattern).or_default().entry(template.role).or_default() +=
-            template.tally.requests;
+    let of = |template: &Template<'_>| {
+        let pattern = pattern(template.name, template.role)?;
+        let folder =
+            folder(&pattern).filter(|_| matches!(template.role, Role::Browse | Role::Item));
+        Some((pattern, folder, template.role, template.tally.requests))
+    };
+    let known = templates.iter().filter(|template| template.role != Role::Other);
+    let found: Vec<_> = known.filter_map(of).collect();
+    let mut siblings: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (pattern, folder, ..) in &found {
+        if let Some(folder) = folder {
+            siblings.entry(folder).or_default().insert(pattern);
+        }
+    }
+    let mut asked: BTreeMap<&str, BTreeMap<Role, u64>> = BTreeMap::new();
+    for (pattern, folder, role, requests) in &found {
+        let folder = folder.as_deref().filter(|folder| siblings[folder].len() >= SIBLINGS);
+        *asked.entry(folder.unwrap_or(pattern)).or_default().entry(*role).or_default() += requests;
     }
     let mut by_role: BTreeMap<Role, Vec<(u64, String)>> = BTreeMap::new();
     for (pattern, roles) in asked {
         let all = roles.values().sum();
         let most = roles.iter().max_by_key(|(role, requests)| (**requests, **role == Role::Order));
         let Some((role, _)) = most else { continue };
-        if takes_all(&pattern) && !matches!(role, Role::Browse | Role::Item) {
+        if takes_all(pattern) && !matches!(role, Role::Browse | Role::Item) {
             continue;
         }
-        by_role.entry(*role).or_default().push((all, pattern));
+        by_role.entry(*role).or_default().push((all, pattern.to_owned()));
     }
     let most = |(role, mut patterns): (Role, Vec<(u64, String)>)| {
         patterns.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
@@ -263,6 +278,31 @@ mod tests {
         let classes = places.propose(&templates, &graph, Some(&worth), (0, 232));
         assert!(classes.iter().all(|class| class.after.is_empty()), "an item proves nothing");
         assert!(classes.iter().all(|class| class.after.is_empty()), "some begin with it");
+    }
+
+    #[test]
+    fn many_pages_of_a_folder_are_one_pattern() {
+        let names = |pages: u64| {
+            let names = (0..pages).map(|page| {
+                format!("/topic/about-{}", ["a", "b", "c", "d", "e", "f", "g"][page as usize])
+            });
+            names
+                .chain(["/topic/*".into(), "/one".into(), "/topic/a/rss".into()])
+                .collect::<Vec<_>>()
+        };
+        let of = |pages: u64| {
+            let names = names(pages);
+            let tallies: Vec<Tally> = names.iter().map(|name| tally(10, ("GET", name))).collect();
+            let templates: Vec<Template<'_>> = names
+                .iter()
+                .zip(&tallies)
+                .enumerate()
+                .map(|(page, (name, tally))| Template { page, name, role: Role::Browse, tally })
+                .collect();
+            patterns(&templates).remove(&Role::Browse).unwrap()
+        };
+        assert_eq!(of(7), ["GET /topic/*", "GET /one", "GET /topic/a/rss"]);
+        assert_eq!(of(5).len(), 8, "five pages are named one by one");
     }
 
     #[test]

@@ -26,8 +26,12 @@
 //! **Mix.** Pages differ, and a flash crowd asks for other pages than a quiet night. So X·S is a sum over groups of
 //! pages, each with its own S. A group is the method and the first segment of the path, by hash one of [`GROUPS`].
 //!
-//! **Limits of the method.** Pages that clients gave up on are not answered, so they are missing in the throughput, and
-//! the knee is too low if the application worked on many. A slow hour (a database that is slow for all) during the
+//! **Departures.** Pages that clients gave up on are missing among the answers. An application that does not notice
+//! departures, as PHP-FPM, works on them all the same, and an application that notices works on none that waited. The log does
+//! not tell which. So the pages left at the highest throughput count, up to [`LEFT`] of those answered: a slot too many
+//! costs less than an idle worker.
+//!
+//! **Limits of the method.** A slow hour (a database that is slow for all) during the
 //! highest throughput looks as overload does.
 //!
 //! Sources: Little (1961), "A Proof for the Queuing Formula L = λW"; Denning and Buzen (1978), "The Operational Analysis
@@ -56,6 +60,8 @@ const CALM: [f64; 3] = [0.25, 1.0 / 3.0, 0.5];
 pub(crate) const MULTIPLE: f64 = 2.0;
 /// Part of the highest throughput that is the same throughput.
 const PLATEAU: f64 = 0.9;
+/// Pages left by their clients count up to this part of the pages answered.
+pub(crate) const LEFT: f64 = 0.5;
 /// Slots for each core where only cores are known: a page waits for a database half of its time.
 pub(crate) const OF_CORE: u32 = 2;
 /// The highest limit that a configuration takes.
@@ -71,6 +77,19 @@ pub struct Machine {
     pub workers: Option<u32>,
     /// Processor cores that it has.
     pub cores: Option<u32>,
+}
+
+impl Machine {
+    /// Returns the limit where no log tells one, and its reason; `None` if neither workers nor cores are known.
+    pub fn limit(self) -> Option<(u32, String)> {
+        let of_cores = self.cores.map(|cores| cores.saturating_mul(OF_CORE));
+        let (slots, by) = match (of_cores, self.workers) {
+            (Some(slots), Some(workers)) if workers < slots => (workers, By::Workers),
+            (Some(slots), _) => (slots, By::Cores),
+            (None, workers) => (workers?, By::Workers),
+        };
+        Some((slots.min(HIGHEST as u32), by.decided()))
+    }
 }
 
 /// The proposed limit and its reasons.
@@ -147,7 +166,9 @@ pub struct Capacity {
     /// Mean duration, in calm minutes, of the pages that were answered then, seconds. It differs from `service` where
     /// busy minutes ask for other pages.
     pub demand: f64,
-    /// Pages at work at once there: the product of the two.
+    /// Pages that clients left there, for each page answered.
+    pub left: f64,
+    /// Pages at work at once there: the product of throughput and demand, and of the left pages up to half as much.
     pub knee: f64,
     /// The concurrency there, on average.
     pub inside: f64,
@@ -182,11 +203,14 @@ pub(crate) struct Window {
     pub(crate) parts: [[u32; GROUPS]; PARTS],
     /// Seconds that these took.
     pub(crate) took: [f32; GROUPS],
+    /// Pages that their clients left.
+    pub(crate) left: u32,
 }
 
 impl Window {
     fn add(&mut self, other: &Self) {
         self.minutes += other.minutes;
+        self.left = self.left.saturating_add(other.left);
         self.seconds += other.seconds;
         self.busy += other.busy;
         for group in 0..GROUPS {
@@ -343,8 +367,9 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, bool)> {
     let full: Vec<Window> = overloaded.into_iter().map(|one| one.busiest(&services)).collect();
     let counted: Vec<Window> = others.into_iter().copied().chain(full.iter().copied()).collect();
     let top = highest(&counted, &services)?;
-    let knee = top.at_work(&services);
-    let plateau = sum(full.iter().filter(|one| one.at_work(&services) >= PLATEAU * knee));
+    let answered = top.at_work(&services);
+    let left = f64::from(top.left) / top.count().max(1) as f64;
+    let plateau = sum(full.iter().filter(|one| one.at_work(&services) >= PLATEAU * answered));
     let part = |of: &Window, group: usize| f64::from(of.pages[group]) / of.count().max(1) as f64;
     let crowd = if full.is_empty() { top } else { sum(&full) };
     let mix =
@@ -358,8 +383,9 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, bool)> {
         pages: calm.count(),
         service,
         throughput: top.rate(),
-        demand: knee / top.rate(),
-        knee,
+        demand: answered / top.rate(),
+        left,
+        knee: answered * (1.0 + left.min(LEFT)),
         inside: top.inside(),
         overloaded: full.iter().map(|window| window.minutes).sum(),
         mix: mix / 2.0,

@@ -26,6 +26,8 @@ struct Cell {
     /// Pages that were answered in each part of it, by group, and the seconds that these took.
     answered: [[u32; GROUPS]; PARTS],
     took: [f32; GROUPS],
+    /// Pages that their clients left.
+    left: u32,
     /// How many more requests fill this minute whole than the one before it.
     whole: i32,
 }
@@ -101,6 +103,13 @@ impl Minutes {
         }
     }
 
+    /// Counts a page that its client left then.
+    pub(crate) fn left(&mut self, ended: Time) {
+        if let Some(cell) = self.cell(ended.as_nanos() / MINUTE) {
+            cell.left = cell.left.saturating_add(1);
+        }
+    }
+
     /// All minutes in order, for the limit.
     pub(crate) fn each(&self) -> impl Iterator<Item = (u32, Window)> + '_ {
         let mut whole = 0_i64;
@@ -115,6 +124,7 @@ impl Minutes {
                 }),
                 parts: cell.answered,
                 took: cell.took,
+                left: cell.left,
             };
             (*minute, window)
         })

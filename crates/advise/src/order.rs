@@ -1,7 +1,8 @@
-//! Which template is the order.
+//! Finds the template that is the order.
 //!
-//! It does something (POST), its words say so, it succeeds, and sessions end there. Where the order is made by others
-//! (a payment service) there is at least the page that thanks for it.
+//! An order is an unsafe request (POST) whose words name it, which succeeds, and after which sessions end. A checkout has
+//! many forms, and words such as `checkout` or `payment` do not tell which of them is the last. There, and where a payment
+//! service takes the order, the page that thanks for it is proposed.
 
 use crate::graph::Graph;
 use crate::role::like_an_order;
@@ -9,6 +10,10 @@ use crate::tally::Tally;
 
 /// Fewer are chance.
 const SOME: u64 = 3;
+/// Words that name an order, and not only the way to it.
+const NAMES: f64 = 0.7;
+/// Words that name the page after an order.
+const THANKS: f64 = 0.9;
 
 /// A page that may be the order.
 pub(crate) struct Candidate<'a> {
@@ -28,12 +33,17 @@ pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Gra
         let leaves = graph.leaves(page).max(1) as f64;
         let ends = graph.exits[page] as f64 / leaves;
         let sure = words + 0.5 * ends + if acts { 1.0 } else { 0.0 };
-        // The form is asked for with the same words.
-        let is_sure = words > 0.0 && (acts || words >= 0.9);
-        Some(Ranked { page, is_sure, sure })
+        let kind = match (acts, words) {
+            (true, NAMES..) => Kind::Named,
+            (false, THANKS..) => Kind::Thanks,
+            (true, words) if words > 0.0 => Kind::OnTheWay,
+            // The form is asked for with the same words as the order.
+            _ => Kind::Unsure,
+        };
+        Some(Ranked { page, is_sure: kind != Kind::Unsure, kind, sure })
     };
     let mut ranked: Vec<Ranked> = pages.filter_map(rank).collect();
-    ranked.sort_by(|a, b| b.is_sure.cmp(&a.is_sure).then(b.sure.total_cmp(&a.sure)));
+    ranked.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.sure.total_cmp(&a.sure)));
     ranked
 }
 
@@ -42,7 +52,21 @@ pub(crate) struct Ranked {
     pub(crate) page: usize,
     /// The words of its pattern are those of an order.
     pub(crate) is_sure: bool,
+    kind: Kind,
     sure: f64,
+}
+
+/// Kinds of candidates, the most probable first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// An unsafe request whose words name an order.
+    Named,
+    /// A page whose words thank for an order.
+    Thanks,
+    /// An unsafe request of a checkout.
+    OnTheWay,
+    /// A request that acts without such words, or words without an act.
+    Unsure,
 }
 
 #[cfg(test)]
@@ -72,6 +96,19 @@ mod tests {
         assert_eq!(best(&pages[..1]), Some(0), "others take the money");
         assert_eq!(best(&pages[3..]), None);
         assert_eq!(best(&[("POST /confirm", tally(2, 2))]), None);
+    }
+
+    #[test]
+    fn a_page_that_thanks_goes_before_the_forms_of_a_checkout() {
+        let pages = [
+            ("POST /checkout/", tally(99, 99)),
+            ("POST /checkout/preview/", tally(99, 99)),
+            ("/checkout/thank-you/", tally(9, 0)),
+        ];
+        assert_eq!(best(&pages), Some(2));
+        assert_eq!(best(&pages[..2]), Some(0));
+        let named = [pages[0].clone(), pages[2].clone(), ("POST /place-order", tally(9, 9))];
+        assert_eq!(best(&named), Some(2));
     }
 
     #[test]

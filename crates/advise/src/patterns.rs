@@ -30,6 +30,17 @@ pub(crate) fn pattern(template: &str, role: Role) -> Option<String> {
     is_one.then_some(pattern)
 }
 
+/// The pattern of all pages beside a page, `GET /a/*` for `GET /a/b`; `None` for a page at the root and for a pattern that
+/// ends in `*`.
+pub(crate) fn folder(pattern: &str) -> Option<String> {
+    let (path, query) = pattern.split_at(pattern.find('?').unwrap_or(pattern.len()));
+    let bare = path.strip_suffix('/').unwrap_or(path);
+    let slash = &path[bare.len()..];
+    let (folder, page) = bare.rsplit_once('/')?;
+    let is_below = folder.contains('/') && !page.contains('*');
+    is_below.then(|| format!("{folder}/*{slash}{query}"))
+}
+
 /// Whether a pattern takes whatever is asked for with its method.
 pub(crate) fn takes_all(pattern: &str) -> bool {
     pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.takes_all())
@@ -60,6 +71,17 @@ mod tests {
         ];
         for (template, role, expected) in cases {
             assert_eq!(pattern(template, role).as_deref(), expected, "{template}");
+        }
+        let folders = [
+            ("GET /a/b", Some("GET /a/*")),
+            ("GET /a/b/?page&...", Some("GET /a/*/?page&...")),
+            ("POST /a/b/c", Some("POST /a/b/*")),
+            ("GET /a", None),
+            ("GET /a/*", None),
+            ("GET /", None),
+        ];
+        for (pattern, expected) in folders {
+            assert_eq!(folder(pattern).as_deref(), expected, "{pattern}");
         }
         assert!(takes_all("GET /*") && takes_all("GET /*/*") && !takes_all("GET /"));
         assert!(!takes_all("GET /a/*") && !takes_all("GET /**?q"));

@@ -1,9 +1,11 @@
 //! Says why a limit is what it is, a sentence a line, for the written file and for the terminal.
 
-use crate::limit::{By, Capacity, Limit, MULTIPLE, OF_CORE, Shows};
+use crate::limit::{By, Capacity, LEFT, Limit, MULTIPLE, OF_CORE, Shows};
 
 /// A mix that differs by more than this is named.
 const DIFFERS: f64 = 0.3;
+/// Departures below this part of the pages answered are not named.
+const LITTLE: f64 = 0.05;
 /// Groups of pages whose service times differ so many times could be several applications.
 const SEVERAL: f64 = 10.0;
 
@@ -23,7 +25,7 @@ impl Limit {
             named("Cores", "--cores", self.cores),
             named("Workers", "--workers", self.workers)
         ));
-        lines.push(self.decided());
+        lines.push(self.by.decided());
         lines
     }
 
@@ -48,17 +50,20 @@ impl Limit {
             Shows::NoDurations => "The log has no usable durations, so nothing can be measured.".into(),
         }
     }
+}
 
-    fn decided(&self) -> String {
-        match self.by {
-            By::Knee => "Decided by the knee: the limit is the knee and an eighth more.".into(),
-            By::Workers => "Decided by workers: the application cannot work on more at once.".into(),
-            By::Cores => format!("Decided by cores: {OF_CORE} for each, as pages also wait for databases."),
-            By::Load => "Decided by the highest load: that and two of its square roots, which the application has carried. \
-                It is only a start. policy = \"slope\" finds the limit."
+impl By {
+    /// Says how the limit follows from the fact that decided.
+    pub(crate) fn decided(self) -> String {
+        match self {
+            Self::Knee => "Decided by the knee: the limit is the knee and an eighth more.".into(),
+            Self::Workers => "Decided by workers: the application cannot work on more at once.".into(),
+            Self::Cores => format!("Decided by cores: {OF_CORE} for each, as pages also wait for databases."),
+            Self::Load => "Decided by the highest load: that and two of its square roots, which the application has \
+                carried. It is only a start. policy = \"slope\" finds the limit."
                 .into(),
-            By::Nothing => "The log cannot decide. This is only a start: policy = \"slope\" finds the limit; --workers or \
-                --cores would give a number."
+            Self::Nothing => "The log cannot decide. This is only a start: policy = \"slope\" finds the limit; --workers \
+                or --cores would give a number."
                 .into(),
         }
     }
@@ -75,8 +80,17 @@ fn measured(found: &Capacity, shows: Shows, lines: &mut Vec<String>) {
         Shows::Knee => "Knee",
         _ => "At work at once",
     };
+    let counted = if found.left >= LITTLE {
+        format!(
+            ", with the {:.0} % that clients left, of which up to {:.0} % count",
+            100.0 * found.left,
+            100.0 * LEFT
+        )
+    } else {
+        String::new()
+    };
     lines.push(format!(
-        "Highest throughput X: {:.1} pages/s, of pages that take {} in calm minutes. {law} X*S: {:.1}.",
+        "Highest throughput X: {:.1} pages/s, of pages that take {} in calm minutes. {law} X*S: {:.1}{counted}.",
         found.throughput,
         time(found.demand),
         found.knee

@@ -218,9 +218,15 @@ pub(crate) fn like_an_order(template: &str) -> f64 {
     ORDER.iter().filter_map(of).fold(0.0, f64::max)
 }
 
-/// Words of a path and a query, in small letters; `placeOrder` is three: both of its own and the whole.
+/// Words of a path and a query, in lower case. `placeOrder` and `place-order` are three words each: `place`, `order` and
+/// `placeorder`.
 fn words(target: &str) -> Vec<String> {
     let mut words = Vec::new();
+    for part in target.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_')) {
+        if part.contains(['-', '_']) {
+            words.push(part.replace(['-', '_'], "").to_ascii_lowercase());
+        }
+    }
     for part in target.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
         let mut from = 0;
         let bytes = part.as_bytes();
@@ -280,6 +286,7 @@ mod tests {
     fn words_of_an_order_are_more_or_less_sure() {
         assert!(like_an_order("POST /confirm") > like_an_order("POST /payment"));
         assert!(like_an_order("POST /placeOrder") > like_an_order("POST /checkout"));
+        assert!(like_an_order("/checkout/thank-you/") > like_an_order("/checkout/preview/"));
         assert!(like_an_order("POST /comment").abs() < f64::EPSILON);
     }
 }

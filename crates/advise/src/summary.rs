@@ -217,12 +217,14 @@ impl Summary {
             self.minutes.file(request.began);
         } else {
             self.minutes.page(request.began, request.waited.unwrap_or_default(), request.service);
-            // An error is quick and does no work, a client who left has no answer.
-            if let Some(service) = request.service
-                && matches!(request.end, End::Answered(..500) | End::Untold)
-            {
-                let group = group(request.method, request.target);
-                self.minutes.answered(request.ended(), group, service);
+            // An error is quick and does no work.
+            match (request.end, request.service) {
+                (End::Left, Some(_)) => self.minutes.left(request.ended()),
+                (End::Answered(..500) | End::Untold, Some(service)) => {
+                    let group = group(request.method, request.target);
+                    self.minutes.answered(request.ended(), group, service);
+                }
+                _ => {}
             }
         }
         let client = self.guests.whose(request.client, request.began, &mut self.sessions);

@@ -198,6 +198,29 @@ fn a_log_of_calm_and_overload_tells_the_capacity() {
     }
 }
 
+/// The application works on when clients have left, as PHP-FPM does.
+#[test]
+fn pages_that_clients_left_count_up_to_a_half() {
+    for (cores, patience) in [(2, 1.0), (8, 2.0)] {
+        let station = Station { cores, backlog: 100_000, ..Station::of(5 * cores) };
+        let mut lines = station.log(&minutes(&CROWD, &SHOP));
+        let mut random = Random(7);
+        for line in &mut lines {
+            let patience = random.exponential(patience);
+            if line.took > patience {
+                (line.took, line.end) = (patience, End::Left);
+            }
+        }
+        lines.sort_by(|a, b| (a.came + a.took).total_cmp(&(b.came + b.took)));
+        let found = limit(&lines, NOBODY);
+        let capacity = found.capacity.unwrap();
+        assert!((capacity.knee / cores as f64 - 1.0).abs() < 0.2, "{found:?}");
+        let answered = capacity.throughput * capacity.demand;
+        assert!(capacity.knee <= 1.5 * answered + 1e-9, "{capacity:?}");
+        assert!(found.reasons().join("\n").contains("that clients left"), "{found:?}");
+    }
+}
+
 #[test]
 fn sixteen_workers_on_two_cores_are_two_at_once() {
     let station = Station { cores: 2, ..Station::of(16) };

@@ -20,7 +20,7 @@ use clap::{ArgGroup, Parser, Subcommand};
 
 use crate::doctor::Front;
 #[cfg(feature = "lab")]
-pub(crate) use advise::Advise;
+pub(crate) use advise::{Advise, local_cores};
 pub(crate) use init::Init;
 #[cfg(feature = "lab")]
 pub(crate) use lab::{

@@ -5,7 +5,9 @@
 
 use std::fmt::Write;
 
-use crate::args::Init;
+use bywash_advise::Machine;
+
+use crate::args::{Init, local_cores};
 use crate::failure::Failure;
 use crate::proposed::{checked, prepare, write};
 use crate::streams::print;
@@ -18,6 +20,9 @@ macro_rules! presets {
     ($($name:literal)*) => { [$(($name, include_str!(concat!("init/presets/", $name, ".toml")))),*] };
 }
 
+/// The limit in the presets, as TOML has it.
+const LIMIT: &str = "limit = 16\n";
+
 /// The presets: names and texts.
 pub(crate) const PRESETS: [(&str, &str); 10] = presets!(
     "wordpress" "woocommerce" "mediawiki" "drupal" "magento" "prestashop" "django" "rails" "laravel" "php-fpm"
@@ -28,7 +33,7 @@ pub(crate) fn init(args: &Init) -> Result<(), Failure> {
     let Some((_, preset)) = PRESETS.iter().find(|(name, _)| Some(*name) == wanted) else {
         return print(&list());
     };
-    let toml = file(preset, &args.upstream);
+    let toml = file(preset, &args.upstream, machine(args));
     checked(&toml, &args.upstream)?;
     let Some(out) = &args.out else { return print(&toml) };
     prepare(out, args.force)?;
@@ -43,9 +48,21 @@ fn list() -> String {
     })
 }
 
-fn file(preset: &str, upstream: &str) -> String {
+/// The operator's description of the application. If it runs on this machine, its cores are known.
+fn machine(args: &Init) -> Machine {
+    let authority = args.upstream.split_once("://").map_or("", |(_, rest)| rest);
+    let is_local = ["127.", "localhost", "[::1]"].iter().any(|host| authority.starts_with(host));
+    let cores = args.cores.or_else(|| local_cores().ok().filter(|_| is_local));
+    Machine { workers: args.workers, cores }
+}
+
+fn file(preset: &str, upstream: &str, machine: Machine) -> String {
     let (title, rest) = parts(preset);
-    format!("{title}\n{HEAD}{}", rest.replacen(SERVER, &format!("{upstream:?}"), 1))
+    let mut rest = rest.replacen(SERVER, &format!("{upstream:?}"), 1);
+    if let Some((slots, reason)) = machine.limit() {
+        rest = rest.replacen(LIMIT, &format!("# {reason}\nlimit = {slots}\n"), 1);
+    }
+    format!("{title}\n{HEAD}{rest}")
 }
 
 /// The first line, and the rest.

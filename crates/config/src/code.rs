@@ -115,6 +115,7 @@ codes! {
     IDLE = "E140", "More of a resource is used without requests than there is.";
     PERCENT_OBSERVED = "W141", "A part of all visitors is to be enforced of a class that only observes.";
     SPELLING = "W142", "A class is enforced, and a page of it in other letters would only be observed.";
+    JSON_OBSERVED = "W143", "A success is a field of a JSON answer, and the class only observes: it does not see compressed ones.";
     NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
 }
 

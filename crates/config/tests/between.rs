@@ -355,6 +355,21 @@ fn a_part_of_all_visitors_is_of_a_class_that_is_enforced() {
 }
 
 #[test]
+fn a_class_that_observes_does_not_see_json_in_compressed_answers() {
+    let of = |mode: &str, success: &str| {
+        let upstream = "upstream = { server = 'http://127.0.0.1:1', ignore_case = false }";
+        let class =
+            format!("match = ['POST /a'], earns = 1, mode = '{mode}', success = ['{success}']");
+        let text = format!("version = 1\nmode = 'enforce'\n{upstream}\nclass.a = {{ {class} }}");
+        let (_, warnings) = Config::parse(&text, "test").unwrap();
+        warnings.iter().map(|one| one.code).collect::<Vec<_>>()
+    };
+    assert_eq!(of("observe", "json placed: true"), ["W143"]);
+    assert_eq!(of("enforce", "json placed: true").len(), 0);
+    assert_eq!(of("observe", "status 302").len(), 0);
+}
+
+#[test]
 fn a_class_that_alone_is_enforced_asks_whether_case_matters() {
     let staged = |upstream: &str, other: &str| {
         let class = "[class.search]\nmatch = [\"GET /search\"]\nmode = \"enforce\"";

@@ -60,14 +60,19 @@ pub(crate) struct Advise {
     pub(crate) json: bool,
 }
 
-/// A number of cores, or that of this machine (as far as this process may use them).
-fn cores(text: &str) -> Result<u32, String> {
+/// Reads a number of cores, or returns that of this machine.
+pub(super) fn cores(text: &str) -> Result<u32, String> {
     if text == "local" {
-        let cores = std::thread::available_parallelism().map_err(|error| error.to_string())?;
-        return u32::try_from(cores.get()).map_err(|error| error.to_string());
+        return local_cores();
     }
     let cores = text.parse().ok().filter(|cores| (1..=10_000).contains(cores));
     cores.ok_or_else(|| "a number from 1 to 10000, or `local`".to_owned())
+}
+
+/// Returns the number of cores of this machine that this process may use.
+pub(crate) fn local_cores() -> Result<u32, String> {
+    let cores = std::thread::available_parallelism().map_err(|error| error.to_string())?;
+    u32::try_from(cores.get()).map_err(|error| error.to_string())
 }
 
 /// Seconds of `+HH:MM` or `-HH:MM:SS`, no more than a day.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 
+use super::advise::cores;
 use crate::init::PRESETS;
 
 const EXAMPLES: &str = "\
@@ -23,6 +24,12 @@ pub(crate) struct Init {
     /// Where the application is, for the configuration
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
     pub(crate) upstream: String,
+    /// Worker processes or threads of the application
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) workers: Option<u32>,
+    /// Cores of the machine that runs the application; `local`: those of this machine, the default for an application here
+    #[arg(long, value_name = "N", value_parser = cores)]
+    pub(crate) cores: Option<u32>,
     /// Write the configuration here; without it the configuration is printed
     #[arg(short, long, value_name = "FILE", requires = "preset")]
     pub(crate) out: Option<PathBuf>,

@@ -127,6 +127,7 @@ fn resolve(
 ) -> ClassConfig {
     let values = &draft.values;
     let path = format!("class.{}", shown(&draft.name));
+    let mode = check_percent(&path, values, file.mode, report);
     let timeouts = timeouts::of_class(&path, values, file.timeouts, report);
     terminate::check_reach(&draft.name, values, timeouts.response, report);
     ClassConfig {
@@ -141,12 +142,12 @@ fn resolve(
             after: after(draft, drafts, report),
         },
         patterns: patterns(values),
-        mode: check_percent(&path, values, file.mode, report),
+        mode,
         percent: values.of(&keys::PERCENT).whole() as u8,
         patience: values.get(&keys::PATIENCE).map(Value::span),
         level: level(draft, file.names, report),
         earns_header: earns_header(draft, report),
-        success: success(draft, report),
+        success: success(draft, mode, report),
         max_body_bytes: values
             .get(&keys::CLASS_MAX_BODY_BYTES)
             .map_or(file.max_body_bytes, Value::whole),
@@ -203,7 +204,7 @@ fn check_earns(
 }
 
 /// Returns the conditions on which an answer counts as a success.
-fn success(draft: &Draft, report: &mut Report) -> Success {
+fn success(draft: &Draft, mode: Mode, report: &mut Report) -> Success {
     let mut success = Success::default();
     let Some((value, at)) = draft.values.given(&keys::SUCCESS) else { return success };
     for text in value.texts() {
@@ -215,6 +216,12 @@ fn success(draft: &Draft, report: &mut Report) -> Success {
         }
     }
     let path = format!("class.{}.success", shown(&draft.name));
+    if mode == Mode::Observe && !success.json.is_empty() {
+        let message =
+            format!("`{path}` does not see JSON in a compressed answer: the class only observes");
+        let help = "enforce the class, or let the application compress nothing there".to_string();
+        report.add(Finding::new(&code::JSON_OBSERVED, at.clone(), message).help(help));
+    }
     check_earns(draft, at, || format!("`{path}` does nothing: the class earns nothing"), report);
     success
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::setup::{Running, Setup, eventually, get, post};
-use crate::upstream::{Call, Calls, Upstream, deaf};
+use crate::upstream::{Calls, Upstream, deaf};
 use crate::wire::Wire;
 
 const TRIALS: u64 = 10;
@@ -16,16 +16,16 @@ fn one_slot() -> (Upstream, Calls, Running) {
 }
 
 /// Ways to leave.
-fn fin(client: Wire) {
+pub(crate) fn fin(client: Wire) {
     drop(client);
 }
 
-fn reset(client: Wire) {
+pub(crate) fn reset(client: Wire) {
     client.reset();
 }
 
 /// Half-closes, and never reads; the other half stays open until the process ends.
-fn half(client: Wire) {
+pub(crate) fn half(client: Wire) {
     client.half_close();
     std::mem::forget(client);
 }
@@ -190,143 +190,6 @@ mod while_running {
         leave_while_running(get("/"), BEGUN, reset);
         leave_while_running(get("/"), CHUNK, fin);
         leave_while_running(get("/") + &get("/"), CHUNK, fin);
-    }
-}
-
-/// The slot of a client that has left, by what the application notices.
-mod slot {
-    use super::*;
-
-    fn one_slot_where(departures: &str) -> (Upstream, Calls, Running) {
-        let (upstream, calls) = Upstream::by_hand_working_on();
-        let gateway = Setup::before(&upstream).limit(1);
-        let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
-        (upstream, calls, gateway)
-    }
-
-    /// The next request waits while the application works for a client that has left.
-    fn is_held_until(departures: &str, bytes: &str, end: impl Fn(Call), is_told: bool) {
-        let (_upstream, calls, gateway) = one_slot_where(departures);
-        for leave in [fin, reset, half] {
-            let client = gateway.sends(bytes);
-            let call = calls.next();
-            leave(client);
-            gateway.waits_for("departed", 1);
-            assert_eq!(gateway.metric("bywash_departed"), 1.0);
-            let mut next = gateway.asks("/next");
-            gateway.waits_for("waiting", 1);
-            if is_told {
-                eventually("the upstream is told", || call.is_abandoned());
-            }
-            assert_eq!((gateway.count("running"), calls.is_empty()), (1, true));
-            assert_eq!(call.is_abandoned(), is_told);
-            end(call);
-            calls.next().answer("next");
-            assert_eq!(next.answer().unwrap().text(), "next");
-            gateway.is_idle_again();
-            assert_eq!(gateway.count("departed"), 0);
-        }
-        eventually("all are counted", || gateway.outcome("orphaned") == 3);
-    }
-
-    #[test]
-    fn is_held_by_default_until_the_server_closes_or_answers() {
-        is_held_until("auto", &get("/"), Call::close, true);
-        is_held_until("auto", &get("/"), |call| call.answer("late"), true);
-        is_held_until("auto", &post("/", "abc"), Call::close, true);
-    }
-
-    #[test]
-    fn is_held_where_departures_go_unnoticed_and_the_server_is_told_nothing() {
-        is_held_until("unnoticed", &get("/"), |call| call.answer("late"), false);
-        is_held_until("unnoticed", &post("/", "abc"), Call::close, false);
-    }
-
-    #[test]
-    fn is_held_while_the_answer_has_not_begun_whatever_comes_before_it() {
-        let hints = |mut call: Call| {
-            call.send("HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n");
-            call.answer("late");
-        };
-        is_held_until("unnoticed", &get("/"), hints, false);
-    }
-
-    #[test]
-    fn is_free_at_once_where_departures_are_noticed() {
-        let (_upstream, calls, gateway) = one_slot_where("noticed");
-        for leave in [fin, reset, half] {
-            let client = gateway.asks("/");
-            let call = calls.next();
-            leave(client);
-            gateway.is_idle_again();
-            eventually("the upstream sees it", || call.is_abandoned());
-        }
-    }
-
-    /// A request of whose body a part has come, and the rest never will.
-    fn half_a_post() -> String {
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n".to_owned()
-    }
-
-    #[test]
-    fn is_free_at_once_if_the_server_waits_for_the_rest_of_a_body() {
-        for departures in ["auto", "unnoticed"] {
-            let (upstream, _calls) = Upstream::by_hand();
-            let gateway = Setup::before(&upstream).limit(1).set("queue.body_buffer", "'1B'");
-            let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
-            let client = gateway.sends(half_a_post());
-            eventually("the server reads", || upstream.received().contains("12345"));
-            fin(client);
-            gateway.is_idle_again();
-            let received = upstream.received();
-            assert!(!received.contains("0\r\n\r\n"), "no end of the body follows: {received}");
-        }
-    }
-
-    #[test]
-    fn is_held_if_the_server_works_on_without_the_rest_of_a_body() {
-        let upstream = Upstream::script(|mut wire| {
-            let _ = wire.bytes(1);
-            std::thread::sleep(Duration::from_secs(3600));
-        });
-        let gateway = Setup::before(&upstream).limit(1).set("queue.body_buffer", "'1B'");
-        let gateway = gateway.set("upstream.response_timeout", "'4s'").start();
-        let client = gateway.sends(half_a_post());
-        // Before, it may still be on its way there.
-        eventually("the server works", || upstream.received().starts_with("POST"));
-        fin(client);
-        gateway.waits_for("departed", 1);
-        gateway.is_idle_again();
-    }
-
-    #[test]
-    fn is_held_no_longer_than_the_answer_might_have_taken() {
-        for departures in ["auto", "unnoticed"] {
-            let (upstream, calls) = Upstream::by_hand_working_on();
-            let gateway = Setup::before(&upstream).limit(1);
-            let gateway = gateway.set("upstream.response_timeout", "'4s'");
-            let gateway = gateway.set("upstream.departures", &format!("'{departures}'")).start();
-            let client = gateway.asks("/");
-            let call = calls.next();
-            fin(client);
-            gateway.waits_for("departed", 1);
-            gateway.is_idle_again();
-            eventually("the upstream sees it", || call.is_abandoned());
-            assert_eq!(gateway.outcome("orphaned"), 1);
-        }
-    }
-
-    #[test]
-    fn is_none_of_a_request_that_is_only_observed() {
-        let (upstream, calls) = Upstream::by_hand_working_on();
-        let gateway = Setup::before(&upstream).set("mode", "'observe'");
-        let gateway = gateway.set("upstream.departures", "'unnoticed'").start();
-        let client = gateway.asks("/");
-        let call = calls.next();
-        fin(client);
-        eventually("the upstream sees it", || call.is_abandoned());
-        gateway.waits_for_outcome("orphaned", 1);
-        assert_eq!(gateway.count("departed"), 0);
     }
 }
 

@@ -34,6 +34,7 @@ mod fields;
 mod framing;
 mod h2;
 mod h2c;
+mod held_slot;
 mod history;
 mod interim;
 mod journal;
