@@ -31,7 +31,7 @@ SLOW = 1.0  # seconds: a site whose p95 is above is beyond its knee
 
 
 def ramp(visitors, url, root, seconds):
-    """Throughput and latency of the bare application while load rises, from a quarter of the time on; leaves ramp.log for
+    """Throughput and latency of the bare application while load rises, from two fifths of the time on; leaves ramp.log for
     `advise`."""
     sets = f'[[set]]\nname = "probe"\nclients = {CLIENTS}\n'
     busy = '[client]\nthink = { mean = "1ms", shape = "constant" }\npatience = { shape = "none" }\nretries = 0'
@@ -43,7 +43,7 @@ def ramp(visitors, url, root, seconds):
         play.settle(url)
         (root / "access.log").write_text("")
         arrivals = (f'[arrivals]\nshape = "ramp"\nbase = {visitors.rho(0.2 * probed):.6f}\n'
-                    f'at = "{seconds // 4}s"\nover = "{seconds * 3 // 4}s"')
+                    f'at = "{seconds * 2 // 5}s"\nover = "{seconds * 3 // 5}s"')
         visitors.run(url, visitors.variant(seconds, arrivals=arrivals), visitors.rho(top * probed), 1)
         log = (root / "access.log").read_text()
         rows = windows(log, seconds)
@@ -185,7 +185,7 @@ def arguments():
     parser.add_argument("--loads", type=numbers, default=[1, 2.5, 6], help="times the knee")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=30, help="of each run")
-    parser.add_argument("--ramp", type=int, default=480, help="seconds of the ramp; advise wants three calm minutes")
+    parser.add_argument("--ramp", type=int, default=540, help="seconds of the ramp; advise wants three calm minutes")
     parser.add_argument("--programs", type=lambda text: text.split(","), default=PROGRAMS)
     parser.add_argument("--tables", action="store_true", help="print the tables only")
     return parser.parse_args()
