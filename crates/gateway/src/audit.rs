@@ -146,7 +146,7 @@ fn is_torn(file: &mut File) -> io::Result<bool> {
 }
 
 /// Reads the last notes. A line that is not a valid note is skipped: the file is meant for people,
-/// who may edit it.
+/// and they may edit it.
 fn read(path: &Path) -> io::Result<Vec<Note>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();

@@ -119,7 +119,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The word of a connection that has ended.
+    /// The state word of a connection that has ended.
     const CLOSED: u64 = u64::MAX;
 
     const fn word(self) -> u64 {

@@ -82,7 +82,7 @@ pub(crate) struct Refusal {
 pub(crate) struct Knowledge {
     pub(crate) sessions: Vec<Remembered>,
     pub(crate) pace: Pace,
-    /// By class: the counts, and the values that were published from them.
+    /// The counts by class, and the values that were published from them.
     pub(crate) counts: Vec<(Counts, Option<[f64; 2]>)>,
     /// A number that identifies the kinds of signals, and for each combination of signals its
     /// counts and published value.

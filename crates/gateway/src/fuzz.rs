@@ -1,6 +1,6 @@
 //! The bodies of two targets of `fuzz/`, which test private parts of the gateway.
 //!
-//! They are compiled for tests too, so a change that breaks them is noticed, and a test runs their
+//! Both are compiled for tests too, so a change that breaks them is noticed, and a test runs their
 //! seeds.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]
 

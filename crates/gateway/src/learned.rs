@@ -1,9 +1,9 @@
 //! The learned state of a gateway as bytes: for the disk, and for the process that takes over.
 //!
-//! Sessions are stored as keyed hashes of their cookies, and the key is stored with them: anybody
-//! who can read these bytes can tell whether a cookie that they know was served here. Classes are
-//! stored by name, as their numbers differ from process to process. Operators' decisions are
-//! included only for the process that takes over.
+//! Sessions are stored as keyed hashes of their cookies, and the key is stored with them: a reader
+//! of these bytes can tell whether a known cookie was served here. Classes are stored by name, as
+//! their numbers differ from process to process. Operators' decisions are included only for the
+//! process that takes over.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 
-/// Adds the history to the object `rest`. It works on text: as JSON values so many numbers would
+/// Adds the history to the object `rest`. It works on text: as JSON values that many numbers would
 /// take fifty times the memory.
 fn with_history(rest: String, chronicle: &Chronicle) -> String {
     let mut text = rest;

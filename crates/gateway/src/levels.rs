@@ -108,8 +108,8 @@ impl Levels {
         class.into_iter().chain(customer).min().unwrap_or(self.config.default)
     }
 
-    /// The field that names the customer's level. It is never forwarded, whoever sends it: see
-    /// [`take_out`].
+    /// The field that names the customer's level. It is never forwarded, not even from a trusted
+    /// hop: see [`take_out`].
     pub(crate) fn customer_header(&self) -> Option<Arc<str>> {
         self.customer_header.clone()
     }

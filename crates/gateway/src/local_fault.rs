@@ -1,8 +1,8 @@
 //! Faults of this machine: the gateway could not open a connection because it lacks a local
 //! resource.
 //!
-//! They say nothing about the server that the connection was for. So no server is ejected because
-//! of them. They are counted by cause, and the request is answered with 503.
+//! Such a fault says nothing about the server that the connection was for. So no server is ejected
+//! because of it. Faults are counted by cause, and the request is answered with 503.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ pub(crate) enum LocalFault {
     /// There is no memory for a socket, or no entry for it in an `epoll` (`ENOBUFS`, `ENOMEM`,
     /// `ENOSPC`).
     Memory,
-    /// As many requests run without a slot as may (`limits.observed`).
+    /// The most requests run without a slot that may (`limits.observed`).
     Requests,
 }
 

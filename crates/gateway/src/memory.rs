@@ -39,8 +39,8 @@ const LITTLE_SOCKET: usize = 32 * KIB;
 /// The time for the head of a request, and for the next request, from [`Level::Close`] on.
 const LITTLE_TIME: Span = Span::from_secs(3);
 
-/// When a client whose body was refused may retry: by then, timeouts have freed the memory of
-/// others.
+/// The time after which a client whose body was refused may retry. Meanwhile timeouts free the
+/// memory of others.
 pub(crate) const RETRY_AFTER: Span = Span::from_secs(10);
 
 /// The percentage of the budget by which use must fall below a level's mark before the level ends.

@@ -116,7 +116,7 @@ impl Answer {
         }
     }
 
-    /// Returns whether the answer may wait for so long that the gateway must watch for the client's
+    /// Returns whether the answer may wait long enough that the gateway must watch for the client's
     /// disconnect.
     pub(crate) const fn is_watched(&self) -> bool {
         matches!(self, Self::Later(_))

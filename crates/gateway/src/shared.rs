@@ -32,7 +32,7 @@ pub(crate) enum Life {
     Runs,
     /// No new connections are accepted; requests in progress may finish.
     Drains,
-    /// Whatever has not finished is cut off.
+    /// Everything that has not finished is cut off.
     Ends,
 }
 

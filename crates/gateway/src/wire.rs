@@ -82,7 +82,7 @@ impl Wire {
         self.held.set(of(self.allocated) + of(self.output.capacity()) + of(self.data.len()) + tls);
     }
 
-    /// Reads once more into `input`. Zero bytes mean that the other side has ended its output.
+    /// Reads once into `input`. Zero bytes mean that the other side has ended its output.
     pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.poll_fill_up_to(cx, READ)
     }

@@ -46,7 +46,7 @@ pub(super) struct Guest {
 /// Why a connection may not watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMany {
-    /// As many connections watch as may.
+    /// The most connections watch that may.
     #[error(
         "{WATCHERS} connections watch already (/v1/events, /v1/tap), and there may be no more: close some"
     )]

@@ -1,9 +1,9 @@
 //! The admin listener: the gateway's state, the few commands that it takes while it runs, and the
 //! console, which offers both.
 //!
-//! It runs on its own thread, so that it answers while every worker is busy, and is never shed.
-//! `door` controls access. The routes are declared in the table of `bywash_api`; each of them has
-//! its answer here. `said` parses requests, `answer` writes answers.
+//! The listener has its own thread, so that it answers while every worker is busy, and is never
+//! shed. `door` controls access. The routes are declared in the table of `bywash_api`; each of them
+//! has its answer here. `said` parses requests, `answer` writes answers.
 
 mod answer;
 mod console;

@@ -172,7 +172,7 @@ fn open(world: &mut World, from: Owner, count: usize) {
 }
 
 proptest! {
-    /// Whatever happens, the connection that is evicted is the one that the rule names.
+    /// After any sequence of events, the connection that is evicted is the one that the rule names.
     #[test]
     fn the_index_chooses_as_a_look_at_every_connection_would(
         steps in prop::collection::vec((0..8_u8, any::<u8>(), any::<u8>()), 1..300),

@@ -1,9 +1,9 @@
 //! The watching thread: it gets requests as they end, reads resources, and brings its findings to
 //! the book.
 //!
-//! It serves no request, and no request waits for it: entries that it is too slow for are dropped
-//! and counted. If a resource cannot be read, that is logged once, and again when it can be read;
-//! the others go on. Without resources there is nothing to find, but rules still end in time.
+//! The thread serves no request, and no request waits for it: entries that it is too slow for are
+//! dropped and counted. If a resource cannot be read, that is logged once, and again when it can be
+//! read; the others go on. Without resources there is nothing to find, but rules still end in time.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -299,7 +299,7 @@ struct Sources {
     read: Vec<Read>,
     /// The capacity of each resource in units a second.
     capacities: Vec<f64>,
-    /// By number of the source, why it cannot be read.
+    /// Why a source cannot be read, by its number.
     troubles: BTreeMap<usize, String>,
 }
 
