@@ -27,8 +27,8 @@
 //!   newcomers take the place of its own idle connections, or are refused.
 //!
 //! The connections of a trusted hop (`listen.trusted_proxies`) are shared by many users. Each
-//! counts as the connection of its own address, and as proven. A connection whose PROXY header has
-//! not arrived counts as that of its own address as well, but not as proven.
+//! counts as if it came from a separate address, and as proven. A connection whose PROXY header has
+//! not arrived also counts as if it came from a separate address, but not as proven.
 //!
 //! **Idle** is a connection between two requests. An HTTP/2 connection must also have sent nothing
 //! for [`GRACE`], as the end of its last answer may wait in the library for a slow reader. A
