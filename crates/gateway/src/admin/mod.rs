@@ -383,7 +383,7 @@ fn takes_gzip(request: &Request) -> bool {
     request.fields.named(b"accept-encoding").any(takes)
 }
 
-/// Returns the OpenAPI document. It is built once, as any client may ask for it.
+/// Returns the API description. It is built once, as any client may ask for it.
 fn openapi() -> Reply {
     static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| bywash_api::openapi().to_string().into());
     Reply::local(StatusCode::OK, fields("application/json"), DOCUMENT.clone())
