@@ -1,9 +1,9 @@
-//! One JSON object per request, on a line of its own.
+//! The access log: one JSON object per request, each on its own line.
 //!
 //! Entries go through a bounded channel to a thread that writes them, so a slow disk or a full pipe
-//! never holds up a request: what finds the channel full is dropped and counted. Lines are written whole or not at all,
-//! see `access_log/lines.rs`. A reload opens
-//! the file anew: whoever rotates logs renames the file and sends SIGHUP.
+//! never delays a request. An entry that finds the channel full is dropped and counted. A line is
+//! written whole or not at all (see `access_log/lines.rs`). A reload reopens the file: to rotate
+//! logs, rename the file and send SIGHUP.
 
 mod lines;
 
@@ -24,10 +24,10 @@ use crate::gateway::GatewayError;
 use crate::journal::Entry;
 use crate::panics;
 
-/// Entries that may wait to be written.
+/// The number of entries that may wait to be written.
 const WAITING: usize = 8192;
 
-/// How long the last lines may take.
+/// How long the last lines may take to be written when the log is dropped.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 pub(crate) struct AccessLog {
@@ -37,18 +37,18 @@ pub(crate) struct AccessLog {
     writer: Option<JoinHandle<()>>,
 }
 
-/// What the log is written to; `None`: nothing is.
+/// The file that the log is written to; `None` if the log is off.
 pub(crate) type Out = Option<File>;
 
-/// What the writing thread is told.
+/// A message to the writing thread.
 enum Note {
     Write(Arc<Entry>),
-    /// From now on there.
+    /// Write to this output from now on.
     Reopen(Out),
 }
 
 impl AccessLog {
-    /// Opens the log; its thread ends when the log is dropped.
+    /// Opens the log. Its thread ends when the log is dropped.
     pub(crate) fn open(target: &Target, panics: Counter) -> Result<Self, GatewayError> {
         let out = open(target)?;
         let is_on = AtomicBool::new(out.is_some());
@@ -65,12 +65,12 @@ impl AccessLog {
         Ok(Self { entries: Some(entries), is_on, dropped, writer: Some(writer) })
     }
 
-    /// Goes on there from now on.
+    /// Writes to `out` from now on.
     pub(crate) fn go_on(&self, out: Out) {
         self.is_on.store(out.is_some(), Ordering::Relaxed);
         if let Some(entries) = &self.entries {
-            // Only if the disk has held up thousands of lines is there no room for this; the
-            // operator sends the signal again.
+            // The channel has no room only if the disk has blocked thousands of lines. Then the
+            // operator has to send the signal again.
             let _ = entries.try_send(Note::Reopen(out));
         }
     }
@@ -86,15 +86,15 @@ impl AccessLog {
         }
     }
 
-    /// Lines that could not be written.
+    /// The number of lines that were lost.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for AccessLog {
-    /// Lets the last lines be written: the process may end next. Not for ever: a pipe may be full
-    /// and nobody read it.
+    /// Waits for the last lines to be written, as the process may end next. The wait is bounded:
+    /// the log may be a full pipe that no process reads.
     fn drop(&mut self) {
         self.entries = None;
         let end = Instant::now() + LAST_LINES;
@@ -106,11 +106,12 @@ impl Drop for AccessLog {
     }
 }
 
-/// Opens what the log is written to.
+/// Opens the output that the configuration names.
 pub(crate) fn open(target: &Target) -> Result<Out, GatewayError> {
     Ok(match target {
         Target::Off => None,
-        // Without the standard library's buffer, which would write on with half a line.
+        // A `File` instead of `io::stdout()`: after a partial write, the standard library's buffer
+        // would later write the rest of the line.
         Target::Stdout => {
             let error = |source| GatewayError::Log { path: "standard output".into(), source };
             Some(io::stdout().as_fd().try_clone_to_owned().map_err(error)?.into())
@@ -123,7 +124,7 @@ pub(crate) fn open(target: &Target) -> Result<Out, GatewayError> {
     })
 }
 
-/// Writes entries as they come, whenever there is none waiting or there are enough.
+/// Writes entries as they come. A batch ends when none is waiting or when it is large enough.
 fn write(waiting: &Receiver<Note>, out: Out, lost: &AtomicU64) {
     let mut out = out.map(Lines::new);
     while let Ok(first) = waiting.recv() {
@@ -153,7 +154,8 @@ fn write(waiting: &Receiver<Note>, out: Out, lost: &AtomicU64) {
     }
 }
 
-/// Milliseconds since 1970, for people who compare logs; nothing is decided by it.
+/// The wall clock in milliseconds since 1970, for people who compare logs. No decision depends on
+/// it.
 pub(crate) fn wall_clock_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

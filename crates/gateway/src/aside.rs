@@ -1,11 +1,12 @@
-//! Files of our own that cannot be read, or that others take the place of, are put aside, so that nothing in them is lost.
+//! Sets aside state files that cannot be read, or that are about to be replaced, so that nothing in
+//! them is lost.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::talk::say;
 
-/// The folder in which whoever handed decisions over had written them down, if there was one.
+/// The folder in which the process that handed its decisions over had saved them, if it had one.
 #[derive(Clone, Debug)]
 pub(crate) struct Inherited(Option<PathBuf>);
 
@@ -14,21 +15,24 @@ impl Inherited {
         Self(directory)
     }
 
-    /// What a folder is known by, whatever links lead to it.
+    /// The canonical path of a folder, whichever links lead to it.
     pub(crate) fn place(directory: &Path) -> PathBuf {
         directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
     }
 
-    /// Whether that is newer than what stands in this folder: also where all of it was undone, but not where nothing was ever
+    /// Returns whether the decisions handed over are newer than those saved in this folder. This
+    /// includes the case that all of them were undone, but not the case that nothing was ever
     /// decided.
     pub(crate) fn is_newer(&self, directory: &Path, was_decided: bool) -> bool {
         was_decided || self.is_of(directory)
     }
 
-    /// Whatever stands in another folder than that was decided by another process, and long ago.
+    /// Sets the file in this folder aside if the decisions handed over come from another folder. In
+    /// that case another process saved the file, long ago.
     pub(crate) fn makes_room(&self, directory: &Path, name: &str) {
         if !self.is_of(directory) && directory.join(name).exists() {
-            // It stays where it is until the other takes its place, so that there is always one.
+            // The file also stays in place until the new one replaces it, so that there is always
+            // one.
             let kept =
                 kept(directory, name, "before", |file, aside| std::fs::hard_link(file, aside));
             say(format_args!("decisions that were handed over take the place of others: {kept}"));
@@ -40,7 +44,7 @@ impl Inherited {
     }
 }
 
-/// Gives it another name, and says so.
+/// Renames an unreadable file. Returns a text that says where it is now.
 pub(crate) fn put(directory: &Path, name: &str) -> String {
     kept(directory, name, "unreadable", |file, aside| std::fs::rename(file, aside))
 }

@@ -1,8 +1,9 @@
-//! What was decided, by whom and why, as lines of JSON: on standard error, in `state.directory`, if there is one, and the
-//! last of them in memory.
+//! The audit log: operators' decisions with author and reason, as lines of JSON. They go to
+//! standard error and to a file in `state.directory`, if one is configured. The last of them are
+//! kept in memory.
 //!
-//! The file only grows, a line for each decision; `state_writer` appends them. At a start the last lines of the file are
-//! read again, so that an operator sees what was decided before.
+//! The file only grows, one line per decision; `state_writer` appends the lines. At start the last
+//! lines of the file are read, so that an operator sees the decisions of earlier processes.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -18,12 +19,12 @@ use crate::talk::say;
 
 /// The name of the file in `state.directory`.
 pub(crate) const FILE: &str = "audit.jsonl";
-/// Notes that are kept in memory.
+/// The number of notes kept in memory.
 const KEPT: usize = 1000;
-/// Of a file this much is read at a start.
+/// The number of bytes read from the end of the file at start.
 const READ: u64 = 1 << 20;
 
-/// Says one, and soon: the next decision waits.
+/// Reports one decision. It must return quickly: the next decision waits for it.
 type Teller = Box<dyn Fn(&Note) + Send>;
 
 /// The last decisions.
@@ -33,11 +34,11 @@ pub(crate) struct Audit(Mutex<Notes>);
 #[derive(Default)]
 pub(crate) struct Notes {
     are_kept: bool,
-    /// Whoever says them in words of its own.
+    /// Reports decisions in place of the JSON lines on standard error, if set.
     teller: Option<Teller>,
-    /// The newest last, each with the version of the document that it is about.
+    /// The last notes, newest last, each with the version of the document that it is about.
     last: VecDeque<(Note, Option<Version>)>,
-    /// How many there were.
+    /// The number of notes so far: those read from the file and those since.
     pub(crate) revision: u64,
 }
 
@@ -46,12 +47,12 @@ impl Audit {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on this one says them, and no line of JSON does.
+    /// Reports decisions through `teller` from now on, and no longer as lines of JSON.
     pub(crate) fn tell(&self, teller: impl Fn(&Note) + Send + 'static) {
         self.notes().teller = Some(Box::new(teller));
     }
 
-    /// Reads what was written in this directory before, if there is one.
+    /// Reads the notes that earlier processes wrote in this directory, if there is one.
     pub(crate) fn open(&self, directory: Option<&Path>) {
         let mut notes = self.notes();
         notes.are_kept = directory.is_some();
@@ -68,7 +69,7 @@ impl Audit {
         }
     }
 
-    /// Notes decisions, which this version of a document has. Waits for no disk.
+    /// Notes decisions, which are part of this version of a document. Does not wait for the disk.
     pub(crate) fn note(&self, writer: &StateWriter, decided: Vec<Note>, version: Option<Version>) {
         let mut notes = self.notes();
         for note in decided {
@@ -85,12 +86,12 @@ impl Audit {
 }
 
 impl Notes {
-    /// Whether they outlive this process.
+    /// Returns whether notes outlive this process.
     pub(crate) const fn are_kept(&self) -> bool {
         self.are_kept
     }
 
-    /// So many, the newest first. Those whose decisions are not written down say so.
+    /// Returns up to `most` notes, newest first. A note whose decision is not saved says why.
     pub(crate) fn newest(&self, most: usize, writer: &StateWriter) -> Vec<Note> {
         let told = |(note, version): &(Note, Option<Version>)| {
             let unwritten = writer.why_unwritten(*version);
@@ -105,7 +106,8 @@ impl Notes {
     }
 }
 
-/// Returns a note as a line of the file: no line break, no escape of a terminal and nothing invisible is in it.
+/// Returns a note as a line of the file, without line breaks, terminal escapes or invisible
+/// characters.
 pub(crate) fn line(note: &Note) -> String {
     let json = serde_json::to_string(note).expect("a note is made of numbers and texts");
     printable_json(&json)
@@ -120,18 +122,19 @@ pub(crate) fn append(directory: &Path, line: &str) -> io::Result<()> {
         .mode(0o600)
         .open(directory.join(FILE))?;
     let length = file.metadata()?.len();
-    // A line that was torn by the end of a process takes none with it.
+    // Terminate a partial last line, left by a process that ended while writing, so that this line
+    // stays intact.
     let torn = if is_torn(&mut file)? { "\n" } else { "" };
     let written = file.write_all(format!("{torn}{line}\n").as_bytes());
     if written.is_err() {
-        // It is tried again, and is to be there once.
+        // The line is tried again, and must be in the file only once.
         let _ = file.set_len(length);
     }
     written?;
     file.sync_data()
 }
 
-/// Whether there is something behind the last line break.
+/// Returns whether the file ends without a line break.
 fn is_torn(file: &mut File) -> io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(false);
@@ -142,7 +145,8 @@ fn is_torn(file: &mut File) -> io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// The last of them. A line that is none is left out: the file is there to be read by people, who may edit it.
+/// Reads the last notes. A line that is not a valid note is skipped: the file is meant for people,
+/// and they may edit it.
 fn read(path: &Path) -> io::Result<Vec<Note>> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();

@@ -6,23 +6,23 @@ use bywash_message::{Fault, Fields};
 /// A piece of a body.
 pub(crate) enum Piece {
     Data(Bytes),
-    /// There is no more; perhaps trailers.
+    /// The end of the body, perhaps with trailers.
     End(Option<Box<Fields>>),
 }
 
-/// Why a client's body cannot be read on.
+/// Why a client's body cannot be read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyError {
-    /// It is not what its head said.
+    /// The body does not match its framing.
     #[error("malformed")]
     Malformed(Fault),
-    /// It broke off.
+    /// The client closed the connection before the end of the body.
     #[error("it broke off")]
     BrokenOff,
-    /// It comes too slowly.
+    /// The client sends the body too slowly.
     #[error("too slow")]
     TooSlow,
-    /// It is larger than the body of a request of its class may be.
+    /// The body is larger than its class allows.
     #[error("too large")]
     TooLarge,
 }

@@ -1,13 +1,13 @@
-//! The classes of a new configuration under the numbers of the one before.
+//! Numbers the classes of a new configuration as the one before did.
 //!
-//! A class keeps its number for as long as the process lives: requests, sessions and counters know
-//! it by that. New classes get new numbers; one that the file no longer has stays as a class that
-//! nothing matches.
+//! A class keeps its number for as long as the process lives, because requests, sessions and
+//! counters refer to it by number. New classes get new numbers. A class that was removed from the
+//! file stays as a class that no pattern matches.
 
 use bywash_config::{ClassConfig, Config};
 use bywash_engine::{ClassId, ClassSet};
 
-/// The process has seen more names of classes than there are numbers.
+/// The process has seen more class names than there are class numbers.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "with those of earlier configurations there would be {0} classes, and there can be {most}; \
@@ -16,7 +16,7 @@ use bywash_engine::{ClassId, ClassSet};
 )]
 pub struct TooManyClasses(usize);
 
-/// `config` with its classes numbered as in `before`.
+/// Returns `config` with its classes numbered as in `before`.
 pub(crate) fn continuing(config: Config, before: &Config) -> Result<Config, TooManyClasses> {
     let mut classes = before.classes.clone();
     let place = |classes: &[ClassConfig], class: &ClassConfig| {

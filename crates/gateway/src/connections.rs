@@ -1,50 +1,52 @@
-//! Client connections: how many there may be, whose they are, and which one makes room.
+//! Client connections: how many may be open, whose they are, and which one is evicted.
 //!
-//! **The rule.** A connection belongs to its client's address (of IPv6: the /64). When
+//! **The rule.** A connection belongs to its client's address (for IPv6: the /64). When
 //! `limits.connections` are open, a newcomer takes the place of an idle connection:
 //!
-//! 1. of the address that has the most connections among those with an idle *stranger's*
-//!    connection, the one that has been idle for longest. A stranger's connection is one whose
-//!    last request was of a session with standing `new`, or that has sent no request;
-//! 2. if no stranger's connection is idle: in the same way a *proven* one, but only while there
-//!    are more proven connections than the reserve (`limits.proven_reserve`, a share of
-//!    `limits.connections`);
-//! 3. if there is none either, the newcomer is refused.
+//! 1. Among the addresses with an idle *stranger's* connection, the one with the most connections
+//!    is chosen, and of that address the stranger's connection that has been idle for longest. A
+//!    stranger's connection is one whose last request was of a session with standing `new`, or that
+//!    has sent no request.
+//! 2. If no stranger's connection is idle, a *proven* one is chosen in the same way. This happens
+//!    only while there are more proven connections than the reserve (`limits.proven_reserve`, a
+//!    share of `limits.connections`).
+//! 3. If there is no such connection either, the newcomer is refused.
 //!
-//! The same holds, whatever the number of connections, while the budget of memory is nearly used up
-//! ([`Level::Refuse`](crate::memory)): each newcomer takes the place of another, or is refused. Then a connection
-//! that has sent no whole head counts as idle after [`LITTLE_GRACE`], because the heads may be what the memory is used for.
-//! The first connection of an address that finds no other to replace comes in until the whole budget is used.
+//! The same rule applies, whatever the number of connections, while the memory budget is nearly
+//! used up ([`Level::Refuse`](crate::memory)): each newcomer takes the place of another connection
+//! or is refused. In that case a connection that has sent no whole head counts as idle after
+//! [`LITTLE_GRACE`], because the heads may be what uses the memory. The first connection of an
+//! address that finds no other to replace is let in until the whole budget is used.
 //!
 //! Two bounds keep one address from using this rule against the others:
 //!
 //! - A newcomer never takes the place of an address that has fewer connections than its own (the
-//!   newcomer included), except that the first [`FEW`] connections of an address may: a browser
-//!   opens six. While memory is short, only the first one may.
+//!   newcomer included). The first [`FEW`] connections of an address are excepted, because a
+//!   browser opens six. While memory is short, only the first one is.
 //! - One address holds no more than `limits.connections` less the reserve. Beyond that its
 //!   newcomers take the place of its own idle connections, or are refused.
 //!
-//! The connections of a trusted hop (`listen.trusted_proxies`) are shared by many users: each
-//! counts as the connection of an address of its own, and as proven. The same holds, without the
-//! proof, for a connection whose PROXY header has not arrived.
+//! The connections of a trusted hop (`listen.trusted_proxies`) are shared by many users. Each
+//! counts as if it came from a separate address, and as proven. A connection whose PROXY header has
+//! not arrived also counts as if it came from a separate address, but not as proven.
 //!
 //! **Idle** is a connection between two requests. An HTTP/2 connection must also have sent nothing
 //! for [`GRACE`], as the end of its last answer may wait in the library for a slow reader. A
-//! connection that has not sent the head of its first request, and one whose next head does not
-//! come to its end, count as idle after [`GRACE`]. A connection with a request in the gateway's
-//! hands, and a tunnel, are never idle.
+//! connection that has not sent the head of its first request counts as idle after [`GRACE`]. So
+//! does one whose next head does not come to its end. A connection with a request in progress, and
+//! a tunnel, are never idle.
 //!
-//! **Costs.** What a connection does is one atomic word that only its own worker writes: a request
-//! takes no lock here and changes no shared counter, unless its standing differs from that of the
-//! request before it. Opening and closing a connection takes the index's lock once each. Only when
-//! the gateway is full the index looks at the words of all connections, at most [`MOST_SEEN`] of
-//! them, and no more often than every [`PER_SEEN`] for each that it looks at. What it finds is
-//! used until the next look; a candidate whose word has changed since is passed over.
+//! **Costs.** The state of a connection is one atomic word that only its own worker writes. A
+//! request takes no lock here and changes no shared counter, unless its standing differs from that
+//! of the request before it. Opening and closing a connection takes the index's lock once each.
+//! Only when the gateway is full does the index scan the words of all connections. A scan covers at
+//! most [`MOST_SEEN`] of them, and the next one starts no sooner than [`PER_SEEN`] times that
+//! number later. The result is used until the next scan; a candidate whose word has changed since
+//! is skipped.
 //!
 //! **Eviction.** Connections live on their worker's thread. So the index puts the chosen one into
-//! the worker's [`Inbox`]; the worker looks once more whether it is idle and ends it there.
-//! The newcomer does not wait for that. Up to [`SPARE`] connections may be open beyond the limit
-//! for so long.
+//! the worker's [`Inbox`]; the worker checks again that it is idle and ends it. The newcomer does
+//! not wait for that. Until then up to [`SPARE`] connections may be open beyond the limit.
 
 mod index;
 
@@ -62,34 +64,34 @@ use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::shared::{Shared, network};
 
-/// For how long a connection that has sent no whole head, or an HTTP/2 connection that has sent
+/// How long a connection that has sent no whole head, or an HTTP/2 connection that has sent
 /// nothing, does not count as idle, in quarters of a second. A TLS handshake over a bad line takes
 /// a second or two, and a reader at 20 kB/s makes a full socket writable again in under two.
 const GRACE: u32 = 12;
 
-/// The same while memory is short.
+/// The value of [`GRACE`] for connections without a whole head while memory is short.
 const LITTLE_GRACE: u32 = 4;
 
-/// Connections of one address that may take the place of any other's.
+/// The number of connections of one address that may take the place of any other address's.
 const FEW: usize = 16;
 
-/// Connections beyond the limit that are open for as long as an evicted one takes to close.
+/// The number of connections that may be open beyond the limit while evicted ones close.
 pub(crate) const SPARE: usize = 128;
 
-/// Connections that one look covers. The next look goes on behind them.
+/// The number of connections that one scan covers. The next scan starts after them.
 const MOST_SEEN: usize = 16_384;
 
-/// How long the index waits before it looks again, for each connection of the last look.
+/// How long the index waits before it scans again, for each connection of the last scan.
 const PER_SEEN: Span = Span::from_nanos(2_500);
 
-/// Why a connection was closed for another.
+/// Why a connection was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Evicted {
-    /// It was between requests.
+    /// The connection was between requests.
     Idle,
-    /// It had sent no whole head for [`GRACE`].
+    /// The connection had sent no whole head for [`GRACE`].
     Silent,
-    /// It was between requests, and its last one was of a proven session.
+    /// The connection was between requests, and its last one was of a proven session.
     Proven,
 }
 
@@ -105,19 +107,19 @@ impl Evicted {
     }
 }
 
-/// What a connection is doing: one word.
+/// The state of a connection, which fits into one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) phase: Phase,
-    /// When the phase began, in quarters of a second of its worker's clock.
+    /// The time at which the phase began, in quarters of a second of its worker's clock.
     pub(crate) since: u32,
-    /// Its last request was of a session whose standing was better than `new`.
+    /// Whether its last request was of a session whose standing was better than `new`.
     pub(crate) proven: bool,
     pub(crate) http2: bool,
 }
 
 impl State {
-    /// The word of a connection that has ended.
+    /// The state word of a connection that has ended.
     const CLOSED: u64 = u64::MAX;
 
     const fn word(self) -> u64 {
@@ -131,8 +133,8 @@ impl State {
         Some(Self { phase, since: (word >> 8) as u32, proven, http2 })
     }
 
-    /// For how long it has been idle, if another may take its place. `grace`: of one that has sent no whole head, in
-    /// quarters of a second.
+    /// Returns how long the connection has been idle, if another may take its place. `grace`
+    /// applies to a connection that has sent no whole head, in quarters of a second.
     fn idle(self, now: u32, grace: u32) -> Option<u32> {
         let lasted = now.wrapping_sub(self.since);
         let least = match self.phase {
@@ -157,9 +159,9 @@ impl State {
 #[derive(Debug)]
 pub(crate) struct Held {
     state: AtomicU64,
-    /// The name that its worker finds it by.
+    /// The worker's key for the connection.
     token: AtomicU64,
-    /// Where it is in the index; under its lock.
+    /// The position in the index, protected by the index's lock.
     position: AtomicUsize,
     inbox: Arc<Inbox>,
 }
@@ -192,16 +194,16 @@ impl Held {
     }
 }
 
-/// What a worker is told: which of its connections make room.
+/// Evictions for one worker: the connections that it is to close.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     told: Mutex<Vec<Told>>,
     notify: Notify,
-    /// The worker's coarse clock: quarters of a second.
+    /// The worker's coarse clock, in quarters of a second.
     quarters: AtomicU32,
 }
 
-/// A connection that is to make room, if it has done nothing since it was chosen.
+/// A connection chosen for eviction. It is evicted only if its word is still the same.
 #[derive(Debug)]
 pub(crate) struct Told {
     held: Arc<Held>,
@@ -224,7 +226,7 @@ impl Inbox {
         inbox.notify.notify_one();
     }
 
-    /// Waits for connections that are to make room.
+    /// Waits for connections that are to be evicted.
     pub(crate) async fn next(&self) -> Vec<Told> {
         loop {
             let told = std::mem::take(&mut *self.told());
@@ -241,7 +243,7 @@ impl Inbox {
 }
 
 impl Told {
-    /// Why it ends, if it is still as it was when it was chosen.
+    /// Returns why the connection ends, if its state is still the one that it was chosen for.
     pub(crate) fn cause(&self) -> Option<Evicted> {
         let state = State::of(self.word)?;
         (self.held.word() == self.word).then(|| state.cause())
@@ -252,32 +254,34 @@ impl Told {
     }
 }
 
-/// How many connections there may be.
+/// Bounds on the number of connections, for one newcomer.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     most: usize,
-    /// Of one address.
+    /// The most connections of one address.
     per_address: usize,
-    /// Proven connections that no stranger takes the place of.
+    /// The number of proven connections that no stranger's connection can replace.
     reserve: usize,
-    /// Each newcomer takes the place of another.
+    /// Whether each newcomer takes the place of another.
     makes_room: bool,
-    /// But not the first one of an address that finds none.
+    /// Whether the first connection of an address is let in although it finds no other to replace.
     spares_first: bool,
 }
 
 impl Bounds {
-    /// For how long one that has sent no whole head does not count as idle.
+    /// How long a connection that has sent no whole head does not count as idle, in quarters of a
+    /// second.
     const fn grace(&self) -> u32 {
         if self.makes_room { LITTLE_GRACE } else { GRACE }
     }
 
-    /// How many connections of one address may take the place of any other's.
+    /// The number of connections of one address that may take the place of any other address's.
     const fn few(&self) -> usize {
         if self.makes_room { 1 } else { FEW }
     }
 
-    /// `memory`: the budget that the newcomer is to fit into.
+    /// Returns the bounds from the settings. `memory` is the budget that the newcomer has to fit
+    /// into; `None` if it was counted already.
     fn of(settings: &Settings, memory: Option<&Memory>) -> Self {
         let limits = &settings.config.limits;
         let most = limits.connections;
@@ -297,7 +301,7 @@ impl Bounds {
 #[derive(Debug)]
 pub(crate) struct Connections {
     index: Mutex<Index>,
-    /// A copy of the index's, for those who only want to know.
+    /// A copy of the index's number, readable without the lock.
     open: AtomicUsize,
     proven: AtomicUsize,
     started: Instant,
@@ -313,12 +317,12 @@ impl Connections {
         }
     }
 
-    /// How many are open.
+    /// The number of open connections.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// The standing of a connection's last request differs from that of the one before it.
+    /// Counts a change of standing between a connection's last request and the one before it.
     pub(crate) fn proof_changed(&self, proven: bool) {
         if proven {
             self.proven.fetch_add(1, Ordering::Relaxed);
@@ -327,7 +331,7 @@ impl Connections {
         }
     }
 
-    /// One that was told to make room has a request again.
+    /// Cancels the eviction of a connection that has a request again.
     pub(crate) fn stays(&self, told: &Told) {
         self.lock().stays(&told.held);
     }
@@ -367,16 +371,17 @@ impl Connections {
     }
 }
 
-/// A client connection's place, for as long as it is open.
+/// One open client connection, as its own task holds it.
 pub(crate) struct Seat {
     shared: Arc<Shared>,
     pub(crate) held: Arc<Held>,
-    /// The address that it is counted for; `None`: it is not known, or a trusted hop's.
+    /// The address that the connection is counted for; `None` if it is unknown or a trusted hop's.
     counted: Option<IpAddr>,
 }
 
 impl Seat {
-    /// A place for a connection that a worker with this inbox has accepted. `None`: there is no room.
+    /// Registers a connection that a worker with this inbox has accepted. Returns `None` if there
+    /// is no room.
     pub(crate) fn take(
         shared: &Arc<Shared>,
         settings: &Settings,
@@ -398,7 +403,8 @@ impl Seat {
         Some(Self { shared: Arc::clone(shared), held, counted })
     }
 
-    /// Counts it for its client, whose address a PROXY header has said. Whether there is room.
+    /// Counts the connection for its client's address, which a PROXY header has given. Returns
+    /// whether there is room.
     pub(crate) fn belongs_to(&mut self, settings: &Settings, address: IpAddr) -> bool {
         let counted = (!settings.trusts(address.to_canonical())).then(|| network(address));
         if counted == self.counted {

@@ -1,20 +1,25 @@
 //! The engine behind one short lock, and the tickets that requests hold.
 //!
-//! States of a seat (one for each request number): `Free` (the number may be given), `Waiting`
-//! (the engine has it in its queue; `waker` is whoever polls the ticket), `Granted` (it holds a
-//! slot; `waker` is whoever waits to be stopped), `Shed` (refused) and `Stopped` (while it ran; of
-//! both the engine has forgotten the number, the ticket not yet). Only the ticket of a seat frees it.
+//! States of a seat (one per request number):
+//! - `Free`: the number may be given to a new request.
+//! - `Waiting`: the engine has it in its queue; `waker` wakes the task that polls the ticket.
+//! - `Granted`: it holds a slot; `waker` wakes the task that waits for the request to be stopped.
+//! - `Shed`: refused. `Stopped`: stopped while it ran. In both states the engine has forgotten the
+//!   number, but the ticket still holds it.
 //!
-//! Everything is under one lock, held for one engine call (well under a microsecond, but for the one in ten
-//! seconds that computes what requests are worth; both are measured by `benches`, `decision`; and, while a
-//! class that can be stopped fills the queue, for one in a second that brings its estimate up to date) and
-//! never while waking somebody: wakers are taken out and called after it. The table of
-//! sessions is copied in slices, one under each hold of the lock (measured by `benches`, `learned`).
-//! How long it is held and waited for is counted under it (`lock.rs`).
+//! Only the ticket of a seat frees it.
 //!
-//! **What was only observed** runs at once, whatever the engine says. If that was the same the
-//! other way round (the engine had it start at once as well) its end tells as much as any; if
-//! not, the engine forgets it without learning anything.
+//! Everything is under one lock, which is held for one engine call (well under a microsecond,
+//! measured by `benches`, `decision`). Two kinds of calls take longer. One call in ten seconds
+//! computes what requests are worth (measured there as well). While a class that can be stopped
+//! fills the queue, one call in a second brings its estimate up to date. The lock is never held
+//! while a task is woken: wakers are taken out and called after it is released. The table of
+//! sessions is copied in slices, one per hold of the lock (measured by `benches`, `learned`). The
+//! times for which the lock is held and waited for are counted under it (`lock.rs`).
+//!
+//! **A request that is only observed** runs at once, whatever the engine decides. If the engine
+//! also had it start at once, its end is as good a measurement as any other. If not, the engine
+//! forgets it without learning anything.
 
 mod lock;
 mod ticket;
@@ -39,7 +44,7 @@ use self::ticket::Claimed;
 pub(crate) use self::ticket::Ticket;
 use crate::sync::Mutex;
 
-/// Sessions that are copied while the lock is held once.
+/// The number of sessions that are copied during one hold of the lock.
 const SLICE: usize = 2048;
 
 /// The engine in real time.
@@ -52,7 +57,7 @@ struct Core {
     engine: Engine,
     seats: Vec<Seat>,
     free: Vec<u32>,
-    /// Reused from call to call.
+    /// A buffer, reused from call to call.
     actions: Vec<Action>,
     times: LockTimes,
 }
@@ -73,17 +78,18 @@ pub(crate) struct Refusal {
     pub(crate) at: Time,
 }
 
-/// What an engine has learned.
+/// Everything that an engine has learned.
 pub(crate) struct Knowledge {
     pub(crate) sessions: Vec<Remembered>,
     pub(crate) pace: Pace,
-    /// By class: what was counted, and what was published.
+    /// The counts by class, and the values that were published from them.
     pub(crate) counts: Vec<(Counts, Option<[f64; 2]>)>,
-    /// What the kinds of signals are, and of each combination what was counted and published.
+    /// A number that identifies the kinds of signals, and for each combination of signals its
+    /// counts and published value.
     pub(crate) signals: (u64, Vec<[f64; 3]>),
 }
 
-/// What the engine has decided about a request so far.
+/// The engine's decision about a request so far.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Decision {
     Waits,
@@ -92,22 +98,22 @@ pub(crate) enum Decision {
         at: Time,
     },
     Refused(Refusal),
-    /// It ran, and was stopped.
+    /// The request ran, and was stopped.
     Stopped(Refusal),
 }
 
-/// A session has got on by an answer.
+/// The progress of a session by an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub(crate) session: SessionKey,
     pub(crate) answer: AnswerKind,
-    /// What the answer brought.
+    /// The revenue of the answer.
     pub(crate) earned: Utility,
-    /// Whether it came within the patience of its class.
+    /// Whether the answer came within the patience of its class.
     pub(crate) in_time: bool,
 }
 
-/// Who was woken for: called when the lock has been released.
+/// Wakers of the tasks to wake, called after the lock has been released.
 type Wakers = Vec<Waker>;
 
 impl Driver {
@@ -127,7 +133,8 @@ impl Driver {
         Time::ZERO + Span::from(self.started.elapsed())
     }
 
-    /// A request has arrived; `obeyed`: it does what is decided, rather than being observed.
+    /// Hands a request to the engine. `obeyed` says whether the decision is carried out; otherwise
+    /// the request is only observed.
     pub(crate) fn arrive(self: &Arc<Self>, request: Request, obeyed: bool) -> Ticket {
         let (id, standing, at_once) = self.with(|core, now, wakers| {
             let id = core.take_seat();
@@ -149,22 +156,22 @@ impl Driver {
         }
     }
 
-    /// A measurement of the machine.
+    /// Hands the engine a measurement of the machine.
     pub(crate) fn read(&self, reading: Reading) {
         self.with(|core, now, wakers| core.tell(now, Event::Read(reading), wakers));
     }
 
-    /// Which reading is wanted, and over which time.
+    /// Returns the reading that the policy wants, and the time that it covers.
     pub(crate) fn meter(&self) -> Option<(Meter, Span)> {
         self.lock().engine.meter()
     }
 
-    /// Whether a request that came now would get a slot at once.
+    /// Returns whether a request that arrived now would get a slot at once.
     pub(crate) fn has_free_slot(&self) -> bool {
         self.lock().engine.has_free_slot()
     }
 
-    /// Lets the engine do what is due, and says when it is next to be called.
+    /// Lets the engine do the work that is due. Returns the time of the next call.
     pub(crate) fn on_timer(&self) -> Option<Time> {
         self.with(|core, now, wakers| {
             let mut actions = std::mem::take(&mut core.actions);
@@ -174,15 +181,16 @@ impl Driver {
         })
     }
 
-    /// Whether requests may be stopped while they run; `beside` is done in the same moment.
+    /// Sets whether requests may be stopped while they run. `beside` runs under the same hold of
+    /// the lock.
     pub(crate) fn may_stop(&self, may: bool, beside: impl FnOnce()) {
         let mut core = self.lock();
         core.engine.may_stop(may);
         beside();
     }
 
-    /// A new configuration, see [`Engine::reconfigure`]. `order` makes the new one, if it differs
-    /// from the one for the classes that there are.
+    /// Puts a new configuration in force, see [`Engine::reconfigure`]. `order` gets the engine's
+    /// present classes and returns a new queueing discipline if it has to change.
     pub(crate) fn reconfigure(
         &self,
         classes: Vec<Class>,
@@ -197,7 +205,7 @@ impl Driver {
         });
     }
 
-    /// From now on these rules hold, and no others.
+    /// Puts these rules in force, and no others.
     pub(crate) fn throttle(&self, rules: &[(RuleId, Rule)]) {
         self.with(|core, now, wakers| {
             let mut actions = std::mem::take(&mut core.actions);
@@ -206,17 +214,18 @@ impl Driver {
         });
     }
 
-    /// How many wait and run under each rule.
+    /// Returns how many requests wait and run under each rule.
     pub(crate) fn throttled(&self) -> Vec<(RuleId, u32, u32)> {
         self.lock().engine.throttled().collect()
     }
 
-    /// The beginning of its clock.
+    /// The instant at which the engine's clock began.
     pub(crate) const fn started(&self) -> Instant {
         self.started
     }
 
-    /// What it has learned of sessions, of how long requests take and of what follows what.
+    /// Returns what the engine has learned about sessions, service times and transitions between
+    /// classes.
     pub(crate) fn learned(&self) -> Knowledge {
         let sessions = self.sessions();
         let core = self.lock();
@@ -227,8 +236,8 @@ impl Driver {
         Knowledge { sessions, pace: engine.pace(), counts, signals }
     }
 
-    /// The sessions that are remembered, the one served longest ago first. They are copied in slices: between two of
-    /// them others have the lock, and no memory is asked for under it.
+    /// Returns the remembered sessions, the one served longest ago first. They are copied in
+    /// slices: other threads get the lock between two slices, and no memory is allocated under it.
     fn sessions(&self) -> Vec<Remembered> {
         let (now, mut cursor) = (self.now(), Cursor::default());
         let (mut all, mut slice) = (Vec::new(), Vec::with_capacity(SLICE));
@@ -245,15 +254,15 @@ impl Driver {
         all
     }
 
-    /// What it has learned of what requests are worth, and the classes that it is about: a copy, to
-    /// be computed with outside the lock.
+    /// Returns what the engine has learned about the worth of requests, and the classes that it is
+    /// about. It is a copy, for computations outside the lock.
     pub(crate) fn learning(&self) -> (Learning, Vec<Class>) {
         let core = self.lock();
         (core.engine.learning().clone(), core.engine.classes().to_vec())
     }
 
-    /// What a process before this one had learned; `counts` are by class. Says how many sessions
-    /// are remembered now.
+    /// Restores what an earlier process had learned; `counts` are by class. Returns how many
+    /// sessions are remembered now.
     pub(crate) fn restore(&self, known: Knowledge) -> usize {
         let Knowledge { sessions, pace, counts, signals } = known;
         let mut core = self.lock();
@@ -267,17 +276,17 @@ impl Driver {
         sessions.filter(|session| core.engine.restore_session(now, *session)).count()
     }
 
-    /// Whether a session gets on by an answer, or begins with it.
+    /// Returns whether an answer advances a session, or begins one.
     pub(crate) fn gets_on(&self, session: Option<SessionKey>, service: &Service) -> bool {
         self.lock().engine.gets_on(self.now(), session, service)
     }
 
-    /// What a session was served, as far as it is remembered.
+    /// Returns the classes that a session was served, as far as they are remembered.
     pub(crate) fn path(&self, session: SessionKey) -> ClassSet {
         self.lock().engine.path(self.now(), session)
     }
 
-    /// How many sessions are proven, and how many made room for others.
+    /// Returns how many sessions are proven, and how many were evicted.
     pub(crate) fn session_counts(&self) -> (u32, Evictions) {
         let core = self.lock();
         (core.engine.proven_sessions(), core.engine.evictions())
@@ -287,21 +296,21 @@ impl Driver {
         self.lock().engine.status(self.now())
     }
 
-    /// How long a request of each class may run, as things are.
+    /// Returns how long a request of each class may run under the present load.
     pub(crate) fn may_run_by_class(&self) -> Vec<Option<Span>> {
         let core = self.lock();
         let classes = core.engine.classes().len();
         (0..classes).map(|class| core.engine.may_run_of(ClassId(class as u8))).collect()
     }
 
-    /// How many of each class wait.
+    /// Returns how many requests of each class wait.
     pub(crate) fn waiting_by_class(&self) -> Vec<u32> {
         let core = self.lock();
         let classes = core.engine.classes().len();
         (0..classes).map(|class| core.engine.waiting_of(ClassId(class as u8))).collect()
     }
 
-    /// How long the lock was held and waited for.
+    /// Returns the times for which the lock was held and waited for.
     pub(crate) fn lock_times(&self) -> LockTimes {
         self.lock().times.clone()
     }
@@ -313,7 +322,7 @@ impl Driver {
         self.lock_of_others()
     }
 
-    /// Another thread has it, or has panicked while it had.
+    /// Takes the lock when another thread holds it, or has panicked while it did.
     #[cold]
     fn lock_of_others(&self) -> Locked<'_> {
         let began = Instant::now();
@@ -333,8 +342,8 @@ impl Driver {
     }
 }
 
-/// Its tables may be half changed, and going on would hand out slots that nobody gives back: starting anew is the
-/// quickest way to serve again.
+/// Aborts the process. The engine's tables may be half changed, and going on would hand out slots
+/// that are never given back. A restart is the quickest way to serve again.
 fn has_panicked() -> ! {
     crate::talk::say("the engine has panicked; this is a fault in bywash. Aborting.");
     std::process::abort()
@@ -366,7 +375,7 @@ impl Core {
                 Action::Terminate { id, reason, retry_after } => {
                     (id, Seat::Stopped(Refusal { reason, retry_after, at }))
                 }
-                // Only ever the answer to a ticket that was dropped, whose request is gone.
+                // Only sent for a ticket that was dropped, whose request is gone.
                 Action::Cancel { .. } => continue,
             };
             let before = std::mem::replace(&mut self.seats[id.0 as usize], seat);
@@ -386,7 +395,7 @@ impl Core {
         }
     }
 
-    /// The request is over, and this is how.
+    /// Ends a request in the way that the event says.
     fn leave(&mut self, now: Time, id: RequestId, how: Event, wakers: &mut Wakers) {
         let seat = std::mem::replace(&mut self.seats[id.0 as usize], Seat::Free);
         if matches!(seat, Seat::Waiting(_) | Seat::Granted { .. }) {

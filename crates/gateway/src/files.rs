@@ -1,4 +1,4 @@
-//! How many files the gateway may have open at once, by what they are for.
+//! The number of files that the gateway may have open at once, by purpose.
 
 use std::fmt;
 
@@ -7,24 +7,25 @@ use bywash_config::Config;
 use crate::admin;
 use crate::connections::SPARE;
 
-/// File descriptors that a configuration can use.
+/// The file descriptors that a configuration can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// `limits.connections`.
+    /// Client connections: `limits.connections`.
     clients: u64,
-    /// Client connections beyond these that are just being closed.
+    /// Client connections beyond the limit that are being closed.
     closing: u64,
-    /// Connections to servers of requests that run: `upstream.limit` or `limit.max`.
+    /// Connections to servers for requests that run: `upstream.limit` or `limit.max`.
     running: u64,
-    /// Those that workers keep for the next request: as many for each worker.
+    /// Idle connections to servers, kept for the next request: up to the limit for each worker.
     idle: u64,
-    /// Those that belong to one client connection each: `upstream.pinned_connections`.
+    /// Connections to servers that belong to one client connection each:
+    /// `upstream.pinned_connections`.
     pinned: u64,
-    /// Those of requests that hold no slot: `limits.observed`.
+    /// Connections to servers for requests that hold no slot: `limits.observed`.
     observed: u64,
-    /// Those of streams that last: `limits.streams`.
+    /// Connections to servers for long-lived streams: `limits.streams`.
     streams: u64,
-    /// Those of probes: one for each server.
+    /// Connections to servers for probes: one per server.
     probes: u64,
     /// Connections of operators.
     admin: u64,
@@ -32,14 +33,15 @@ pub struct Files {
     others: u64,
 }
 
-/// Of one worker: its runtime, the watch for departures and its copies of the listeners.
+/// Files of one worker: its runtime, the watch for disconnects and its copies of the listeners.
 const PER_WORKER: u64 = 8;
 
-/// Standard streams, listeners, logs, state, the runtimes of other threads, sources of measurements.
+/// Standard streams, listeners, logs, state, the runtimes of other threads, sources of
+/// measurements.
 const OTHERS: u64 = 96;
 
 impl Files {
-    /// What a configuration can use with so many workers.
+    /// Returns the files that a configuration can use with `workers` workers.
     pub fn of(config: &Config, workers: usize) -> Self {
         let (limits, limit) = (&config.limits, u64::from(config.upstream.limit));
         let probes =
@@ -58,7 +60,7 @@ impl Files {
         }
     }
 
-    /// All of them.
+    /// The sum of all purposes.
     pub const fn sum(&self) -> u64 {
         self.clients
             + self.closing
@@ -73,7 +75,7 @@ impl Files {
     }
 }
 
-/// The sum as operators read it: the keys that they can change by name.
+/// Prints the sum for operators, with the names of the keys that they can change.
 impl fmt::Display for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -114,7 +116,7 @@ mod tests {
             ("limits.connections = 10001", 1),
             ("limits.observed = 4001", 1),
             ("limits.streams = 1001", 1),
-            // One that runs, and one that each of two workers keeps.
+            // One connection that runs, and one idle connection in each of two workers.
             ("upstream.limit = 17", 3),
             ("upstream.pinned_connections = 257", 1),
             ("health.path = '/'", 1),

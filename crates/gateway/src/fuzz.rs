@@ -1,6 +1,7 @@
-//! The bodies of two targets of `fuzz/`, which test parts of the gateway that are not public.
+//! The bodies of two targets of `fuzz/`, which test private parts of the gateway.
 //!
-//! They are compiled for tests too, so a change that breaks them does not stay unseen, and a test plays their seeds.
+//! Both are compiled for tests too, so a change that breaks them is noticed, and a test runs their
+//! seeds.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]
 
 use bywash_config::Config;
@@ -42,7 +43,7 @@ pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
     Shared::new(settings, driver, metrics, journal, secret)
 }
 
-/// Returns a gateway that starts with this, and how many sessions it remembers.
+/// Returns a gateway that starts with this learned state, and how many sessions it remembers.
 fn started(learned: Learned) -> (Shared, usize) {
     let classes = "[class.cart]\nmatch = ['* /cart']\n[class.pay]\nmatch = ['* /pay']\n";
     let shared = shared(config(classes), learned.secret());
@@ -50,7 +51,7 @@ fn started(learned: Learned) -> (Shared, usize) {
     (shared, remembered)
 }
 
-/// Checks that a gateway starts with any state file, and can read what it then writes.
+/// Checks that a gateway starts with any state file, and can read the file that it then writes.
 pub fn learned(bytes: &[u8]) {
     let Some(first) = Learned::read(bytes) else { return };
     let (first, remembered) = started(first);
@@ -63,7 +64,7 @@ pub fn learned(bytes: &[u8]) {
     assert!(remembered <= SESSIONS as usize);
     assert!(next.driver.status().mean_service <= first.driver.status().mean_service);
 
-    // The learned state does not stand in the way of requests.
+    // The learned state does not get in the way of requests.
     let (session, earned) = (SessionKey(1), Utility::new(1.0));
     let request = |class| Request {
         session: Some(session),
@@ -83,7 +84,7 @@ pub fn learned(bytes: &[u8]) {
 mod tests {
     use std::path::Path;
 
-    /// Plays the committed seeds, and what becomes of each when it is cut off.
+    /// Runs the committed seeds, and every prefix of each.
     fn play(target: &str, check: fn(&[u8])) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
         let seeds: Vec<_> = std::fs::read_dir(folder).unwrap().map(|seed| seed.unwrap()).collect();

@@ -1,4 +1,5 @@
-//! The composition root: from a configuration to a running gateway, and from there to the next.
+//! The composition root: starts a gateway from a configuration, and puts a new configuration in
+//! force.
 
 mod threads;
 
@@ -37,31 +38,32 @@ pub enum GatewayError {
     /// An address could not be listened on.
     #[error("cannot listen on {address} ({what}): {source}")]
     Listen {
-        /// `listen.http`, `listen.https` or `listen.admin`.
+        /// The key: `listen.http`, `listen.https` or `listen.admin`.
         what: &'static str,
-        /// Which address or path.
+        /// The address or path.
         address: String,
-        /// Why; in use, most likely.
+        /// The system's error; most often the address is in use.
         source: io::Error,
     },
     /// The access log could not be opened.
     #[error("cannot open the access log {}: {source}", .path.display())]
     Log {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// Certificates cannot be used.
     #[error(transparent)]
     Tls(bywash_tls::TlsError),
-    /// A key that only a start can change.
+    /// A key that only a restart can change.
     #[error("{0} can be changed by a restart only; nothing was changed")]
     Fixed(&'static str),
     /// There have been too many classes.
     #[error(transparent)]
     Classes(#[from] TooManyClasses),
-    /// The system gave no thread, or a thread not what it needs (file descriptors, most likely).
+    /// The system could not create a thread, or a resource that a thread needs (most often file
+    /// descriptors).
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
@@ -71,26 +73,27 @@ pub struct Gateway {
     shared: Arc<Shared>,
     listeners: Vec<(Name, Listener)>,
     life: watch::Sender<Life>,
-    /// The same for operators, who are let in until the end, unless it is another process's turn.
+    /// The life of the operators' listener. It accepts until the end, unless another process takes
+    /// over.
     operators: watch::Sender<Life>,
     workers: Vec<Server>,
     helpers: Vec<Server>,
     heartbeats: Vec<Arc<AtomicU64>>,
-    /// Reloads come one after the other.
+    /// Serializes reloads.
     reloads: Mutex<()>,
 }
 
-/// The heartbeats of the workers. The operators' thread is not among them: requests are served without it, and a restart would
-/// end them.
+/// The heartbeats of the workers. The operators' thread is not among them: requests are served
+/// without it, and a restart would end them.
 #[derive(Debug)]
 pub struct Pulse {
     beats: Vec<Arc<AtomicU64>>,
-    /// The slowest worker's count when it was last asked.
+    /// The slowest worker's count at the last check.
     last: u64,
 }
 
 impl Pulse {
-    /// Returns whether every worker's event loop has turned since this was last asked. Waits for nothing.
+    /// Returns whether every worker's event loop has turned since the last call. Does not block.
     pub fn is_alive(&mut self) -> bool {
         let slowest = self.beats.iter().map(|beat| beat.load(Ordering::Relaxed)).min();
         let slowest = slowest.unwrap_or(0);
@@ -98,16 +101,16 @@ impl Pulse {
     }
 }
 
-/// What a gateway may be given by a process before it or by its supervisor.
+/// State that a gateway may get from the process before it or from its supervisor.
 #[derive(Debug, Default)]
 pub struct Inheritance {
-    /// Sockets that listen already.
+    /// Sockets that already listen.
     pub sockets: Sockets,
-    /// What [`Gateway::learned`] gave.
+    /// The bytes that [`Gateway::learned`] returned.
     pub learned: Option<Vec<u8>>,
 }
 
-/// How long the workers may take to cut off what is left.
+/// How long the workers may take to cut off the connections that are left.
 const CUT_OFF: Span = Span::from_secs(1);
 
 /// Starts a gateway that lets clients in at once.
@@ -117,8 +120,8 @@ pub fn start(config: Config, inheritance: Inheritance) -> Result<Gateway, Gatewa
     Ok(gateway)
 }
 
-/// Starts a gateway. Everything that can fail fails here, before the first connection is taken:
-/// that is from [`Gateway::open`] on.
+/// Starts a gateway without accepting connections, which begins with [`Gateway::open`]. Everything
+/// that can fail fails here.
 pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
     let Inheritance { mut sockets, learned } = inheritance;
     let handed = learned;
@@ -158,7 +161,7 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
     Ok(gateway)
 }
 
-/// Returns what was learned before. Says so if it cannot be read.
+/// Returns what was learned before. Logs a line if it cannot be read.
 fn read_learned(bytes: &[u8]) -> Option<Learned> {
     let learned = Learned::read(bytes);
     if learned.is_none() {
@@ -169,11 +172,11 @@ fn read_learned(bytes: &[u8]) -> Option<Learned> {
     learned
 }
 
-/// Takes over what operators had decided before, in whatever format the rest of it is.
+/// Takes over the decisions that operators made before, whatever the format of the other state is.
 fn restore_decided(bytes: &[u8], shared: &Shared, settings: &Settings) {
     match Decided::read(bytes) {
         Ok(decided) => decided.restore(shared),
-        // Where there is a directory, decisions stand there as well.
+        // With a state directory, the decisions are on disk as well.
         Err(why) if settings.config.state.is_none() => {
             shared.overriding.desk().lose(&why.to_string());
         }
@@ -191,13 +194,14 @@ fn engine_classes(config: &Config) -> Vec<Class> {
     config.classes.iter().map(|class| class.class.clone()).collect()
 }
 
-/// What the policy is told of the machine.
+/// A handle that feeds the policy with measurements of the machine.
 pub struct Senses {
     driver: Arc<Driver>,
 }
 
 impl Senses {
-    /// Which reading the policy in force wants, and over which time, if it wants one.
+    /// Returns the reading that the policy in force wants, and the time that it covers, if it wants
+    /// one.
     pub fn meter(&self) -> Option<(Meter, Span)> {
         self.driver.meter()
     }
@@ -222,17 +226,17 @@ impl Gateway {
         self.operators.send_replace(Life::Runs);
     }
 
-    /// Where clients come in.
+    /// The address of the listener for clients in clear text.
     pub fn http(&self) -> SocketAddr {
         self.address(Name::Http).unwrap_or_else(|| self.shared.settings().config.listen.http)
     }
 
-    /// Where clients come in that speak TLS.
+    /// The address of the listener for clients that use TLS.
     pub fn https(&self) -> Option<SocketAddr> {
         self.address(Name::Https)
     }
 
-    /// Where operators come in.
+    /// The address of the listener for operators.
     pub fn admin(&self) -> AdminAddress {
         let place = self.place(Name::Admin);
         place.unwrap_or_else(|| self.shared.settings().config.listen.admin.clone())
@@ -250,8 +254,9 @@ impl Gateway {
         listen::place(listener)
     }
 
-    /// Sockets that are not where the configuration wants them: they were inherited, and stay as
-    /// they are until a start without any. The key, where it is, where it should be.
+    /// Returns the sockets that are not where the configuration wants them: the key, the present
+    /// address, the configured address. They were inherited, and stay as they are until a start
+    /// without inherited sockets.
     pub fn misplaced(&self) -> Vec<(&'static str, AdminAddress, AdminAddress)> {
         listen::misplaced(&self.shared.settings().config.listen, &self.listeners)
     }
@@ -261,48 +266,53 @@ impl Gateway {
         self.listeners.iter().map(|(name, listener)| (*name, listener.as_fd())).collect()
     }
 
-    /// What is worth keeping when the process ends.
+    /// Returns the state that is worth keeping when the process ends.
     pub fn learned(&self) -> Vec<u8> {
         learned::write(&self.shared, &self.shared.settings(), For::Successor)
     }
 
-    /// A handle for a thread that keeps it, but for decisions, which are kept as they are made.
+    /// Returns a handle for a thread that saves the learned state. Decisions are not included: they
+    /// are saved as they are made.
     pub fn learner(&self) -> impl Fn() -> Vec<u8> + Send + use<> {
         let shared = Arc::clone(&self.shared);
         move || learned::write(&shared, &shared.settings(), For::Disk)
     }
 
-    /// What is decided is told to this from now on, and no more said on standard error: whoever links the library has words of
-    /// its own. The next decision waits for it, so it must ask nothing of this gateway.
+    /// Reports decisions to `teller` from now on, and no longer on standard error, so that a
+    /// program that links the library can word them itself. The next decision waits for `teller`,
+    /// so it must not ask anything of this gateway.
     pub fn tell_decisions(&self, teller: impl Fn(&Note) + Send + 'static) {
         self.shared.audit.tell(teller);
     }
 
-    /// On: no decisions, every request goes straight to the upstream.
+    /// Turns start-up bypass on or off. While it is on, the gateway takes no decisions and every
+    /// request goes straight to the upstream.
     pub fn bypass(&self, on: bool) {
         self.shared.overriding.desk().start_bypassed(&self.shared, on);
     }
 
-    /// Whether it takes no decisions for as long as it runs: not for a while, as an operator has said.
+    /// Returns whether the gateway is bypassed for as long as it runs. A temporary bypass that an
+    /// operator has set does not count.
     pub fn starts_bypassed(&self) -> bool {
         self.shared.overriding.desk().starts_bypassed()
     }
 
-    /// True: a successor is about to read what operators have decided, and nothing is decided here any more. False: it did
-    /// not take over.
+    /// Freezes decisions (`true`) before a successor reads them, or releases them (`false`) because
+    /// the successor did not take over.
     pub fn give_decisions_away(&self, are_given_away: bool) {
         self.shared.elephants.give_away(are_given_away);
         self.shared.overriding.give_away(are_given_away);
-        // What is not written yet goes to the successor, and must not take the place of what that writes.
+        // The successor gets the decisions that are not written yet. Writing them here later must
+        // not overwrite the successor's files.
         self.shared.state_writer.pause(are_given_away);
     }
 
-    /// How long running requests have at the end, as it is in force.
+    /// The grace period in force for running requests at the end.
     pub fn grace(&self) -> Span {
         self.shared.settings().config.stop.grace
     }
 
-    /// A handle for a thread that reads the machine.
+    /// Returns a handle for a thread that reads the machine.
     pub fn senses(&self) -> Senses {
         Senses { driver: Arc::clone(&self.shared.driver) }
     }
@@ -312,31 +322,33 @@ impl Gateway {
         Pulse { beats: self.heartbeats.clone(), last: 0 }
     }
 
-    /// Puts another configuration in force. Requests that run and wait go on; new ones begin
-    /// under it.
+    /// Puts another configuration in force. Requests that run and wait go on; new ones begin under
+    /// it.
     ///
     /// # Errors
-    /// When it cannot be: then nothing has changed.
+    /// If the configuration cannot be put in force. Then nothing has changed.
     pub fn reload(&self, config: Config) -> Result<(), GatewayError> {
         let exchanged = self.exchange(config);
         self.shared.metrics.reloaded(exchanged.is_ok());
         exchanged
     }
 
-    /// Counts a reload that failed before there was another configuration: its file cannot be read, or is wrong.
+    /// Counts a reload that failed before there was a configuration: its file cannot be read, or is
+    /// wrong.
     pub fn reload_failed(&self) {
         self.shared.metrics.reloaded(false);
     }
 
     fn exchange(&self, config: Config) -> Result<(), GatewayError> {
-        // Files are read without the lock of decisions: these do not wait for a disk, and are put in force again at the end.
+        // Files are read without the lock of decisions, so that decisions do not wait for a disk.
+        // Decisions are put in force again at the end.
         let _reload = self.reloads.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.shared.settings();
         fixed(&before.config, &config)?;
         let config = classes::continuing(config, &before.config)?;
         let log = access_log::open(&config.access_log)?;
         let now = self.shared.driver.now();
-        // Certificates are exchanged here, last of all that can fail.
+        // Certificates are exchanged here, as the last step that can fail.
         let settings = Settings::new(config, &self.shared.metrics, now, Some(&before))?;
         self.shared.journal.log().go_on(log);
         let (config, was) = (&settings.config, &before.config.order);
@@ -349,16 +361,16 @@ impl Gateway {
         Ok(())
     }
 
-    /// Says that it is not ready any more, goes on for the configured delay, takes no more
-    /// connections, lets running and waiting requests end for at most `grace`, then cuts off what
-    /// is left. Says how many connections that were.
+    /// Stops the gateway. It reports itself as not ready, goes on for the configured delay, and
+    /// takes no more connections. Running and waiting requests may end for at most `grace`; then
+    /// the remaining connections are cut off. Returns how many connections those were.
     pub fn stop(self, grace: Span) -> usize {
         let delay = self.shared.settings().config.stop.delay;
         self.leave(delay, grace)
     }
 
-    /// The same without the delay: somebody else serves on the same sockets already. That one is
-    /// who operators mean, so they are let in here no more.
+    /// Stops the gateway without the delay, because another process already serves on the same
+    /// sockets. Operators are meant to reach that process, so they are no longer let in here.
     pub fn give_way(mut self, grace: Span) -> usize {
         self.operators.send_replace(Life::Drains);
         self.listeners.clear();
@@ -370,7 +382,7 @@ impl Gateway {
         std::thread::sleep(delay.to_std());
         self.shared.is_draining.store(true, Ordering::Relaxed);
         self.life.send_replace(Life::Drains);
-        // A socket that nobody else has open refuses connections from here on.
+        // A socket that no other process has open refuses connections from here on.
         self.listeners.retain(|(name, _)| *name == Name::Admin);
         self.wait_for_workers(grace);
         let left = self.shared.connections.open();
@@ -401,7 +413,7 @@ impl Drop for Gateway {
     }
 }
 
-/// What only a start can change must be as it was.
+/// Checks that the keys that only a restart can change have not changed.
 fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
     let directory = |config: &Config| config.state.as_ref().map(|state| state.directory.clone());
     let save_every = |config: &Config| config.state.as_ref().map(|state| state.save_every);

@@ -1,8 +1,9 @@
-//! Reads the gateway once a second, so that an operator sees what has happened.
+//! Samples the gateway once a second, so that an operator sees what has happened.
 //!
-//! On the operators' thread; what it reads are counters that workers count anyway, and the engine's lock for as long as a
-//! status takes. Whoever follows is told that there is another second and asks for all that they have not
-//! seen, so that nobody who was slow, or away for a moment, misses one.
+//! The sampler runs on the operators' thread. It reads counters that workers keep anyway, and holds
+//! the engine's lock for as long as a status takes. A follower is notified of each new second and
+//! then reads all seconds that it has not seen, so a follower that was slow or briefly away misses
+//! none.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,12 +20,14 @@ use crate::access_log::wall_clock_ms;
 use crate::admin::history::event;
 use crate::shared::Shared;
 
-/// What has happened, for operators.
+/// The recorded history, for operators.
 pub(crate) struct Chronicle {
     history: Mutex<History>,
-    /// Told when there is another second: its number, and it, as whoever has seen the one before is told.
+    /// The newest second: its number, and the event for a follower that has seen the second before
+    /// it.
     seconds: watch::Sender<Option<(u64, Bytes)>>,
-    /// Of this process: numbers of seconds are not compared with another's, which may have been killed before it kept them.
+    /// A random number of this process. Numbers of seconds are comparable within one process only:
+    /// an earlier process may have been killed before it saved its last seconds.
     pub(crate) epoch: u32,
 }
 
@@ -41,12 +44,12 @@ impl Chronicle {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes on from what a process before this one has kept.
+    /// Continues from the history that an earlier process saved.
     pub(crate) fn restore(&self, history: History) {
         *self.history() = history;
     }
 
-    /// Hears of every second as it ends.
+    /// Returns a receiver that is notified of every second as it ends.
     pub(crate) fn follow(&self) -> watch::Receiver<Option<(u64, Bytes)>> {
         self.seconds.subscribe()
     }
@@ -68,10 +71,10 @@ impl Chronicle {
     }
 }
 
-/// Reads every second, for ever.
+/// Takes a sample every second, for as long as the gateway runs.
 pub(crate) async fn keep(shared: &Shared) {
     let mut seconds = tokio::time::interval(Duration::from_secs(1));
-    // After a pause of the whole machine one row is for all of it.
+    // After a pause of the whole machine, one row covers all of it.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     seconds.tick().await;
     let sockets = bywash_sense::SocketMemory::own();

@@ -1,8 +1,9 @@
-//! What became of the last requests: for the access log, for whoever watches (`bywash tap`) and
-//! for whoever asks about one of them (`bywash explain`).
+//! The last requests and their outcomes, for the access log, for watchers (`bywash tap`) and for
+//! questions about one request (`bywash explain`).
 //!
-//! An entry is made when a request ends and is shared by all three. Nothing here waits: the log's
-//! and the watchers' channels are bounded, and what finds one full is dropped and counted.
+//! An entry is made when a request ends and is shared by all three. Nothing here waits: the
+//! channels of the log and of the watchers are bounded, and an entry that finds one full is dropped
+//! and counted.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -22,10 +23,10 @@ use crate::request::Peer;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// One request, or a message that was none.
+/// One request, or a message that was not a valid request.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// Milliseconds since 1970, for people.
+    /// The wall clock in milliseconds since 1970, for people.
     pub(crate) time: u64,
     pub(crate) name: u64,
     pub(crate) client: IpAddr,
@@ -33,24 +34,24 @@ pub(crate) struct Entry {
     /// Method and target.
     pub(crate) message: Box<str>,
     pub(crate) status: Option<StatusCode>,
-    /// `None` if it was no message.
+    /// `None` if the message was not a valid request.
     pub(crate) decided: Option<Decided>,
-    /// What was wrong with it.
+    /// The fault of an invalid message.
     pub(crate) fault: Option<&'static str>,
 }
 
-/// What was decided about a request, and what came of it.
+/// The decision about a request, and its outcome.
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) class: Arc<str>,
     pub(crate) class_id: ClassId,
-    /// When it got a slot, if it did, and when it ended: on the engine's clock.
+    /// When it got a slot, if it did, and when it ended, on the engine's clock.
     pub(crate) runs_at: Option<Time>,
     pub(crate) ended: Time,
-    /// If there are levels.
+    /// The service level, if levels are configured.
     pub(crate) level: Option<Arc<str>>,
     pub(crate) session: Option<SessionKey>,
-    /// What it had proven; `None` if the engine was not asked.
+    /// The standing that the session had proven; `None` if the engine was not asked.
     pub(crate) standing: Option<Standing>,
     pub(crate) mode: Mode,
     pub(crate) verdict: Verdict,
@@ -58,23 +59,25 @@ pub(crate) struct Decided {
     pub(crate) waited: Span,
     pub(crate) service: Span,
     pub(crate) server: Option<usize>,
-    /// Of the elephant that it is.
+    /// The rule that the request fell under, if it was an elephant.
     pub(crate) rule: Option<RuleId>,
     /// Bytes of bodies.
     pub(crate) sent: u64,
     pub(crate) received: u64,
 }
 
-/// Entries that are kept to be asked about.
+/// The number of entries that are kept for later questions.
 pub(crate) const KEPT: usize = 10_000;
 
-/// Bytes of method and target that are told. A longer one is kept with one byte more, which says that it was cut.
+/// The number of bytes of method and target that are reported. A longer text is kept with one byte
+/// more, which says that it was cut.
 pub(crate) const KEPT_MESSAGE: usize = 512;
 
-/// Entries that may wait for whoever counts them all: of a tenth of a second, at a hundred thousand a second.
+/// The number of entries that may wait for the follower, which counts all of them: a tenth of a
+/// second's worth at 100,000 a second.
 const FOLLOWED: usize = 10_000;
 
-/// Entries that may wait for one watcher, and watchers at once.
+/// The number of entries that may wait for one watcher, and of watchers at once.
 const WAITING: usize = 1024;
 const WATCHERS: usize = 8;
 
@@ -82,17 +85,18 @@ pub(crate) struct Journal {
     log: AccessLog,
     last: Mutex<VecDeque<Arc<Entry>>>,
     watchers: Mutex<Vec<mpsc::Sender<Arc<Entry>>>>,
-    /// How many there are: nobody takes the lock for none.
+    /// The number of watchers. While it is zero, the lock is not taken.
     watched: AtomicUsize,
     missed: AtomicU64,
-    /// Who finds out what causes the load, and what was too much for it.
+    /// The thread that finds what causes the load, if it follows. `unfollowed` counts the entries
+    /// that it was too slow for.
     follower: Mutex<Option<mpsc::Sender<Arc<Entry>>>>,
     follows: AtomicUsize,
     unfollowed: AtomicU64,
 }
 
 impl Entry {
-    /// An empty one, of this moment.
+    /// Returns an empty entry with the present time.
     pub(crate) fn now() -> Self {
         Self {
             time: wall_clock_ms(),
@@ -106,12 +110,12 @@ impl Entry {
         }
     }
 
-    /// Method and target, if nothing of them was cut.
+    /// Returns method and target, if neither was cut.
     pub(crate) fn whole_message(&self) -> Option<(&str, &str)> {
         (self.message.len() <= KEPT_MESSAGE).then(|| self.message.split_once(' ')).flatten()
     }
 
-    /// As operators and the log see it.
+    /// Returns the entry as operators and the log see it.
     pub(crate) fn told(&self) -> Request {
         Request {
             time: self.time,
@@ -152,7 +156,7 @@ impl Entry {
 }
 
 impl Verdict {
-    /// Decision and reason as they stand in the log.
+    /// Returns decision and reason as the log names them.
     pub(crate) const fn words(self) -> (Option<&'static str>, Option<&'static str>) {
         match self {
             Self::None => (None, None),
@@ -182,7 +186,7 @@ impl Journal {
         &self.log
     }
 
-    /// A request has ended.
+    /// Records a request that has ended.
     pub(crate) fn note(&self, entry: Arc<Entry>) {
         self.log.write(&entry);
         if self.watched.load(Ordering::Relaxed) > 0 {
@@ -198,13 +202,13 @@ impl Journal {
         last.push_back(entry);
     }
 
-    /// A message was refused as such.
+    /// Records a message that was refused as invalid.
     pub(crate) fn refused_message(&self, peer: &Peer, fault: &'static str, status: StatusCode) {
         let (fault, status) = (Some(fault), Some(status));
         self.note(Arc::new(Entry { client: peer.address, fault, status, ..Entry::now() }));
     }
 
-    /// Every entry from now on, for the one who counts them all.
+    /// Returns a receiver of every entry from now on, for the thread that counts all of them.
     pub(crate) fn follow(&self) -> mpsc::Receiver<Arc<Entry>> {
         let (sender, receiver) = mpsc::channel(FOLLOWED);
         *lock(&self.follower) = Some(sender);
@@ -226,7 +230,7 @@ impl Journal {
         }
     }
 
-    /// Entries that were too many for whoever counts them all.
+    /// The number of entries that the follower was too slow for.
     pub(crate) fn unfollowed(&self) -> u64 {
         self.unfollowed.load(Ordering::Relaxed)
     }
@@ -244,7 +248,8 @@ impl Journal {
         self.watched.store(watchers.len(), Ordering::Relaxed);
     }
 
-    /// Every entry from now on. `None`: enough people watch already.
+    /// Returns a receiver of every entry from now on, or `None` if there are enough watchers
+    /// already.
     pub(crate) fn watch(&self) -> Option<mpsc::Receiver<Arc<Entry>>> {
         let mut watchers = lock(&self.watchers);
         watchers.retain(|watcher| !watcher.is_closed());
@@ -257,17 +262,17 @@ impl Journal {
         Some(receiver)
     }
 
-    /// The last, the oldest first.
+    /// The last entries, oldest first.
     pub(crate) fn last(&self) -> Vec<Arc<Entry>> {
         lock(&self.last).iter().cloned().collect()
     }
 
-    /// The request of this name, if it is among the last.
+    /// Returns the request with this name, if it is among the last.
     pub(crate) fn find(&self, name: u64) -> Option<Arc<Entry>> {
         lock(&self.last).iter().rev().find(|entry| entry.name == name).cloned()
     }
 
-    /// Entries that a watcher was too slow for.
+    /// The number of entries that a watcher was too slow for.
     pub(crate) fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }

@@ -1,9 +1,9 @@
-//! What a gateway has learned, as bytes: for the disk, and for the process that takes over.
+//! The learned state of a gateway as bytes: for the disk, and for the process that takes over.
 //!
-//! Sessions are remembered by keyed hashes of their cookies, so the key belongs to it: whoever can
-//! read this can tell whether a cookie they know was served here. Classes are
-//! kept by name, as their numbers differ from process to process. What operators have decided goes to the process that takes
-//! over.
+//! Sessions are stored as keyed hashes of their cookies, and the key is stored with them: a reader
+//! of these bytes can tell whether a known cookie was served here. Classes are stored by name, as
+//! their numbers differ from process to process. Operators' decisions are included only for the
+//! process that takes over.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -23,17 +23,17 @@ use crate::history::Chronicle;
 use crate::settings::Settings;
 use crate::shared::{Secret, Shared};
 
-/// The format of what is written. Another one is not read.
+/// The format of the bytes. Bytes in another format are not read.
 const FORMAT: u64 = 1;
 
-/// What was learned by a process before this one.
+/// The state that an earlier process had learned.
 pub(crate) struct Learned {
     secret: Secret,
     pace: Pace,
-    /// When it was written down, in milliseconds since 1970.
+    /// When the state was saved, in milliseconds since 1970.
     at: u64,
     classes: Vec<String>,
-    /// By those classes.
+    /// The counts of those classes.
     counts: Vec<Known>,
     signals: (u64, Vec<[f64; 3]>),
     sessions: Vec<Remembered>,
@@ -42,25 +42,27 @@ pub(crate) struct Learned {
     history: History,
 }
 
-/// What operators had decided in the process that hands over. Its names stay the same in every format, and everything else is
-/// ignored: a program of another version must keep a bypass, whatever else it cannot read.
+/// Operators' decisions in the process that hands over. Its names stay the same in every format,
+/// and everything else is ignored: a program of another version must keep a bypass, whatever else
+/// it cannot read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Decided {
     overrides: Option<String>,
     elephants: Option<String>,
-    /// Where that process wrote both down, if it did.
+    /// The folder in which that process saved both, if it did.
     #[serde(rename = "decided_in")]
     directory: Option<PathBuf>,
 }
 
 impl Decided {
-    /// Returns what is in the bytes that [`write`] gave, or an error if they are no JSON object.
+    /// Reads the decisions from the bytes that [`write`] returned. Fails if they are not a JSON
+    /// object.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
 
-    /// Hands it to the gateway, which puts it in force when it opens.
+    /// Hands the decisions to the gateway, which puts them in force when it opens.
     pub(crate) fn restore(self, shared: &Shared) {
         let Self { overrides, elephants, directory } = self;
         let inherited = Inherited::kept_in(directory);
@@ -73,17 +75,17 @@ impl Decided {
     }
 }
 
-/// Who is to read it.
+/// The reader of the bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum For {
-    /// Whoever starts next: decisions are in files of their own.
+    /// The process that starts next. Decisions have their own files.
     Disk,
-    /// The process that takes over: it is told what was decided.
+    /// The process that takes over. The bytes include the decisions.
     Successor,
 }
 
-/// Everything that is worth keeping and fits: what is longer than [`MOST_STATE`] is neither taken
-/// over nor read at a start.
+/// Returns all state that is worth keeping and fits. State longer than [`MOST_STATE`] would be
+/// neither taken over nor read at a start.
 pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8> {
     let Knowledge { sessions, pace, counts, signals } = shared.driver.learned();
     let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
@@ -109,7 +111,8 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 
-/// The object `rest` and in it what has happened, as text: as values so many numbers would take fifty times their room.
+/// Adds the history to the object `rest`. It works on text: as JSON values that many numbers would
+/// take fifty times the memory.
 fn with_history(rest: String, chronicle: &Chronicle) -> String {
     let mut text = rest;
     text.pop();
@@ -118,13 +121,13 @@ fn with_history(rest: String, chronicle: &Chronicle) -> String {
         serde_json::to_string(&columns).expect("made of numbers, texts and names")
     };
     let (seconds, minutes) = (columns(Range::Seconds), columns(Range::Minutes));
-    // A String takes everything.
+    // Writing to a String cannot fail.
     let _ = write!(text, ",\"history\":{{\"seconds\":{seconds},\"minutes\":{minutes}}}}}");
     text
 }
 
-/// The object `rest` and in it the sessions, which come by age, the oldest first. Of those the
-/// youngest that fit.
+/// Adds the sessions, sorted by age with the oldest first, to the object `rest`. If they do not all
+/// fit, the youngest that fit are kept.
 fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
     const KEY: &str = ",\"sessions\":[";
     let mut text = rest;
@@ -140,7 +143,7 @@ fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
     let kept = sessions.iter().rev().scan(room, fits).count();
     text.push_str(KEY);
     sessions.iter().skip(sessions.len() - kept).for_each(|one| write_session(&mut text, one));
-    // The last comma.
+    // Remove the last comma.
     if kept > 0 {
         text.pop();
     }
@@ -148,7 +151,7 @@ fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
     text
 }
 
-/// What was counted of a class, and what was published of it.
+/// The counts of a class, and the values published from them.
 type Known = (Counts, Option<[f64; 2]>);
 
 fn known_values((counts, published): &Known) -> Value {
@@ -169,7 +172,7 @@ fn read_known(value: &Value) -> Option<Known> {
         begun_earned: number(&value[6])?,
         reached: (number(&value[7])?, number(&value[8])?),
     };
-    // Nothing may have been published yet.
+    // The class may have no published values yet.
     Some((counts, number(&value[9][0]).zip(number(&value[9][1])).map(<[f64; 2]>::from)))
 }
 
@@ -180,11 +183,11 @@ fn read_signals(value: &Value) -> Option<(u64, Vec<[f64; 3]>)> {
 
 fn write_session(text: &mut String, session: &Remembered) {
     let Remembered { key, age, served } = session;
-    // A String takes everything.
+    // Writing to a String cannot fail.
     let _ = write!(text, "[{},{},{}],", key.0, age.as_millis(), served.bits());
 }
 
-/// What [`write`] writes: values are small but for the history, which is left as text.
+/// The fields that [`write`] writes. All are small but the history, which is left as text.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Written<'t> {
@@ -207,14 +210,14 @@ struct KeptHistory {
     minutes: Columns,
 }
 
-/// What cannot be read of it is done without: it decides nothing.
+/// Reads the history. A part that cannot be read is left out: no decision depends on it.
 fn read_history(text: &RawValue) -> History {
     let kept: Option<KeptHistory> = serde_json::from_str(text.get()).ok();
     kept.map_or_else(History::default, |kept| History::restored(kept.seconds, kept.minutes))
 }
 
 impl Learned {
-    /// `None`: it is not what [`write`] writes.
+    /// Returns `None` if the bytes are not in the format of [`write`].
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let written: Written<'_> = serde_json::from_slice(bytes).ok()?;
         if written.format != FORMAT {
@@ -222,7 +225,7 @@ impl Learned {
         }
         let number = |value: &Value| value.as_u64();
         let (secret, pace) = (&written.secret, &written.pace);
-        // A bywash that did not count yet has written none.
+        // Earlier versions of bywash wrote no counts.
         let counts = written.counts.as_ref().map_or(Some(Vec::new()), |counts| {
             counts.as_array()?.iter().map(read_known).collect::<Option<_>>()
         });
@@ -241,7 +244,7 @@ impl Learned {
             at: number(&written.at)?,
             classes: written.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
             counts: counts?,
-            // As with the counts.
+            // Earlier versions wrote no signals either.
             signals: written.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
             sessions: written.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
             session_cookie: written.session_cookie,
@@ -253,7 +256,7 @@ impl Learned {
         self.secret
     }
 
-    /// Tells the engine. Says how many sessions it remembers now.
+    /// Restores the state into the engine. Returns how many sessions it remembers now.
     pub(crate) fn restore(self, shared: &Shared, settings: &Settings) -> usize {
         let numbers: Vec<Option<ClassId>> = self
             .classes
@@ -264,7 +267,7 @@ impl Learned {
             })
             .collect();
         let number = |class: ClassId| numbers.get(class.index()).copied().flatten();
-        // A clock that was set back makes nobody younger.
+        // If the clock was set back, sessions do not get younger.
         let since = Span::from_millis(wall_clock_ms().saturating_sub(self.at));
         let remembered = self.sessions.iter().map(|session| Remembered {
             key: session.key,
@@ -281,8 +284,8 @@ impl Learned {
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })
     }
 
-    /// The counts by the numbers that classes have now; those of classes that are gone are left
-    /// out, as is what was asked for of them.
+    /// Returns the counts, indexed by the present numbers of classes. Counts of removed classes,
+    /// and transitions to them, are left out.
     fn counts_by(&self, classes: usize, number: impl Fn(ClassId) -> Option<ClassId>) -> Vec<Known> {
         let mut counts = vec![Known::default(); classes];
         let moved = |(visits, next): &(f64, Vec<f64>)| {

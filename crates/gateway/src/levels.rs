@@ -1,17 +1,19 @@
-//! Levels as they are in force: which one a request has, and the field that tells the application.
+//! Service levels in force: the level of a request, and the field that tells the application.
 //!
-//! A request has the better of its class's level and of its customer's, else the default. Only a hop of
-//! `listen.trusted_proxies` is believed about its customer, and only if it says one thing: two values, or
-//! one that is no level, are none, and the class's holds.
+//! A request has the better of its class's level and its customer's level, else the default. Only a
+//! hop of `listen.trusted_proxies` can name the customer's level, and it must name exactly one: two
+//! values, or a value that is not a level, count as none, and the class's level applies.
 //!
-//! A customer never sets the level for itself: every field whose name begins with `bywash-` is removed from
-//! what clients send, and so is the customer's field, in every spelling. A trusted hop's goes no further
-//! either: what the application is to know stands, signed, in ours.
+//! A client never sets its own level: every field whose name begins with `bywash-` is removed from
+//! its request, and so is the customer's field, in every spelling. The field of a trusted hop is
+//! not forwarded either: the application gets the level in the gateway's own, signed field.
 //!
-//! **Not in mode observe,** which promises to change nothing, nor while bypassed: then the level is counted
-//! and logged, nothing is sent, and the field of a trusted hop goes on as it came.
+//! **Not in mode observe,** which promises to change nothing, nor while bypassed: then the level is
+//! counted and logged, the gateway adds no field, and the field of a trusted hop is forwarded
+//! unchanged.
 //!
-//! **Signed when it is sent,** not when it comes: a wait in the queue takes nothing of the text's lifetime.
+//! **Signed when the request is sent,** not when it arrives: a wait in the queue does not use up
+//! the signature's lifetime.
 
 use std::sync::Arc;
 
@@ -25,13 +27,13 @@ use crate::metrics::{LevelMetrics, Metrics};
 /// The field that tells the application.
 const FIELD: &[u8] = b"Bywash-Level";
 
-/// What is in force.
+/// The levels in force.
 #[derive(Clone)]
 pub(crate) struct Levels {
     config: bywash_config::Levels,
-    /// In which a trusted hop names the customer's.
+    /// The name of the field in which a trusted hop gives the customer's level.
     customer_header: Option<Arc<str>>,
-    /// The best first.
+    /// Best first.
     named: Vec<Named>,
 }
 
@@ -42,24 +44,24 @@ struct Named {
     metrics: LevelMetrics,
 }
 
-/// What is said of a request's customer.
+/// The level that a request names for its customer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Said {
     #[default]
     Nothing,
-    /// By a trusted hop.
+    /// A trusted hop names this level.
     Level(Level),
-    /// A trusted hop says something else than one level.
+    /// A trusted hop sends something else than one level.
     Unknown,
-    /// Who says it is not believed.
+    /// The sender is not a trusted hop.
     Untrusted,
 }
 
 impl Said {
-    /// The words for it in metrics, in the order of [`Self::number`].
+    /// The label values in metrics, in the order of [`Self::number`].
     pub(crate) const NAMES: [&'static str; 3] = ["known", "unknown", "untrusted"];
 
-    /// The place of its word; `None`: nothing is counted.
+    /// The index of its label value; `None` if it is not counted.
     pub(crate) const fn number(self) -> Option<usize> {
         match self {
             Self::Nothing => None,
@@ -71,7 +73,7 @@ impl Said {
 }
 
 impl Levels {
-    /// `None`: there are none.
+    /// Returns the levels of the configuration; `None` if it has none.
     pub(crate) fn of(config: &Config, metrics: &Metrics) -> Option<Self> {
         let config = config.levels.clone()?;
         let named = |(_, name): (Level, &str)| Named {
@@ -83,7 +85,7 @@ impl Levels {
         Some(Self { config, customer_header, named })
     }
 
-    /// What a request with these fields says of its customer.
+    /// Reads the customer's level from a request's fields.
     pub(crate) fn said(&self, fields: &Fields, is_trusted: bool) -> Said {
         let Some(header) = &self.customer_header else { return Said::Nothing };
         let mut values = fields.named(header.as_bytes());
@@ -95,22 +97,24 @@ impl Levels {
         }
     }
 
-    /// The level of a request of a class with this one, of whose customer this is said.
+    /// Returns the level of a request, from the level of its class and the one named for its
+    /// customer.
     pub(crate) fn level(&self, class: Option<Level>, said: Said) -> Level {
         let customer = match said {
             Said::Level(level) => Some(level),
             Said::Nothing | Said::Unknown | Said::Untrusted => None,
         };
-        // The lesser is the better one.
+        // A lower value is a better level.
         class.into_iter().chain(customer).min().unwrap_or(self.config.default)
     }
 
-    /// The field that names the customer's. Whoever says it, it goes no further: see [`take_out`].
+    /// The field that names the customer's level. It is never forwarded, not even from a trusted
+    /// hop: see [`take_out`].
     pub(crate) fn customer_header(&self) -> Option<Arc<str>> {
         self.customer_header.clone()
     }
 
-    /// Tells the application, signed now.
+    /// Sets the field for the application, signed now.
     pub(crate) fn tell(&self, fields: &mut Fields, level: Level) {
         let now = Moment::from_millis(wall_clock_ms());
         let text = sign_level(&self.config.keys, self.name(level), now);
@@ -118,7 +122,7 @@ impl Levels {
         fields.set(FIELD, text.as_bytes());
     }
 
-    /// Its name, as the journal keeps it.
+    /// The level's name, as the journal keeps it.
     pub(crate) fn name(&self, level: Level) -> &Arc<str> {
         &self.named[level.index()].name
     }

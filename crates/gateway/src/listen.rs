@@ -1,4 +1,4 @@
-//! Listening sockets: inherited ones where there are any, new ones where not.
+//! Listening sockets: inherited ones if there are any, else new ones.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -12,10 +12,10 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::gateway::GatewayError;
 
-/// Connections that may wait to be accepted.
+/// The number of connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// Every socket that the configuration asks for.
+/// Returns every socket that the configuration asks for.
 pub(crate) fn all(
     listen: &Listen,
     inherited: &mut Sockets,
@@ -32,7 +32,7 @@ pub(crate) fn all(
     Ok(all)
 }
 
-/// Where it listens.
+/// Returns the address that a socket listens on.
 pub(crate) fn place(listener: &Listener) -> Option<AdminAddress> {
     match listener {
         Listener::Tcp(listener) => listener.local_addr().ok().map(AdminAddress::Tcp),
@@ -43,7 +43,8 @@ pub(crate) fn place(listener: &Listener) -> Option<AdminAddress> {
     }
 }
 
-/// Those that are not where the configuration wants them, with where that is.
+/// Returns the sockets that are not where the configuration wants them: the key, the present
+/// address, the configured address.
 pub(crate) fn misplaced(
     listen: &Listen,
     all: &[(Name, Listener)],
@@ -62,7 +63,7 @@ pub(crate) fn misplaced(
 
 fn is_there(wanted: &AdminAddress, place: &AdminAddress) -> bool {
     match (wanted, place) {
-        // Port 0 is any.
+        // Port 0 matches any port.
         (AdminAddress::Tcp(wanted), AdminAddress::Tcp(place)) => {
             wanted.ip() == place.ip() && [0, place.port()].contains(&wanted.port())
         }
@@ -90,8 +91,8 @@ fn tcp(
 
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    // A restart must not wait for the last process's connections to be forgotten. This does not
-    // let two processes share the port.
+    // Lets a restart bind while old connections of the last process are in `TIME_WAIT`. This does
+    // not let two processes share the port.
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
@@ -110,8 +111,8 @@ fn unix(inherited: &mut Sockets, path: &Path) -> Result<Listener, GatewayError> 
     })
 }
 
-/// A socket that only its owner may use. One that a killed process has left behind is replaced;
-/// one that somebody answers on is not.
+/// Binds a socket that only its owner may use. A socket left behind by a killed process is
+/// replaced; one that a process answers on is not.
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     let is_socket = path.symlink_metadata().is_ok_and(|found| {
         use std::os::unix::fs::FileTypeExt;
@@ -125,7 +126,7 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    // Before it listens: nobody else gets in between.
+    // Set the mode before the socket listens, so that no other user connects in between.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;

@@ -1,7 +1,8 @@
-//! Faults of this machine: the gateway could not open a connection for want of something of its own.
+//! Faults of this machine: the gateway could not open a connection because it lacks a local
+//! resource.
 //!
-//! They say nothing about the server that the connection was for: no server is ejected for them,
-//! they are counted by cause, and the request is answered with 503.
+//! Such a fault says nothing about the server that the connection was for. So no server is ejected
+//! because of it. Faults are counted by cause, and the request is answered with 503.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,18 +11,19 @@ use bywash_units::{Span, Time};
 
 use crate::talk::say;
 
-/// What this machine has too little of.
+/// The resource that this machine lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalFault {
     /// The process has as many files open as it may (`EMFILE`).
     ProcessFiles,
-    /// All processes together have (`ENFILE`).
+    /// All processes together have as many files open as the system allows (`ENFILE`).
     SystemFiles,
     /// No local port is free for this server (`EADDRNOTAVAIL`, or `EAGAIN` of a TCP connection).
     Ports,
-    /// No memory for a socket, or no entry for it in an `epoll` (`ENOBUFS`, `ENOMEM`, `ENOSPC`).
+    /// There is no memory for a socket, or no entry for it in an `epoll` (`ENOBUFS`, `ENOMEM`,
+    /// `ENOSPC`).
     Memory,
-    /// As many requests run without a slot as may (`limits.observed`).
+    /// The most requests run without a slot that may (`limits.observed`).
     Requests,
 }
 
@@ -29,7 +31,7 @@ impl LocalFault {
     pub(crate) const ALL: [Self; 5] =
         [Self::ProcessFiles, Self::SystemFiles, Self::Ports, Self::Memory, Self::Requests];
 
-    /// The fault behind an error of a socket; `None`: the other side is to blame.
+    /// Returns the fault behind an error of a socket; `None` if the other side caused it.
     pub(crate) fn of(error: &io::Error) -> Option<Self> {
         // The numbers are Linux's; the standard library has no names for them.
         match (error.raw_os_error()?, error.kind()) {
@@ -51,7 +53,7 @@ impl LocalFault {
         }
     }
 
-    /// What is missing and what an operator can do about it.
+    /// The missing resource, and the remedy for operators.
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
             Self::ProcessFiles => {
@@ -90,7 +92,7 @@ impl FaultLog {
 
     fn is_due(&self, fault: LocalFault, now: Time) -> bool {
         let last = &self.0[fault as usize];
-        // Nanoseconds from the start, and one more: none is never.
+        // Nanoseconds since the start plus one, so that zero means never.
         let (before, now) = (last.load(Ordering::Relaxed), now.as_nanos() + 1);
         let due = before == 0 || now.saturating_sub(before) >= Self::EVERY.as_nanos();
         due && last.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()

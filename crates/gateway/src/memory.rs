@@ -1,13 +1,14 @@
-//! The budget for all memory that clients can make the gateway hold, and what is done near it.
+//! The budget for all memory that clients can make the gateway hold, and the measures near it.
 //!
-//! Every buffer that a client can fill is counted in one number: a [`Held`] counts one holder's bytes
-//! and gives them back when it is dropped. Buffers are counted when their capacity changes. The state
-//! of the HTTP/2 and TLS libraries cannot be asked for its size: it is counted by the constants below,
-//! which `survival memory` measures.
+//! Every buffer that a client can fill is counted in one number: a [`Held`] counts one holder's
+//! bytes and gives them back when it is dropped. Buffers are counted when their capacity changes.
+//! The HTTP/2 and TLS libraries do not report the size of their state. It is counted by the
+//! constants below, which `survival memory` measures.
 //!
-//! Near the budget an overload manager acts in three levels (as Envoy's does): it first shrinks what
-//! each client may fill, then gives clients less time for their next request, then refuses bodies and lets new
-//! connections take the place of idle ones. A level ends [`BACK`] percent of the budget below the mark at which it begins.
+//! Near the budget an overload manager acts in three levels, as Envoy's does. First it shrinks the
+//! buffers that each client may fill. Then it gives clients less time for their next request. At
+//! last it refuses bodies and lets new connections take the place of idle ones. A level ends
+//! [`BACK`] percent of the budget below the mark at which it begins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -17,41 +18,43 @@ use bywash_units::Span;
 
 use crate::talk;
 
-/// One open connection with nothing on it: its task and its place among those watched. The kernel's structures for
-/// it are charged to a control group as well.
+/// One open connection without a request: its task and its entry among the watched ones. The
+/// kernel's structures for it are included, as they are charged to the control group as well.
 pub(crate) const CONNECTION: usize = 10 * KIB;
 /// One request from its head to the end of its answer, without its bodies: its futures and fields.
 pub(crate) const REQUEST: usize = 8 * KIB;
 /// One TLS session, its handshake included.
 pub(crate) const TLS: usize = 20 * KIB;
-/// What rustls keeps of data that its client does not read: the library's limit.
+/// The data that rustls keeps while its client does not read: the library's limit.
 pub(crate) const TLS_UNSENT: usize = 64 * KIB;
 /// One HTTP/2 connection: the library's buffers for frames and its two HPACK tables.
 pub(crate) const HTTP2: usize = 36 * KIB;
 
-/// A body of up to this size is never refused for want of memory: a login, an order.
+/// The size up to which a body is never refused for lack of memory: a login, an order.
 const SMALL_BODY: u64 = 16 * 1024;
-/// What may be read ahead of a waiting body near the budget.
+/// The bytes that may be read ahead of a waiting request's body, near the budget.
 const LITTLE_AHEAD: usize = 16 * KIB;
-/// Bytes that the kernel may hold of what a client has sent, near the budget.
+/// The bytes of a client's data that the kernel may hold, near the budget.
 const LITTLE_SOCKET: usize = 32 * KIB;
-/// For the head of a request, and for the next request, from [`Level::Close`] on.
+/// The time for the head of a request, and for the next request, from [`Level::Close`] on.
 const LITTLE_TIME: Span = Span::from_secs(3);
 
-/// After so long a client whose body was refused may come again: timeouts free what others hold.
+/// The time after which a client whose body was refused may retry. Meanwhile timeouts free the
+/// memory of others.
 pub(crate) const RETRY_AFTER: Span = Span::from_secs(10);
 
-/// By so many percent of the budget use must fall below a level's mark before the level ends.
+/// The percentage of the budget by which use must fall below a level's mark before the level ends.
 const BACK: usize = 5;
 
-/// How far use has come towards the budget.
+/// How close use is to the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// Nothing is done.
+    /// No measures.
     Calm,
-    /// Windows and buffers for what comes next are small.
+    /// Windows and buffers for new data are small.
     Shrink,
-    /// Connections that wait for their clients end soon. Those of HTTP/2 end after their present requests.
+    /// Connections that wait for their clients end soon. HTTP/2 connections end after their present
+    /// requests.
     Close,
     /// Large bodies are refused. A new connection takes the place of an idle one, or is refused.
     Refuse,
@@ -60,7 +63,7 @@ pub(crate) enum Level {
 impl Level {
     pub(crate) const ALL: [Self; 4] = [Self::Calm, Self::Shrink, Self::Close, Self::Refuse];
 
-    /// The word for it in the log, the metrics and the status.
+    /// The level's name in the log, the metrics and the status.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Calm => "calm",
@@ -70,7 +73,7 @@ impl Level {
         }
     }
 
-    /// The percentage of the budget at which it begins.
+    /// The percentage of the budget at which the level begins.
     const fn begins(self) -> usize {
         match self {
             Self::Calm => 0,
@@ -93,7 +96,7 @@ impl Level {
         Self::ALL[usize::from(number).min(Self::ALL.len() - 1)]
     }
 
-    /// The level for this use, coming from `self`.
+    /// Returns the level for this use, after level `self`.
     fn next(self, used: usize, budget: usize) -> Self {
         let holds = |level: &&Self| {
             let mark =
@@ -104,11 +107,11 @@ impl Level {
     }
 }
 
-/// What all clients of one gateway hold together.
+/// The memory that all clients of one gateway hold together.
 #[derive(Debug)]
 pub(crate) struct Memory {
     used: AtomicUsize,
-    /// The kernel's buffers, where the control group pays for them; read once a second.
+    /// The kernel's buffers, if they are charged to the control group; read once a second.
     kernel: AtomicUsize,
     budget: AtomicUsize,
     level: AtomicU8,
@@ -130,14 +133,14 @@ impl Memory {
         }
     }
 
-    /// Counts so many bytes for as long as the value lives.
+    /// Counts `bytes` for as long as the returned value lives.
     pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Held {
         let mut held = Held { memory: Arc::clone(self), bytes: 0 };
         held.set(bytes);
         held
     }
 
-    /// Counts more bytes, for holders that give back what they counted themselves.
+    /// Counts more bytes, for holders that give them back with [`Memory::sub`].
     pub(crate) fn add(&self, bytes: usize) {
         self.look(self.used.fetch_add(bytes, Ordering::Relaxed) + bytes);
     }
@@ -147,8 +150,8 @@ impl Memory {
         self.look(self.used.fetch_sub(bytes, Ordering::Relaxed) - bytes);
     }
 
-    /// Finds the level for this use. Of two threads that do so at once the later one may have the
-    /// older number: the next change, or the next second, mends it.
+    /// Sets the level for this use. When two threads do so at once, the later one may have the
+    /// older number; the next change, or the next second, corrects it.
     fn look(&self, counted: usize) {
         let used = counted + self.kernel.load(Ordering::Relaxed);
         let now = self.level();
@@ -159,7 +162,7 @@ impl Memory {
         }
     }
 
-    /// Bytes that clients hold.
+    /// The bytes that clients hold.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed) + self.kernel.load(Ordering::Relaxed)
     }
@@ -178,8 +181,8 @@ impl Memory {
         self.look(self.used.load(Ordering::Relaxed));
     }
 
-    /// A second has passed: takes what the kernel holds for the process's sockets, and logs the level
-    /// if it is another, or was a higher one meanwhile.
+    /// Takes the bytes that the kernel holds for the process's sockets. Logs the level if it has
+    /// changed, or was higher meanwhile. Called once a second.
     pub(crate) fn tick(&self, kernel: usize) {
         self.kernel.store(kernel, Ordering::Relaxed);
         self.look(self.used.load(Ordering::Relaxed));
@@ -202,48 +205,51 @@ impl Memory {
         ));
     }
 
-    /// Whether a body is refused. `length`: in bytes, `None` if its head does not say.
+    /// Returns whether a body is refused. `length` is in bytes; `None` if its head does not give
+    /// it.
     pub(crate) fn refuses_body(&self, length: Option<u64>) -> bool {
         self.level() == Level::Refuse && length.is_none_or(|length| length > SMALL_BODY)
     }
 
-    /// Whether a new connection must take the place of another.
+    /// Returns whether a new connection must take the place of another.
     pub(crate) fn replaces_connections(&self) -> bool {
         self.level() == Level::Refuse
     }
 
-    /// Whether the budget is not used up yet.
+    /// Returns whether part of the budget is left.
     pub(crate) fn has_rest(&self) -> bool {
         self.used() < self.budget()
     }
 
-    /// Whether connections of HTTP/2 end after their present requests, and others that wait for their clients soon.
+    /// Returns whether HTTP/2 connections end after their present requests, and others that wait
+    /// for their clients end soon.
     pub(crate) fn closes(&self) -> bool {
         self.level() >= Level::Close
     }
 
-    /// How much of a waiting request's body may be read ahead, if the file allows `most`.
+    /// Returns how much of a waiting request's body may be read ahead, if the file allows `most`.
     pub(crate) fn read_ahead(&self, most: usize) -> usize {
         self.shrinks(most, LITTLE_AHEAD)
     }
 
-    /// The kernel's buffer for what a new connection sends, if it is to be a small one.
+    /// Returns the kernel's buffer size for data that a new connection sends, if it is to be
+    /// limited.
     pub(crate) fn socket_buffer(&self) -> Option<usize> {
         (self.level() >= Level::Shrink).then_some(LITTLE_SOCKET)
     }
 
-    /// `calm`, or no more than `little` near the budget.
+    /// Returns `calm`, or no more than `little` near the budget.
     pub(crate) fn shrinks(&self, calm: usize, little: usize) -> usize {
         if self.level() >= Level::Shrink { calm.min(little) } else { calm }
     }
 
-    /// How long a client may take, if the file allows `calm`.
+    /// Returns how long a client may take, if the file allows `calm`.
     pub(crate) fn time(&self, calm: Span) -> Span {
         if self.closes() { calm.min(LITTLE_TIME) } else { calm }
     }
 }
 
-/// Bytes of one holder, counted until it is dropped.
+/// The bytes of one holder, counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     memory: Arc<Memory>,
@@ -251,7 +257,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// The holder has so many bytes now.
+    /// Sets the number of bytes that the holder has now.
     pub(crate) fn set(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes);
         match bytes.cmp(&before) {
@@ -279,26 +285,26 @@ impl Drop for Held {
 const KIB: usize = 1024;
 const MIB: u64 = 1 << 20;
 
-/// What a gateway may give its clients, and from what this follows.
+/// The memory that a gateway may give its clients, and the figures that it follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// All that clients may make the gateway hold.
+    /// All bytes that clients may make the gateway hold.
     pub bytes: u64,
-    /// What the gateway holds whatever clients do: its tables at their limits.
+    /// The bytes that the gateway holds independently of clients: its tables at their limits.
     pub tables: u64,
-    /// What the allocator needs beside: memory that is free and not given back yet.
+    /// The bytes that the allocator needs in addition: freed memory that it has not returned yet.
     pub slack: u64,
-    /// What one connection that says nothing takes of the budget.
+    /// The bytes of the budget that one silent connection takes.
     pub connection: u64,
 }
 
 impl Budget {
-    /// How many connections that say nothing have room before keep-alive is short.
+    /// The number of silent connections that fit before keep-alive times are shortened.
     pub const fn connections(&self) -> u64 {
         self.bytes / 100 * Level::Close.begins() as u64 / self.connection
     }
 
-    /// All that the process may come to.
+    /// The most memory that the process may use.
     pub const fn whole(&self) -> u64 {
         self.bytes.saturating_add(self.tables).saturating_add(self.slack)
     }
@@ -306,23 +312,24 @@ impl Budget {
 
 /// The program, its threads and its runtimes, before the first client.
 const PROGRAM: u64 = 24 * MIB;
-/// An entry of the journal with its method and target, at most.
+/// One entry of the journal with its method and target, at most.
 const ENTRY: u64 = 1024;
-/// A remembered session.
+/// One remembered session.
 const SESSION: u64 = 256;
-/// What an answer from an HTTP/2 server may fill before its client reads it.
+/// The bytes that an answer from an HTTP/2 server may fill before its client reads it.
 const UPSTREAM_WINDOW: u64 = 256 * 1024;
-/// Without a limit of a control group: the share of the machine, and the most of it.
+/// Without a control group's limit: the divisor of the machine's memory, and the most bytes of it.
 const OF_MACHINE: u64 = 2;
 const MOST_OF_MACHINE: u64 = 4096 * MIB;
-/// However large the tables are.
+/// The least budget, however large the tables are.
 const LEAST: u64 = 16 * MIB;
 
-/// The budget of a gateway with this configuration. `limit` is that of its control group, `machine`
-/// what the machine has. If neither is known the machine is taken to have 1 GiB.
+/// Returns the budget of a gateway with this configuration. `limit` is that of its control group,
+/// `machine` the memory of the machine. If neither is known, the machine is assumed to have 1 GiB.
 ///
-/// The budget takes three fifths of what the tables leave. The rest is for the allocator, which keeps pages of bodies that
-/// are gone, and for a body that grows: for a moment it has two buffers.
+/// The budget takes three fifths of the memory that the tables leave. The rest is for the
+/// allocator, which keeps pages of freed bodies, and for growing bodies, which have two buffers for
+/// a moment.
 pub fn budget(config: &Config, limit: Option<u64>, machine: Option<u64>) -> Budget {
     let tables = tables(config);
     let machine = (machine.unwrap_or(1024 * MIB) / OF_MACHINE).min(MOST_OF_MACHINE);
@@ -332,7 +339,7 @@ pub fn budget(config: &Config, limit: Option<u64>, machine: Option<u64>) -> Budg
     Budget { bytes, tables, slack: bytes / 3 * 2, connection: CONNECTION as u64 }
 }
 
-/// The same for this process, in bytes.
+/// Returns the budget for this process, in bytes.
 pub(crate) fn of_this_process(config: &Config) -> usize {
     let limit = bywash_sense::Grant::own().memory;
     let machine = bywash_sense::machine_memory();

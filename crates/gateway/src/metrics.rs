@@ -1,10 +1,10 @@
 //! Counters and histograms in Prometheus' text format.
 //!
-//! Which metrics there are is in `table`: nothing is registered that does not stand there.
+//! All metrics are declared in `table`: only those are registered.
 //!
-//! Every label is a class, a level, a server, an outcome, a reason or another word from a fixed list: all
-//! bounded by the configuration. Handles are looked up once, at start; a request touches atomics
-//! only.
+//! Every label is a class, a level, a server, an outcome, a reason or another word from a fixed
+//! list, so the configuration bounds them all. Handles are looked up once, at start; a request
+//! touches atomics only.
 
 mod class;
 mod config;
@@ -59,7 +59,7 @@ type Labels = Vec<(&'static str, String)>;
 pub(crate) struct Metrics {
     registry: Registry,
     families: Families,
-    /// The answers to messages that are no requests.
+    /// The answers to messages that are not valid requests.
     classless: Responses,
     levels: LevelFamilies,
     malformed: Vec<Counter>,
@@ -89,7 +89,7 @@ pub(crate) struct Metrics {
     runtime: RuntimeMetrics,
 }
 
-/// Of requests that the stop daemon is to be told of.
+/// Registers the counters of requests that are reported to the stop daemon.
 fn orphans(registry: &mut Registry) -> Counts {
     Counts {
         told: counter(registry, &table::ORPHANS_TOLD),
@@ -137,23 +137,24 @@ impl Metrics {
         }
     }
 
-    /// This configuration is in force from now on, or will be in a moment.
+    /// Sets the metrics that depend on the configuration, which is in force now or will be in a
+    /// moment.
     pub(crate) fn configured(&self, config: &Config) {
         self.families.set_tiers(&config.classes);
         self.gauges.set_bounds(&config.engine.limit);
     }
 
-    /// The counters of a class; the same ones each time it is asked for.
+    /// Returns the counters of a class, the same ones on each call.
     pub(crate) fn class(&self, name: &str, mode: Mode, percent: u8) -> ClassMetrics {
         self.families.class(name, mode, percent)
     }
 
-    /// The counters of a level; the same ones each time it is asked for.
+    /// Returns the counters of a level, the same ones on each call.
     pub(crate) fn level(&self, name: &str) -> LevelMetrics {
         self.levels.level(name)
     }
 
-    /// This is said of the customer of a request.
+    /// Counts the level that a request names for its customer.
     pub(crate) fn customer_said(&self, said: Said) {
         self.levels.customer_said(said);
     }
@@ -162,12 +163,12 @@ impl Metrics {
         self.malformed[fault as usize].inc();
     }
 
-    /// A message that is no request is answered with this status.
+    /// Counts an answer with this status to a message that is not a valid request.
     pub(crate) fn message_refused(&self, status: StatusCode) {
         self.classless.count(status, false);
     }
 
-    /// Something that a trusted hop says of a request's client is not believed.
+    /// Counts a forwarding field of a trusted hop that is not believed.
     pub(crate) fn forwarding_doubted(&self, doubt: Doubt) {
         self.doubts[doubt as usize].inc();
     }
@@ -184,7 +185,7 @@ impl Metrics {
         self.floods[flood as usize].inc();
     }
 
-    /// A request has brought a token that is good, or worth nothing.
+    /// Counts a token of a request, as good or as refused.
     pub(crate) fn token_brought(&self, worth: Result<(), Refusal>) {
         match worth {
             Ok(()) => self.tokens_good.inc(),
@@ -196,12 +197,13 @@ impl Metrics {
         self.tokens_given.inc();
     }
 
-    /// A request for a file takes no slot.
+    /// Counts a request for a file, which takes no slot.
     pub(crate) fn file_skipped(&self) {
         self.files_skipped.inc();
     }
 
-    /// Bytes of an answer are held back by a lane, or by a bucket, as there is none.
+    /// Counts an answer whose bytes are throttled: by a lane (`None`), or by a bucket for lack of
+    /// one.
     pub(crate) fn held_back(&self, why: Option<NoLane>) {
         self.held_back[why.map_or(0, |why| 1 + why.number())].inc();
     }
@@ -218,7 +220,7 @@ impl Metrics {
         self.evicted[why as usize].inc();
     }
 
-    /// `None`: this machine lacks nothing.
+    /// Counts a failed accept by its local fault; `None` if this machine lacks nothing.
     pub(crate) fn accept_failed(&self, fault: Option<LocalFault>) {
         let place = table::ACCEPT_FAULTS.iter().position(|known| *known == fault);
         self.failed_accepts[place.unwrap_or_default()].inc();
@@ -232,7 +234,7 @@ impl Metrics {
         self.failed_watches.inc();
     }
 
-    /// The panics of threads of this kind.
+    /// Returns the counter of panics of threads of this kind.
     pub(crate) fn panics(&self, thread: Thread) -> Counter {
         self.panics[thread as usize].clone()
     }
@@ -241,7 +243,7 @@ impl Metrics {
         self.worker_restarts.inc();
     }
 
-    /// A server's name did not resolve.
+    /// Counts a server's name that did not resolve.
     pub(crate) fn name_failed(&self, cause: Cause) {
         self.failed_names[cause as usize].inc();
     }
@@ -258,7 +260,7 @@ impl Metrics {
         &self.gauges
     }
 
-    /// Brings what is said of the servers up to date.
+    /// Brings the metrics of the servers up to date.
     pub(crate) fn set_servers<'a>(
         &self,
         servers: impl Iterator<Item = ((&'a bywash_config::Server, ServerStatus), &'a Traffic)>,
@@ -266,22 +268,22 @@ impl Metrics {
         self.servers.set(servers);
     }
 
-    /// The configuration was to be exchanged.
+    /// Counts a reload of the configuration.
     pub(crate) fn reloaded(&self, successfully: bool) {
         self.config.reloaded(successfully);
     }
 
-    /// Brings what is said of the configuration in force up to date.
+    /// Brings the metrics of the configuration in force up to date.
     pub(crate) fn set_config(&self, hash: &str, since: i64, expiries: &[Expiry]) {
         self.config.set(hash, since, expiries);
     }
 
-    /// Brings what is said of the process up to date.
+    /// Brings the metrics of the process up to date.
     pub(crate) fn set_runtime(&self, process: Option<Process>, lock: &LockTimes) {
         self.runtime.set(process, lock);
     }
 
-    /// Everything, as Prometheus reads it.
+    /// Returns all metrics in the text format.
     pub(crate) fn text(&self) -> Result<String, Error> {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
@@ -289,7 +291,7 @@ impl Metrics {
     }
 }
 
-/// One counter for each word of its label, in the order of the table.
+/// Registers one counter for each value of the metric's label, in the order of the table.
 fn labelled(registry: &mut Registry, metric: &Metric) -> Vec<Counter> {
     let family = Family::<Labels, Counter>::default();
     metric.register(registry, family.clone());

@@ -1,9 +1,10 @@
-//! Names of requests: each once in the life of a process, and none of them tells another.
+//! Names of requests: unique in the life of a process, and none of them reveals another.
 //!
-//! A name stands in problems and in fields for the application, so a counter would tell every
-//! stranger how many requests the site has had between two of its own, and the names of those to
-//! come. Here the counter is encrypted: a Feistel network of four rounds over `SipHash` is a
-//! pseudorandom permutation of 64 bits (Luby and Rackoff 1988), so two counts never have one name.
+//! A name stands in error bodies and in fields for the application. So a counter would reveal to
+//! every client how many requests the site has had between two of its own, and the names of those
+//! to come. Here the counter is encrypted: a Feistel network of four rounds over `SipHash` is a
+//! pseudorandom permutation of 64 bits (Luby and Rackoff 1988), so two counts never have the same
+//! name.
 
 use std::hash::Hasher;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +17,8 @@ const ROUNDS: u32 = 4;
 
 pub(crate) struct Names {
     count: AtomicU64,
-    /// The key of this process alone. With the key of a process before it the same names would come
-    /// again.
+    /// The key of this process alone. With the key of an earlier process, its names would be
+    /// repeated.
     key: Secret,
 }
 
@@ -70,7 +71,7 @@ mod tests {
         }
     }
 
-    /// A counter would give one difference, and a counter that is mixed with a constant few of them.
+    /// A plain counter would give one difference, and a counter mixed with a constant only a few.
     #[test]
     fn names_in_a_row_have_nothing_in_common() {
         let names = Names::new();

@@ -1,10 +1,10 @@
 //! Tells the stop daemon which requests were given up while the application worked for them.
 //!
-//! The gateway knows first that a client has left: it closes its connection to the application, and says at the
-//! daemon's socket (`sentry.socket`) that whatever works for the request shall stop. Not on the data path: a request
-//! puts its name into a bounded channel and goes on, a thread of its own writes. A daemon that is not there, or does
-//! not read, costs messages, which are counted, and nothing else. What comes too late is worth nothing, so none are
-//! kept for it.
+//! The gateway learns first that a client has left. It closes its connection to the application and
+//! sends a message to the daemon's socket (`sentry.socket`): all work for the request shall stop.
+//! This is not on the data path: a request puts its name into a bounded channel and goes on, and a
+//! separate thread writes. If the daemon is absent or does not read, messages are lost and counted;
+//! nothing else happens. A late message has no value, so none are kept for the daemon.
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write as _};
@@ -22,44 +22,44 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::gateway::GatewayError;
 
-/// Requests that may wait to be told of.
+/// The number of requests that may wait to be reported.
 const WAITING: usize = 16_384;
-/// Messages written at once.
+/// The number of messages written at once.
 const BATCH: usize = 512;
-/// How long the daemon may take no message.
+/// How long the daemon may accept no message.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How long the rest of its answers is waited for before a look whether they have come.
+/// How long the thread waits before it reads outstanding answers.
 const LOOK: Duration = Duration::from_millis(100);
-/// A daemon that was not there is not looked for again before.
+/// The time after a failed attempt to reach the daemon before the next one.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// A request that was given up.
 pub(crate) struct GivenUp {
     pub(crate) name: u64,
     pub(crate) reason: Reason,
-    /// Its trace and span, as the application got it, if it is ours.
+    /// The trace and span, as the application got them, if traces are on.
     pub(crate) traceparent: Option<String>,
 }
 
-/// What is counted.
+/// The counters of reported requests.
 #[derive(Clone)]
 pub(crate) struct Counts {
-    /// Requests that the daemon was told of.
+    /// Requests that were reported to the daemon.
     pub(crate) told: Counter,
-    /// Requests that it should have been told of.
+    /// Requests that could not be reported.
     pub(crate) lost: Counter,
-    /// Messages that it refused.
+    /// Messages that the daemon refused.
     pub(crate) refused: Counter,
 }
 
-/// Where requests are put that were given up; its thread ends when it is dropped.
+/// Accepts requests that were given up. Its thread ends when it is dropped.
 pub(crate) struct Teller {
     given_up: SyncSender<GivenUp>,
     counts: Counts,
 }
 
-/// Why whatever works for a request shall stop that ended so, if it shall. Of one that was waited for no longer, whoever
-/// waited has said so.
+/// Returns why the work for a request with this outcome is to be stopped, if it is. The caller
+/// itself knows the reason of a request whose client's deadline has passed.
 pub(crate) const fn reason(outcome: Outcome) -> Option<Reason> {
     match outcome {
         Outcome::Orphaned => Some(Reason::ClientLeft),
@@ -98,20 +98,20 @@ impl Teller {
     }
 }
 
-/// The daemon, as this side sees it.
+/// The daemon, as the gateway sees it.
 struct Daemon {
     socket: PathBuf,
     stream: Option<UnixStream>,
-    /// When it was last looked for in vain.
+    /// When the daemon was last found absent.
     tried: Option<Instant>,
     number: u64,
-    /// Messages of this conversation.
+    /// Messages on this connection that were not answered yet.
     unanswered: u64,
     counts: Counts,
 }
 
 impl Daemon {
-    /// Until nobody can give up anything any more.
+    /// Writes messages until all senders are gone.
     fn run(mut self, waiting: &Receiver<GivenUp>) {
         while let Some(first) = self.next(waiting) {
             let mut text = String::new();
@@ -119,7 +119,7 @@ impl Daemon {
             let more = std::iter::from_fn(|| waiting.try_recv().ok());
             for given_up in std::iter::once(first).chain(more).take(BATCH) {
                 self.number += 1;
-                // Writing to a text cannot fail.
+                // Writing to a String cannot fail.
                 let _ = writeln!(text, "{}", message(self.number, given_up));
                 count += 1;
             }
@@ -133,7 +133,8 @@ impl Daemon {
         }
     }
 
-    /// Hears what is answered while there is nothing to say. `None`: there never will be.
+    /// Returns the next request to report, and reads answers while there is none. Returns `None`
+    /// when all senders are gone.
     fn next(&mut self, waiting: &Receiver<GivenUp>) -> Option<GivenUp> {
         while self.unanswered > 0 {
             match waiting.recv_timeout(LOOK) {
@@ -145,8 +146,8 @@ impl Daemon {
         waiting.recv().ok()
     }
 
-    /// A daemon that was started anew has closed the connection: then there is another try. One that takes nothing is
-    /// left alone for a while, as one that is not there.
+    /// Writes messages. A daemon that was restarted has closed the connection, so there is a second
+    /// attempt. A daemon that accepts nothing is left alone for a while, like one that is absent.
     fn write(&mut self, text: &[u8]) -> Result<(), ()> {
         self.hear();
         for _ in 0..2 {
@@ -173,7 +174,8 @@ impl Daemon {
         self.tried = self.stream.is_none().then(Instant::now);
     }
 
-    /// Reads what there is of answers: a daemon cuts off who never does.
+    /// Reads the answers that have arrived. The daemon closes connections whose answers are not
+    /// read.
     fn hear(&mut self) {
         let Some(stream) = &mut self.stream else {
             self.unanswered = 0;
@@ -200,7 +202,8 @@ impl Daemon {
     }
 }
 
-/// Also the connection is waited for no longer: one that accepts nobody lets us stand in a line that can be full.
+/// Connects, with the same time limit: connecting blocks while the daemon's queue of connections is
+/// full.
 fn connect(path: &Path) -> std::io::Result<UnixStream> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_write_timeout(Some(PATIENCE))?;
@@ -215,7 +218,8 @@ fn message(number: u64, given_up: GivenUp) -> Message {
     Message { number, order: Order::Stop { request, reason, scope, not_after: None, traceparent } }
 }
 
-/// Answers that begin with a number and `ERR`. One that is torn by the end of a read is not counted.
+/// Counts answers that consist of a number and `ERR`. An answer that is split by the end of a read
+/// is not counted.
 fn refusals(answers: &[u8]) -> u64 {
     let is_one = |line: &[u8]| {
         let word = line.split(|byte| *byte == b' ').nth(1);
@@ -260,7 +264,7 @@ mod tests {
         let deaf = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         let counts = counts();
         let teller = Teller::start(&socket, &counts).unwrap();
-        // More than its socket takes.
+        // More than the socket's buffer takes.
         let all = 8000;
         for name in 0..all {
             teller.tell(left(name));

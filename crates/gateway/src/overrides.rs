@@ -1,12 +1,14 @@
-//! What holds for a while instead of what the file says, in force.
+//! Temporary overrides of the configuration file, in force.
 //!
-//! Whatever is in force is one value, [`Settings`]: an override makes another one of it, in which the mode of a class is
-//! another, and that is exchanged as at a reload. Whoever puts something else in force, an operator, a reload or the end of
-//! an override, holds the one lock here meanwhile; so none of them undoes what another has just done. No request takes
-//! it, and nobody holds it while waiting for a disk. A decision holds in memory at once; `state_writer` writes it down.
+//! All settings in force are one value, [`Settings`]. An override makes a new value in which the
+//! mode of a class is different, and swaps it in as a reload does. Operators, reloads and the end
+//! of an override all hold the one lock here while they do so, and none of them undoes a change
+//! that another has just made. No request takes this lock, and nobody holds it while waiting for a
+//! disk. A decision takes effect in memory at once; `state_writer` saves it.
 //!
-//! **Fail safe.** Overrides that cannot be read might have been a bypass, or a class that is only observed. So the gateway
-//! starts bypassed then: by an override with an author, a reason and an end, which an operator can undo.
+//! **Fail safe.** Overrides that cannot be read might have been a bypass, or a class that is only
+//! observed. So the gateway then starts bypassed: by an override with an author, a reason and an
+//! end, which an operator can undo.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,37 +23,37 @@ use crate::talk::say;
 use crate::undecided::Undecided;
 use crate::{aside, aside::Inherited, wall};
 
-/// Bytes of the file: so many overrides with long reasons, and more.
+/// The size limit of the file in bytes: more than all allowed overrides with long reasons.
 const MOST: u64 = 1 << 20;
-/// How long nothing is decided if nobody says how long.
+/// How long a bypass lasts by default.
 pub(crate) const BYPASSED: Span = Span::from_secs(24 * 3600);
 
-/// What overrides the file, and where that is kept.
+/// The overrides of the file, and the place where they are saved.
 #[derive(Default)]
 pub(crate) struct Desk {
     overrides: Overrides,
     directory: Option<PathBuf>,
-    /// It was handed over by a process that is gone.
+    /// Set if the overrides were handed over by another process.
     inherited: Option<Inherited>,
-    /// Why what was handed over cannot be read.
+    /// Why the overrides handed over cannot be read.
     lost: Option<String>,
-    /// Another process decides.
+    /// Whether another process takes the decisions.
     is_given_away: bool,
-    /// Nothing is decided, as whoever has started the process wants it.
+    /// Whether the process was started bypassed.
     starts_bypassed: bool,
 }
 
-/// The lock of it.
+/// The overrides behind their lock.
 #[derive(Default)]
 pub(crate) struct Overriding(Mutex<Desk>);
 
 impl Overriding {
-    /// To be read; or, with what is in force, to be changed.
+    /// Locks the overrides, for reading, or for changing them together with the settings in force.
     pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on another process decides, or this one again.
+    /// Sets whether another process takes the decisions from now on, or this one again.
     pub(crate) fn give_away(&self, is_given_away: bool) {
         self.desk().is_given_away = is_given_away;
     }
@@ -62,13 +64,13 @@ impl Desk {
         &self.overrides
     }
 
-    /// Whether what is decided outlives this process.
+    /// Returns whether decisions outlive this process.
     pub(crate) const fn is_kept(&self) -> bool {
         self.directory.is_some()
     }
 
-    /// Reads what was decided in a process before this one, and puts it in force. To be called before the first
-    /// request, and not before that process has ended its turn.
+    /// Reads the decisions of an earlier process and puts them in force. To be called before the
+    /// first request, and only after that process has stopped deciding.
     pub(crate) fn open(&mut self, shared: &Shared) {
         let settings = shared.settings();
         self.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
@@ -96,7 +98,7 @@ impl Desk {
         self.put_in_force(shared, &settings);
     }
 
-    /// Decides nothing for a while, as nobody knows what was decided before.
+    /// Bypasses for a while, because earlier decisions are unknown.
     fn fail_safe(&mut self, shared: &Shared, why: &str) -> Option<Note> {
         say(format_args!(
             "what operators had overridden cannot be read ({why}), so nothing is decided for {BYPASSED}: \
@@ -112,11 +114,12 @@ impl Desk {
         self.overrides.set(wall::now(), Target::Bypass, word, None, &[]).ok()
     }
 
-    /// Puts an operator's decision in force at once, whatever the disk says. `is_less`: the gateway does less from then on,
-    /// which is possible also while another process takes over.
+    /// Puts an operator's decision in force at once, even if it cannot be saved. `is_less` says
+    /// that the gateway does less from then on, which is allowed also while another process takes
+    /// over.
     ///
     /// # Errors
-    /// If it cannot be; then nothing has changed.
+    /// If the decision cannot be put in force. Then nothing has changed.
     pub(crate) fn decide(
         &mut self,
         shared: &Shared,
@@ -126,7 +129,7 @@ impl Desk {
         if self.is_given_away && !is_less {
             return Err(Undecided::GivenAway);
         }
-        // Nobody puts other settings in force meanwhile: that takes this lock as well.
+        // The settings cannot change meanwhile: that takes this lock as well.
         let settings = shared.settings();
         let mut overrides = self.overrides.clone();
         let note = decision(&mut overrides, &settings)?;
@@ -134,10 +137,10 @@ impl Desk {
         Ok(self.decided(shared, vec![note], &settings))
     }
 
-    /// Takes decisions again, also if the process was started without.
+    /// Ends the bypass, also one that the process was started with.
     ///
     /// # Errors
-    /// If that cannot be; then nothing has changed.
+    /// If the bypass cannot be ended. Then nothing has changed.
     pub(crate) fn end_bypass(
         &mut self,
         shared: &Shared,
@@ -162,12 +165,12 @@ impl Desk {
         version
     }
 
-    /// Whether it is bypassed for as long as it runs, as whoever has started it wanted.
+    /// Returns whether the gateway was started bypassed, for as long as it runs.
     pub(crate) const fn starts_bypassed(&self) -> bool {
         self.starts_bypassed
     }
 
-    /// Takes over what a process before this one had overridden.
+    /// Takes over the overrides of an earlier process.
     pub(crate) fn inherit(&mut self, text: &str, inherited: Inherited) {
         match Overrides::read(text) {
             Ok(overrides) => (self.overrides, self.inherited) = (overrides, Some(inherited)),
@@ -175,18 +178,19 @@ impl Desk {
         }
     }
 
-    /// Says that what was handed over cannot be read.
+    /// Notes that the overrides handed over cannot be read.
     pub(crate) fn lose(&mut self, why: &str) {
         self.lost = Some(why.to_owned());
     }
 
-    /// Whether whoever starts the process wants nothing to be decided; said again, it is another's wish.
+    /// Sets start-up bypass (`--bypass`). A later call replaces the earlier setting.
     pub(crate) fn start_bypassed(&mut self, shared: &Shared, on: bool) {
         self.starts_bypassed = on;
         shared.set_bypass(on || self.overrides.bypasses());
     }
 
-    /// Ends what has come to its end, also where that cannot be written down: after a restart it would end at once.
+    /// Ends overrides whose time is over, even if that cannot be saved: after a restart they would
+    /// end at once.
     pub(crate) fn end(&mut self, shared: &Shared) {
         if self.is_given_away {
             return;
@@ -197,7 +201,7 @@ impl Desk {
         }
     }
 
-    /// The file says this from now on; what overrides it goes on to do so.
+    /// Puts a new configuration in force. Overrides stay.
     pub(crate) fn configured(&mut self, shared: &Shared, settings: &Settings) {
         let notes = self.overrides.configured(wall::now(), &settings.class_names());
         if notes.is_empty() || self.is_given_away {
@@ -218,7 +222,7 @@ impl Desk {
     }
 }
 
-/// Whether the gateway does less where this is in force than where it is not.
+/// Returns whether the gateway does less while this override is in force.
 pub(crate) const fn is_less(target: &Target) -> bool {
     matches!(target, Target::Bypass | Target::Class { mode: Mode::Observe, .. })
 }

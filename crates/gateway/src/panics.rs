@@ -1,8 +1,9 @@
 //! Counts panics of the gateway's threads.
 //!
-//! tokio contains the panic of a task, so nothing but a panic hook sees every one. The hook is one for the process. Each
-//! thread of a gateway names its counter when it starts, so that the threads of two gateways in one process, and threads
-//! that are not a gateway's, are told apart. The hook calls the hook before it, which prints the panic.
+//! tokio contains the panic of a task, so only a panic hook sees every one. There is one hook for
+//! the process. Each thread of a gateway names its counter when it starts. So the threads of two
+//! gateways in one process, and threads that are not a gateway's, are told apart. The hook calls
+//! the previous hook, which prints the panic.
 
 use std::cell::RefCell;
 use std::sync::Once;
@@ -22,11 +23,11 @@ pub(crate) enum Thread {
 }
 
 impl Thread {
-    /// The words of the label, in the order of the variants.
+    /// The label values, in the order of the variants.
     pub(crate) const NAMES: [&str; 7] =
         ["worker", "admin", "timekeeper", "elephants", "probes", "access-log", "state-writer"];
 
-    /// The word of the label.
+    /// The label value.
     pub(crate) const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
@@ -50,7 +51,7 @@ pub(crate) fn count(counter: Counter) {
     COUNTER.set(Some(counter));
 }
 
-/// Places in which a test has the gateway panic or hang.
+/// Places in which a test makes the gateway panic or hang.
 #[cfg(test)]
 #[derive(Debug, Default)]
 pub(crate) struct Traps {

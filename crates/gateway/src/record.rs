@@ -1,8 +1,8 @@
-//! What is known of a request, while it lives: at its end it goes to the metrics and the journal.
+//! The facts about a request while it lives; at its end they go to the metrics and the journal.
 //!
-//! A record is made when a request has been examined and is written when it is dropped, so no
-//! request is without one. Its outcome is what [`Record::ends`] or [`Record::refused`] said; a
-//! request that was dropped before either has lost its client.
+//! A record is made when a request has been examined and is written when it is dropped, so every
+//! request has one. Its outcome is set by [`Record::ends`] or [`Record::refused`]; a request that
+//! is dropped before either has lost its client.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,51 +28,51 @@ pub(crate) struct Record {
     settings: Rc<Settings>,
     name: u64,
     facts: Facts,
-    /// The cookies that it brought, as far as they are watched.
+    /// The request's cookies, as far as they are watched.
     brought: Brought,
     protocol: &'static str,
     message: Box<str>,
     arrived: Time,
     started: Option<Time>,
-    /// What it had proven, if the engine was asked.
+    /// The standing that its session had proven, if the engine was asked.
     standing: Option<Standing>,
     verdict: Verdict,
     status: Option<StatusCode>,
     outcome: Option<Outcome>,
-    /// The status is the application's.
+    /// Whether the status is the application's.
     is_upstreams: bool,
-    /// Its time was over before its answer was complete.
+    /// Whether its time was over before its answer was complete.
     out_of_time: bool,
     server: Option<usize>,
     /// Bytes of bodies, up and down.
     sent: u64,
     received: u64,
     earned: Utility,
-    /// If traces are on.
+    /// The trace, if traces are on.
     trace: Option<Trace>,
-    /// If it is counted apart from the limit.
+    /// The entry in a separate count, if it is not counted against the limit.
     seat: Option<CountedSeat>,
     /// The target, if that may be a file.
     file: Option<FileKey>,
 }
 
-/// What the engine decided.
+/// The engine's decision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verdict {
-    /// Nothing: it was not asked, or the request ended before.
+    /// No decision: the engine was not asked, or the request ended before.
     None,
     /// A slot, after this wait.
     Run(Reason, Span),
     /// A refusal, after this wait.
     Shed(Reason, Span),
-    /// A slot, and its end after so long.
+    /// A slot and then a stop, at this time after the request's arrival.
     Stop(Reason, Span),
-    /// Observed only: it would still have waited when its answer was complete.
+    /// The request was only observed, and would still have waited when its answer was complete.
     StillWaiting,
 }
 
 impl Record {
-    /// In a box, as it goes from hand to hand through all phases.
+    /// Returns a new record, boxed because it moves through all phases.
     pub(crate) fn new(
         worker: &Rc<Worker>,
         settings: &Rc<Settings>,
@@ -110,27 +110,27 @@ impl Record {
         })
     }
 
-    /// Its name, in the log and for the upstream.
+    /// The request's name, in the log and for the upstream.
     pub(crate) const fn name(&self) -> u64 {
         self.name
     }
 
-    /// The span that it is.
+    /// The span of the request.
     pub(crate) const fn trace(&self) -> Option<&Trace> {
         self.trace.as_ref()
     }
 
-    /// What was in force when it came.
+    /// The settings in force when the request arrived.
     pub(crate) const fn settings(&self) -> &Rc<Settings> {
         &self.settings
     }
 
-    /// What all threads share.
+    /// The state that all threads share.
     pub(crate) fn shared(&self) -> &Shared {
         &self.worker.shared
     }
 
-    /// What is known of it from its head.
+    /// The facts from the request's head.
     pub(crate) const fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -147,36 +147,39 @@ impl Record {
         self.facts.request.class
     }
 
-    /// How long it had waited at this time.
+    /// Returns how long the request had waited at this time.
     pub(crate) fn waited(&self, at: Time) -> Span {
         at.since(self.arrived)
     }
 
-    /// Until then its client waits for an answer to begin, by its own word.
+    /// Returns until when the client waits for an answer to begin, if it has said so.
     pub(crate) fn client_waits_until(&self) -> Option<Time> {
         self.facts.told.begins.map(|span| self.arrived + span)
     }
 
-    /// When it is stopped if it has not been answered: its class says so, and so does the policy.
+    /// Returns when the request is stopped if it has not been answered, provided that its class and
+    /// the policy allow stopping.
     pub(crate) fn may_run_until(&self) -> Option<Time> {
         let stops = self.settings.config.engine.termination.name() != "never";
-        // Who is bypassed has no standing.
+        // A bypassed request has no standing.
         let can_be = stops && self.facts.request.stoppable && self.standing.is_some();
         let run_max = self.settings.run_max(&self.facts.request).filter(|_| can_be)?;
         self.started.map(|started| started + run_max)
     }
 
-    /// The level that the application is told: of a request that is only observed or bypassed, none.
+    /// Returns the level that the application is told: none for a request that is only observed or
+    /// bypassed.
     pub(crate) fn level_to_tell(&self) -> Option<Level> {
         self.facts.level.filter(|_| self.class_enforces() && self.standing.is_some())
     }
 
-    /// The engine was asked, and it had proven this.
+    /// Sets the standing that the session had proven when the engine was asked.
     pub(crate) const fn stands(&mut self, standing: Standing) {
         self.standing = Some(standing);
     }
 
-    /// It holds no slot and is counted there, until its end or until it is counted elsewhere.
+    /// Holds an entry in a separate count for a request without a slot, until its end or until
+    /// another entry replaces it.
     pub(crate) fn sits(&mut self, seat: CountedSeat) {
         self.seat = Some(seat);
     }
@@ -191,13 +194,13 @@ impl Record {
         self.file
     }
 
-    /// The engine has given it a slot.
+    /// Notes that the engine has granted a slot.
     pub(crate) fn granted(&mut self, reason: Reason, at: Time) {
         self.verdict = Verdict::Run(reason, self.waited(at));
         self.starts(at);
     }
 
-    /// The engine has refused it, and so it is.
+    /// Notes that the engine has refused the request and that the refusal is carried out.
     pub(crate) fn refused(&mut self, refusal: &Refusal, status: StatusCode) {
         self.verdict = Verdict::Shed(refusal.reason, self.waited(refusal.at));
         self.status = Some(status);
@@ -208,13 +211,13 @@ impl Record {
         });
     }
 
-    /// The engine has stopped it while it ran.
+    /// Notes that the engine has stopped the request while it ran.
     pub(crate) fn stopped(&mut self, refusal: &Refusal, status: StatusCode) {
         self.verdict = Verdict::Stop(refusal.reason, self.waited(refusal.at));
         self.ends(Outcome::Terminated, status);
     }
 
-    /// It goes to the upstream, whatever the engine thinks.
+    /// Notes that the request goes to the upstream, whatever the engine decides.
     pub(crate) fn runs(&mut self) {
         if self.started.is_none() {
             self.starts(self.worker.shared.driver.now());
@@ -229,22 +232,22 @@ impl Record {
         }
     }
 
-    /// To this server of the upstream.
+    /// Notes the server that the request goes to.
     pub(crate) fn goes_to(&mut self, server: usize) {
         self.server = Some(server);
     }
 
-    /// So many bytes more of its body have gone up.
+    /// Adds bytes of the request's body that went to the upstream.
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.sent = self.sent.saturating_add(bytes);
     }
 
-    /// So many bytes more of the answer's body have come.
+    /// Adds bytes of the answer's body that have arrived.
     pub(crate) fn received(&mut self, bytes: usize) {
         self.received = self.received.saturating_add(bytes as u64);
     }
 
-    /// Its answer has brought this.
+    /// Sets the revenue of the answer.
     pub(crate) fn earned(&mut self, earned: Utility) {
         self.earned = earned;
     }
@@ -262,54 +265,56 @@ impl Record {
         };
     }
 
-    /// `Served`, or `Late` if its class has a patience and it took longer.
+    /// Returns `Served`, or `Late` if its class has a patience and it took longer.
     pub(crate) fn served_or_late(&self) -> Outcome {
         if self.is_in_time() { Outcome::Served } else { Outcome::Late }
     }
 
-    /// Whether it has not taken longer than the patience of its class.
+    /// Returns whether it has not taken longer than the patience of its class.
     pub(crate) fn is_in_time(&self) -> bool {
         let patience = self.settings.patience(&self.facts.request);
         patience.is_none_or(|patience| self.waited(self.worker.shared.driver.now()) <= patience)
     }
 
-    /// It has ended so.
+    /// Sets the outcome and the status.
     pub(crate) fn ends(&mut self, outcome: Outcome, status: StatusCode) {
         self.outcome = Some(outcome);
         self.status = Some(status);
     }
 
-    /// It has brought these cookies.
+    /// Sets the cookies of the request.
     pub(crate) fn brings(&mut self, brought: Brought) {
         self.brought = brought;
     }
 
-    /// The cookies that it brought, as far as they are watched.
+    /// The request's cookies, as far as they are watched.
     pub(crate) const fn brought(&self) -> &Brought {
         &self.brought
     }
 
-    /// Its client gets the application's answer, and not one of the gateway.
+    /// Notes that the client gets the application's answer, and not one of the gateway.
     pub(crate) const fn is_answered_upstream(&mut self) {
         self.is_upstreams = true;
     }
 
-    /// Nobody waits for it any longer, as its time is over.
+    /// Notes that its time is over, so that no client waits for it any longer.
     pub(crate) const fn is_out_of_time(&mut self) {
         self.out_of_time = true;
     }
 
-    /// Whether what the engine decides about it is carried out: its class says so, or a rule that somebody has approved.
+    /// Returns whether the engine's decisions about it are carried out, because of its class or
+    /// because of an approved rule.
     pub(crate) fn is_enforced(&self) -> bool {
         self.class_enforces() || self.facts.request.rule.is_some()
     }
 
-    /// Whether its class says so of this visitor: where it only observes, a rule holds requests back and changes nothing else.
+    /// Returns whether its class enforces decisions for this client. If not, a rule may make the
+    /// request wait; nothing else changes.
     pub(crate) const fn class_enforces(&self) -> bool {
         self.facts.enforced
     }
 
-    /// What it was treated by.
+    /// The mode under which it was treated.
     fn mode(&self) -> Mode {
         if self.is_enforced() { Mode::Enforce } else { Mode::Observe }
     }
@@ -323,7 +328,8 @@ fn protocol(version: Version) -> &'static str {
     }
 }
 
-/// Method and target, cut to what is kept. Both are ASCII: the message layer sees to that.
+/// Returns method and target, cut to the length that is kept. Both are ASCII: the message layer
+/// ensures that.
 fn message(request: &Request) -> Box<str> {
     let (method, target) = (request.method.as_str(), request.target.path_and_query());
     let most = KEPT_MESSAGE + 1;
@@ -344,7 +350,8 @@ impl Record {
         Some(Arc::clone(levels.name(level)))
     }
 
-    /// Whoever works for it behind the application is told to stop, if it was sent there and given up.
+    /// Tells the stop daemon to end the work behind the application, if the request was sent there
+    /// and given up.
     fn tell_given_up(&self, outcome: Outcome) {
         let Some(teller) = self.settings.teller.as_ref().filter(|_| self.server.is_some()) else {
             return;

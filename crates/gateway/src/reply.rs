@@ -1,4 +1,4 @@
-//! What goes back to a client: a head, and where the body comes from.
+//! The reply to a client: a head, and the source of its body.
 
 use std::task::{Context, Poll, ready};
 
@@ -13,41 +13,41 @@ use crate::request::{Stream, Streaming};
 use crate::upstream::UpstreamError;
 use crate::wire::Wire;
 
-/// An answer, ready to be written.
+/// A reply, ready to be written.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    /// The upstream's own words for the status, if it has any.
+    /// The upstream's own reason phrase, if it has any.
     pub(crate) reason: Vec<u8>,
-    /// Without framing and without what belongs to one connection.
+    /// The fields without framing and without fields that belong to one connection.
     pub(crate) fields: Fields,
     pub(crate) framing: Framing,
-    /// The connection ends with it.
+    /// Whether the connection ends after the reply.
     pub(crate) close: bool,
     pub(crate) body: Answer,
 }
 
-/// The body of an answer.
+/// The body of a reply.
 pub(crate) enum Answer {
-    /// None.
+    /// No body.
     Empty,
-    /// Our own words.
+    /// The gateway's own text.
     Local(Bytes),
-    /// Our own words, as they come; the channel's end is theirs.
+    /// The gateway's own text, as it comes; it ends when the channel ends.
     Later(mpsc::Receiver<Bytes>),
-    /// The upstream's, as it comes.
+    /// The upstream's body, as it comes.
     Stream(Box<Stream>),
-    /// The connection itself: it now speaks another protocol.
+    /// The connection itself, which now speaks another protocol.
     Tunnel(Box<Tunnel>),
 }
 
-/// An upstream's connection that speaks another protocol, and what is to be given back at its end.
+/// An upstream's connection that speaks another protocol, with the request that it belongs to.
 pub(crate) struct Tunnel {
     pub(crate) wire: Wire,
     pub(crate) request: Streaming,
 }
 
 impl Tunnel {
-    /// So many bytes went up and down.
+    /// Counts bytes that went up and down.
     pub(crate) fn moved(&mut self, up: usize, down: usize) {
         self.request.record.sent(up as u64);
         self.request.record.received(down);
@@ -55,7 +55,7 @@ impl Tunnel {
 }
 
 impl Reply {
-    /// Words of our own.
+    /// Returns a reply with the gateway's own text.
     pub(crate) fn local(status: StatusCode, fields: Fields, words: impl Into<Bytes>) -> Self {
         let words = words.into();
         let framing = Framing::Length(words.len() as u64);
@@ -63,7 +63,7 @@ impl Reply {
         Self { status, reason: Vec::new(), fields, framing, close: false, body }
     }
 
-    /// The connection ends with it.
+    /// Returns the reply with the connection closed after it.
     pub(crate) fn closing(mut self) -> Self {
         self.close = true;
         self
@@ -71,7 +71,7 @@ impl Reply {
 }
 
 impl Answer {
-    /// The next piece. Not to be asked after the end.
+    /// Returns the next piece. Not to be polled after the end.
     pub(crate) fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -89,9 +89,9 @@ impl Answer {
         Poll::Ready(Ok(piece))
     }
 
-    /// Lets what is left of the request's body go up, though nobody can take the answer just now.
-    /// Ready when the request was stopped, as its client takes it too slowly. `unread`: bytes of the answer that the
-    /// client has not taken yet.
+    /// Sends the rest of the request's body upstream, while the client cannot take more of the
+    /// answer. Ready when the request was stopped because its client takes the answer too slowly.
+    /// `unread` returns the bytes of the answer that the client has not taken yet.
     pub(crate) fn poll_upload(
         &mut self,
         cx: &mut Context<'_>,
@@ -103,12 +103,12 @@ impl Answer {
         }
     }
 
-    /// Whether the request was stopped in the middle of this answer.
+    /// Returns whether the request was stopped in the middle of this answer.
     pub(crate) const fn was_stopped(&self) -> bool {
         matches!(self, Self::Stream(stream) if stream.was_stopped())
     }
 
-    /// What holds its bytes back, if a rule for elephants does.
+    /// Returns the pacing of the answer's bytes, if a rule for elephants throttles them.
     pub(crate) fn held_back(&mut self) -> Option<&mut Paced> {
         match self {
             Self::Stream(stream) => stream.held_back(),
@@ -116,12 +116,14 @@ impl Answer {
         }
     }
 
-    /// Whether it may wait for so long that a client that leaves must be looked for.
+    /// Returns whether the answer may wait long enough that the gateway must watch for the client's
+    /// disconnect.
     pub(crate) const fn is_watched(&self) -> bool {
         matches!(self, Self::Later(_))
     }
 
-    /// The same answer to a `HEAD`: our own words are only counted.
+    /// Returns the reply body for a `HEAD`: the gateway's own text is left out, but its length
+    /// stays in the head.
     pub(crate) fn without_body(self) -> Self {
         match self {
             Self::Local(_) | Self::Later(_) => Self::Empty,

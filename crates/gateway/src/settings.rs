@@ -1,5 +1,5 @@
-//! What is in force: the configuration and what was made of it. A reload makes another one; a
-//! request keeps the one that it began with.
+//! The settings in force: the configuration and values derived from it. A reload makes a new value;
+//! a request keeps the one that it began with.
 
 use std::iter::once;
 use std::net::IpAddr;
@@ -27,27 +27,28 @@ use crate::upstream::{SharedUpstreams, Upstreams, same_servers};
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) config: Config,
-    /// What the head of a request may take.
+    /// The limits on the head of a request.
     pub(crate) limits: Limits,
-    /// By class.
+    /// The classes, by number.
     classes: Vec<Named>,
-    /// What the file says of each class: how it is treated, and of how many of a hundred visitors.
+    /// The file's mode for each class, and the percentage of clients that it applies to.
     of_file: Vec<(Mode, u8)>,
     /// When the file was read, in milliseconds since 1970.
     pub(crate) read: u64,
     pub(crate) tls: Option<Arc<bywash_tls::Served>>,
     pub(crate) upstreams: SharedUpstreams,
-    /// If there are session tokens.
+    /// Session tokens, if they are configured.
     pub(crate) tokens: Option<Tokens>,
-    /// If sessions are known by a cookie of the application's.
+    /// The application's session cookie, if sessions are identified by one.
     pub(crate) session_cookie: Option<Arc<SessionCookie>>,
-    /// If there are levels.
+    /// The service levels, if they are configured.
     pub(crate) levels: Option<Levels>,
-    /// What a browser is shown that is refused.
+    /// The page for a browser whose request is refused.
     pub(crate) page: Bytes,
-    /// Where spans go, if anywhere.
+    /// The exporter of spans, if traces are on.
     pub(crate) tracer: Option<Arc<Tracer>>,
-    /// Who is told whose client has gone, if anybody.
+    /// The link to the stop daemon, which is told of requests whose clients have left, if there is
+    /// one.
     pub(crate) teller: Option<Arc<Teller>>,
 }
 
@@ -58,11 +59,12 @@ struct Named {
     metrics: ClassMetrics,
 }
 
-/// Shown if the operator has no page of their own.
+/// The page that is shown if the operator has configured none.
 const PAGE: &str = include_str!("busy.html");
 
 impl Settings {
-    /// Reads certificates. What `before` has and nobody has changed goes on.
+    /// Builds the settings and reads certificates. Parts of `before` that have not changed are
+    /// reused.
     pub(crate) fn new(
         config: Config,
         metrics: &Metrics,
@@ -108,7 +110,7 @@ impl Settings {
         })
     }
 
-    /// The same, but for what overrides the file.
+    /// Returns the same settings with the overrides applied.
     pub(crate) fn overridden(&self, overrides: &Overrides, metrics: &Metrics) -> Self {
         let mut settings = self.clone();
         let classes = settings.config.classes.iter_mut().zip(&mut settings.classes);
@@ -123,12 +125,12 @@ impl Settings {
         settings
     }
 
-    /// What the file says of each class: how it is treated, and of how many of a hundred visitors.
+    /// The file's mode for each class, and the percentage of clients that it applies to.
     pub(crate) fn of_file(&self) -> &[(Mode, u8)] {
         &self.of_file
     }
 
-    /// When each certificate ends, of those for clients and of the one for servers.
+    /// Returns when each certificate expires, both those for clients and the one for servers.
     pub(crate) fn expiries(&self) -> Vec<Expiry> {
         let served = self.tls.iter().flat_map(|served| served.expiries());
         served.chain(self.upstreams.certificate().cloned()).collect()
@@ -147,35 +149,36 @@ impl Settings {
         &self.config.classes[class.index()]
     }
 
-    /// Of several classes the one that ranks lowest.
+    /// Returns the lowest-ranking of several classes.
     pub(crate) fn lowest(&self, classes: ClassSet) -> ClassId {
         let lowest = strict::lowest(classes, |class| &self.class(class).class);
         lowest.unwrap_or_else(|| self.config.classifier.default_class())
     }
 
-    /// All classes that a request may be of: it is treated as strictly as any of them would be.
+    /// Returns all classes that a request may be of. It is treated as strictly as any of them
+    /// requires.
     pub(crate) fn classes(&self, request: &Request) -> impl Iterator<Item = &ClassConfig> {
         once(request.class).chain(request.also.iter()).map(|class| self.class(class))
     }
 
-    /// How long a server may take for a request.
+    /// Returns how long a server may take for a request.
     pub(crate) fn timeouts(&self, request: &Request) -> Timeouts {
         let own = self.class(request.class).timeouts;
         self.classes(request).map(|class| class.timeouts).fold(own, Timeouts::shorter)
     }
 
-    /// How many bytes the body of a request may have.
+    /// Returns how many bytes the body of a request may have.
     pub(crate) fn max_body_bytes(&self, request: &Request) -> u64 {
         let own = self.class(request.class).max_body_bytes;
         self.classes(request).map(|class| class.max_body_bytes).fold(own, u64::min)
     }
 
-    /// When the answer to a request is late, if it ever is.
+    /// Returns when the answer to a request is late, if it ever is.
     pub(crate) fn patience(&self, request: &Request) -> Option<Span> {
         self.classes(request).filter_map(|class| class.patience).min()
     }
 
-    /// How long a request may run at most, if it can be stopped.
+    /// Returns how long a request may run at most, if it can be stopped.
     pub(crate) fn run_max(&self, request: &Request) -> Option<Span> {
         self.classes(request).filter_map(|class| Some(class.class.stop?.max)).min()
     }
@@ -188,7 +191,8 @@ impl Settings {
         &self.classes[class.index()].metrics
     }
 
-    /// Whether what comes from there is believed about where it comes from.
+    /// Returns whether this address is a trusted hop, whose statements about clients' addresses are
+    /// believed.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         self.config.listen.trusted_proxies.iter().any(|network| network.contains(address))
     }
@@ -203,7 +207,7 @@ fn upstreams(
     Upstreams::new(upstream, now, before).map(Arc::new).map_err(GatewayError::Tls)
 }
 
-/// Keeps what is known of the cookie as long as the file says the same about it.
+/// Keeps the learned state of the cookie while the file's settings for it are the same.
 fn session_cookie(config: &Config, before: Option<&Settings>) -> Option<Arc<SessionCookie>> {
     let kept = before.and_then(|before| before.session_cookie.as_ref());
     match kept.filter(|cookie| cookie.is_of(&config.identify)) {
@@ -249,7 +253,7 @@ fn tls(
     let http2 = config.listen.http2;
     let kept = before.filter(|before| before.config.listen.http2 == http2);
     if let Some(served) = kept.and_then(|before| before.tls.as_ref()) {
-        // Who has a session ticket can go on using it.
+        // Clients can go on using their session tickets.
         served.reload(&pairs).map_err(GatewayError::Tls)?;
         return Ok(Some(Arc::clone(served)));
     }

@@ -1,4 +1,4 @@
-//! What all threads of a gateway share.
+//! The state that all threads of a gateway share.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
@@ -24,84 +24,84 @@ use crate::request::StaticFiles;
 use crate::settings::Settings;
 use crate::state_writer::StateWriter;
 
-/// How far the life of a gateway has come.
+/// The stage in the life of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Life {
-    /// Ready, and nobody is let in yet.
+    /// Ready, but no client is let in yet.
     Prepared,
     Runs,
-    /// No new connections; what has begun may end.
+    /// No new connections are accepted; requests in progress may finish.
     Drains,
-    /// What has not ended is cut off.
+    /// Everything that has not finished is cut off.
     Ends,
 }
 
-/// Which listener a connection came in by.
+/// The listener by which a connection came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     Clear,
     Tls,
 }
 
-/// One for the whole gateway, behind an `Arc`.
+/// The shared state, one per gateway, behind an `Arc`.
 pub(crate) struct Shared {
     pub(crate) driver: Arc<Driver>,
     pub(crate) metrics: Metrics,
     pub(crate) journal: Journal,
-    /// What causes the load, and what is done about it.
+    /// The causes of the load, and the rules against them.
     pub(crate) elephants: Elephants,
-    /// What has happened.
+    /// The recorded history.
     pub(crate) chronicle: Chronicle,
-    /// What was decided, by whom and why.
+    /// Decisions with author and reason.
     pub(crate) audit: Audit,
-    /// Writes down what was decided.
+    /// Saves decisions.
     pub(crate) state_writer: StateWriter,
-    /// What holds instead of what the file says, and the lock of whoever changes what is in force.
+    /// The overrides of the file, behind the lock that every change of the settings takes.
     pub(crate) overriding: Overriding,
-    /// What is in force; workers have a copy of their own and are told when it changes.
+    /// The settings in force. Workers have their own copy and are notified of changes.
     settings: watch::Sender<Arc<Settings>>,
-    /// No decisions at all: a plain proxy.
+    /// Whether no decisions are taken at all: a plain proxy.
     bypass: AtomicBool,
-    /// Answers are their connections' last.
+    /// Whether each connection ends after its present answer.
     pub(crate) is_draining: AtomicBool,
-    /// `/readyz` says no.
+    /// Whether `/readyz` says no.
     pub(crate) is_leaving: AtomicBool,
-    /// Workers that serve.
+    /// The number of workers that serve.
     pub(crate) workers: AtomicUsize,
     worker_count: usize,
     /// Open client connections.
     pub(crate) connections: Connections,
-    /// Streams that are counted apart from the limit.
+    /// The number of streams that are counted separately from the limit.
     pub(crate) streams: AtomicUsize,
-    /// Requests that hold no slot.
+    /// The number of requests that hold no slot.
     pub(crate) observed: AtomicUsize,
-    /// Requests that do not wait for a slot yet, as their bodies are still read.
+    /// The number of requests that do not wait for a slot yet, as their bodies are still read.
     pub(crate) uploads: AtomicUsize,
-    /// Requests that hold a slot although their clients have gone.
+    /// The number of requests that hold a slot although their clients have left.
     pub(crate) departed: AtomicUsize,
-    /// Requests for files, which hold no slot.
+    /// The number of requests for files, which hold no slot.
     pub(crate) file_requests: AtomicUsize,
     /// The files that are known.
     pub(crate) files: StaticFiles,
     faults: FaultLog,
-    /// All that clients make the gateway hold.
+    /// The memory that clients make the gateway hold.
     pub(crate) memory: Arc<Memory>,
     /// Bytes of waiting requests' bodies that are held in memory.
     pub(crate) buffered: AtomicUsize,
-    /// What clients choose (cookies, addresses) is hashed with a key that they cannot know, so
-    /// nobody can make two of them collide.
+    /// The key for hashes of values that clients choose (cookies, addresses). Clients cannot know
+    /// it, so they cannot construct collisions.
     secret: Secret,
     names: Names,
     #[cfg(test)]
     pub(crate) traps: crate::panics::Traps,
 }
 
-/// The key of every hash of what clients choose.
+/// The key of every hash of values that clients choose.
 #[derive(Clone, Copy)]
 pub(crate) struct Secret(pub(crate) u64, pub(crate) u64);
 
 impl Secret {
-    /// A new one. The standard library draws the keys of its own tables from the system.
+    /// Draws a new key. The standard library draws the keys of its own tables from the system.
     pub(crate) fn draw() -> Self {
         Self(RandomState::new().hash_one(0_u8), RandomState::new().hash_one(1_u8))
     }
@@ -156,12 +156,12 @@ impl Shared {
         }
     }
 
-    /// What is in force now.
+    /// The settings in force now.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings.borrow())
     }
 
-    /// What is in force, and what will be.
+    /// Returns a receiver of the settings in force and of later ones.
     pub(crate) fn changes(&self) -> watch::Receiver<Arc<Settings>> {
         self.settings.subscribe()
     }
@@ -175,12 +175,12 @@ impl Shared {
         self.secret
     }
 
-    /// The engine's name for a session cookie's value.
+    /// Returns the engine's key for a session cookie's value.
     pub(crate) fn session_key(&self, cookie: &[u8]) -> SessionKey {
         SessionKey(self.secret.hash(cookie))
     }
 
-    /// The engine's name for an address.
+    /// Returns the engine's key for an address.
     pub(crate) fn address_key(&self, address: IpAddr) -> AddressKey {
         AddressKey(match network(address) {
             IpAddr::V4(v4) => self.secret.hash(&v4.octets()),
@@ -188,35 +188,35 @@ impl Shared {
         })
     }
 
-    /// The engine's name for what is asked for: of all these together.
+    /// Returns the engine's key for an attempt: of all these parts together.
     pub(crate) fn attempt_key<const PARTS: usize>(&self, parts: [&[u8]; PARTS]) -> AttemptKey {
         let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
         for part in parts {
-            // So that no two lists of parts are one string of bytes.
+            // Two lists of parts never give the same bytes.
             hasher.write_usize(part.len());
             hasher.write(part);
         }
         AttemptKey(hasher.finish())
     }
 
-    /// A name for a request that no other request of this process has, and that nobody can foretell.
+    /// Returns a name for a request that is unique in this process and that nobody can predict.
     pub(crate) fn request_name(&self) -> u64 {
         self.names.next()
     }
 
-    /// Every worker serves, and none has been told to stop.
+    /// Returns whether every worker serves and the gateway is not stopping.
     pub(crate) fn is_ready(&self) -> bool {
         let workers = self.workers.load(Ordering::Relaxed);
         !self.is_leaving.load(Ordering::Relaxed) && workers == self.worker_count
     }
 
-    /// A request could not be sent to the upstream, and no server is to blame.
+    /// Counts and logs a request that could not be sent upstream because of a local fault.
     pub(crate) fn local_fault(&self, fault: LocalFault) {
         self.metrics.local_fault(fault);
         self.faults.note(fault, "a request was answered with 503", self.driver.now());
     }
 
-    /// A client's connection could not be accepted.
+    /// Counts and logs a client's connection that could not be accepted.
     pub(crate) fn accept_failed(&self, error: &std::io::Error) {
         let fault = LocalFault::of(error);
         self.metrics.accept_failed(fault);
@@ -225,14 +225,15 @@ impl Shared {
         }
     }
 
-    /// How many threads serve clients.
+    /// The number of threads that serve clients.
     pub(crate) const fn worker_count(&self) -> usize {
         self.worker_count
     }
 
-    /// Who waits goes on to wait; who runs is not stopped any more.
+    /// Turns bypass on or off. Turning it on does not release requests that wait; requests that run
+    /// are no longer stopped.
     pub(crate) fn set_bypass(&self, on: bool) {
-        // Both are of the same word, whoever else changes it at the same time.
+        // Set both under the engine's lock, so that concurrent changes cannot mix them.
         self.driver.may_stop(!on, || self.bypass.store(on, Ordering::Relaxed));
     }
 
@@ -241,7 +242,7 @@ impl Shared {
     }
 }
 
-/// What is counted as one: IPv6 clients own a /64.
+/// Returns the network that counts as one client: IPv6 clients own a /64.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(v4) => v4.into(),
@@ -249,47 +250,50 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A place among requests that are counted apart from the limit.
+/// An entry in one of the counts of requests that are not counted against the limit.
 pub(crate) struct CountedSeat {
     shared: Arc<Shared>,
     count: fn(&Shared) -> &AtomicUsize,
-    /// It is that of a file as well.
+    /// Whether it also counts as a file request.
     is_file: bool,
 }
 
 impl CountedSeat {
-    /// Of a WebSocket or an event stream. `None`: there are as many as may be.
+    /// Counts a WebSocket or an event stream. Returns `None` if there are as many as allowed.
     pub(crate) fn stream(shared: &Arc<Shared>, most: usize) -> Option<Self> {
         Self::take(shared, |shared| &shared.streams, most)
     }
 
-    /// Of a request that is observed only or bypassed. `None`: there are as many as may be.
+    /// Counts a request that is only observed, or bypassed. Returns `None` if there are as many as
+    /// allowed.
     pub(crate) fn observed(shared: &Arc<Shared>, most: usize) -> Option<Self> {
         Self::take(shared, |shared| &shared.observed, most)
     }
 
-    /// Counts a request whose body is read before it waits for a slot. The number of connections bounds them.
+    /// Counts a request whose body is read before it waits for a slot. The number of connections
+    /// bounds these.
     pub(crate) fn upload(shared: &Arc<Shared>) -> Option<Self> {
         Self::take(shared, |shared| &shared.uploads, usize::MAX)
     }
 
-    /// Counts a request that holds a slot, or the place of a file, although its client has gone. Their numbers bound it.
+    /// Counts a request that holds a slot, or a file request's entry, although its client has left.
+    /// Their numbers bound these.
     pub(crate) fn departed(shared: &Arc<Shared>) -> Option<Self> {
         Self::take(shared, |shared| &shared.departed, usize::MAX)
     }
 
-    /// Counts a request for a file, which is one of those that hold no slot. `None`: there are as many as may be of one or
-    /// the other.
+    /// Counts a request for a file, which is one of those that hold no slot. Returns `None` if
+    /// there are as many as allowed of either.
     pub(crate) fn file(shared: &Arc<Shared>, most: usize, observed: usize) -> Option<Self> {
         let mut seat = Self::observed(shared, observed)?;
-        // One too many gives both places back when it is dropped.
+        // If it is one too many, dropping it decrements both counts.
         seat.is_file = true;
         (shared.file_requests.fetch_add(1, Ordering::Relaxed) < most).then_some(seat)
     }
 
     fn take(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicUsize, most: usize) -> Option<Self> {
         let seat = Self { shared: Arc::clone(shared), count, is_file: false };
-        // One too many gives its place back when it is dropped.
+        // If it is one too many, dropping it decrements the count.
         (count(shared).fetch_add(1, Ordering::Relaxed) < most).then_some(seat)
     }
 }

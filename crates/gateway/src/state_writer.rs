@@ -1,10 +1,12 @@
-//! Writes what operators decide to `state.directory`, on a thread of its own: nobody else waits for the disk.
+//! Writes operators' decisions to `state.directory`, on its own thread: no other thread waits for
+//! the disk.
 //!
-//! A decision holds as soon as it is made. Its document is handed in here ([`StateWriter::submit`]), where only the newest
-//! text of each document waits, and whoever made the decision may wait for the result for a bounded time
-//! ([`StateWriter::result`]). A text that cannot be written is kept and tried again every [`RETRY`]; until then it is said why,
-//! to operators and in `/metrics`. Lines of the audit log are appended in order, after the document that they are about,
-//! so that a line can say that its decision was not written down.
+//! A decision takes effect as soon as it is made. Its document is submitted here
+//! ([`StateWriter::submit`]), where only the newest text of each document waits. The caller may
+//! wait for the result for a bounded time ([`StateWriter::result`]). A text that cannot be written
+//! is kept and retried every [`RETRY`]; until then the reason is reported to operators and in
+//! `/metrics`. Lines of the audit log are appended in order, after the document that they are
+//! about, so that a line can say that its decision was not saved.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,14 +20,15 @@ use tokio::sync::watch;
 use crate::audit;
 use crate::talk::say;
 
-/// How long a decision waits for its result before the answer says that it is not known yet. Less than clients of the admin
-/// listener wait.
+/// How long a decision waits for its result before the answer says that the result is not known
+/// yet. It is less than clients of the admin listener wait.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often what could not be written is tried again.
+/// How often a failed write is retried.
 const RETRY: Duration = Duration::from_secs(5);
 /// How long the end of the process waits for the last write.
 const LAST: Duration = Duration::from_secs(2);
-/// Lines of the audit log that may wait for the disk. The oldest is dropped.
+/// The number of lines of the audit log that may wait for the disk. When they are too many, the
+/// oldest is dropped.
 const LINES: usize = 1000;
 
 /// A file in `state.directory`, named for its content.
@@ -45,16 +48,16 @@ impl Document {
     }
 }
 
-/// A version of a document that was handed in.
+/// A submitted version of a document.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Version(Document, u64);
 
-/// See the module.
+/// The queue of documents and lines, and the means to wait for the writing thread.
 pub(crate) struct StateWriter {
     queue: Mutex<Queue>,
-    /// Wakes the thread, and whoever waits for it to be idle.
+    /// Wakes the thread, and callers that wait for it to be idle.
     wakes: Condvar,
-    /// Told after every attempt.
+    /// Notified after every attempt.
     attempts: watch::Sender<()>,
 }
 
@@ -65,18 +68,18 @@ struct Queue {
     overrides: Saving,
     elephants: Saving,
     lines: VecDeque<(Note, Option<Version>)>,
-    /// When a line that could not be appended is tried again.
+    /// When a line that could not be appended is retried.
     lines_retry: Option<Instant>,
-    /// The thread is at work, without the lock.
+    /// Whether the thread is writing, without the lock.
     is_busy: bool,
-    /// Another process writes the documents.
+    /// Whether another process writes the documents.
     is_paused: bool,
     ends: bool,
-    /// The thread has begun and not ended.
+    /// Whether the thread has begun and not ended.
     runs: bool,
 }
 
-/// How a document stands.
+/// The state of one document.
 #[derive(Default)]
 struct Saving {
     /// The newest text, until it is written.
@@ -85,7 +88,7 @@ struct Saving {
     attempted: u64,
     written: u64,
     failure: Option<String>,
-    /// When a failed write is tried again.
+    /// When a failed write is retried.
     retry: Option<Instant>,
     /// Since when there is a text that is not written.
     since: Option<Instant>,
@@ -110,7 +113,7 @@ impl StateWriter {
         self.queue().directory = directory.map(Path::to_owned);
     }
 
-    /// Hands in the newest text of a document. Returns `None` where nothing is written.
+    /// Submits the newest text of a document. Returns `None` if there is no directory.
     pub(crate) fn submit(&self, document: Document, text: String) -> Option<Version> {
         let mut queue = self.queue();
         queue.directory.as_ref()?;
@@ -125,7 +128,7 @@ impl StateWriter {
         Some(version)
     }
 
-    /// Hands in a line of the audit log, about this version of a document.
+    /// Submits a line of the audit log, about this version of a document.
     pub(crate) fn append(&self, note: Note, about: Option<Version>) {
         let mut queue = self.queue();
         if queue.directory.is_none() {
@@ -139,7 +142,8 @@ impl StateWriter {
         self.wakes.notify_all();
     }
 
-    /// Waits for the attempt to write this version, but not for long. Returns why it is not written, if it is not.
+    /// Waits for the attempt to write this version, but not for long. Returns why it is not
+    /// written, if it is not.
     pub(crate) async fn result(&self, version: Option<Version>) -> Option<String> {
         let Version(document, number) = version?;
         let mut attempts = self.attempts.subscribe();
@@ -150,12 +154,13 @@ impl StateWriter {
                 }
             }
         };
-        // Without an attempt in that time, the reason says so.
+        // If there was no attempt in that time, the reason says so.
         let _ = tokio::time::timeout(PATIENCE, attempted).await;
         self.why_unwritten(version)
     }
 
-    /// Returns why this version is not written, if it is not: because the last attempt failed, or none has ended.
+    /// Returns why this version is not written, if it is not: because the last attempt failed, or
+    /// none has ended.
     pub(crate) fn why_unwritten(&self, version: Option<Version>) -> Option<String> {
         let Version(document, number) = version?;
         let mut queue = self.queue();
@@ -164,7 +169,7 @@ impl StateWriter {
         (saving.written < number).then(|| saving.why(is_paused))
     }
 
-    /// Returns why something that was decided is not written, if that is so.
+    /// Returns why some decision is not written, if that is so.
     pub(crate) fn unwritten(&self) -> Option<String> {
         let mut queue = self.queue();
         let is_paused = queue.is_paused;
@@ -180,7 +185,8 @@ impl StateWriter {
         [&queue.overrides, &queue.elephants].iter().filter(|saving| saving.is_overdue()).count()
     }
 
-    /// Stops writing documents while another process may, and waits for a write that has begun, but not for long.
+    /// Stops writing documents while another process may write them, and waits for a write that has
+    /// begun, but not for long.
     pub(crate) fn pause(&self, is_paused: bool) {
         let mut queue = self.queue();
         queue.is_paused = is_paused;
@@ -190,7 +196,7 @@ impl StateWriter {
         }
     }
 
-    /// Ends the thread once it has tried to write what is left, and waits for that, but not for long.
+    /// Ends the thread once it has tried to write the rest, and waits for that, but not for long.
     pub(crate) fn end(&self) {
         let mut queue = self.queue();
         queue.ends = true;
@@ -233,7 +239,8 @@ impl Queue {
         }
     }
 
-    /// Returns what is to be written next: documents first, as a line says whether its decision was written.
+    /// Returns the next write. Documents come first, as a line says whether its decision was
+    /// written.
     fn next_job(&mut self, now: Instant) -> Option<(PathBuf, Job)> {
         let directory = self.directory.clone()?;
         let is_due = |retry: Option<Instant>| retry.is_none_or(|at| at <= now);
@@ -307,7 +314,7 @@ impl Saving {
         }
     }
 
-    /// Whether a text should be written by now and is not.
+    /// Returns whether a text should have been written and was not.
     fn is_overdue(&self) -> bool {
         self.failure.is_some() || self.since.is_some_and(|since| since.elapsed() > PATIENCE)
     }
@@ -351,7 +358,7 @@ mod tests {
         }
     }
 
-    /// Does what the thread would do at this moment.
+    /// Does the work that the thread would do at this moment.
     fn work(writer: &StateWriter, now: Instant) {
         let mut queue = writer.queue();
         while let Some((directory, job)) = queue.next_job(now) {

@@ -1,4 +1,4 @@
-//! A connection's bytes, whatever they travel in: TCP, a unix socket, TLS on either side.
+//! A connection's bytes over any transport: TCP, a unix socket, TLS on either side.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,22 +15,23 @@ use tokio_rustls::{client, server};
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
-    /// A client that speaks TLS with us.
+    /// A client that speaks TLS with the gateway.
     TlsClient(Box<server::TlsStream<Rewound>>),
-    /// A server that we speak TLS with.
+    /// A server that the gateway speaks TLS with.
     TlsServer(Box<client::TlsStream<TcpStream>>),
 }
 
-/// A TCP connection of which some bytes have been read already, to see what they are.
+/// A TCP connection of which some bytes were already read, to detect the protocol.
 pub(crate) struct Rewound {
     pub(crate) stream: TcpStream,
-    /// Given out first.
+    /// The bytes that were read, returned first.
     pub(crate) ahead: Vec<u8>,
 }
 
 impl Stream {
-    /// Whether the connection is reset when it is dropped, so that nobody takes what was sent for
-    /// the whole. TLS has a word of its own for the end, and a unix socket has no such thing.
+    /// Sets whether the connection is reset when it is dropped, so that the other side does not
+    /// take a part for the whole. Only TCP needs this: TLS has its own message for the end, and a
+    /// unix socket has no reset.
     pub(crate) fn resets_on_close(&self, yes: bool) {
         if let Self::Tcp(stream) = self {
             let linger = yes.then_some(Duration::ZERO);
@@ -106,7 +107,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// The socket, whatever is spoken on it.
+/// Gives access to the socket, whatever the transport.
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
@@ -158,36 +159,36 @@ impl AsyncWrite for Rewound {
     }
 }
 
-/// Has the kernel look whether the other side is still there when nothing moves: it may have
-/// vanished without a word.
+/// Turns on TCP keep-alive, so that the kernel detects another side that has vanished without
+/// closing, and turns off Nagle's algorithm.
 pub(crate) fn keep_alive(stream: &TcpStream) {
     const QUIET: Duration = Duration::from_secs(60);
     const AGAIN: Duration = Duration::from_secs(10);
     let keepalive = TcpKeepalive::new().with_time(QUIET).with_interval(AGAIN).with_retries(3);
-    // Answers are small and somebody waits for each.
+    // Answers are small, and a client or a server waits for each.
     let _ = stream.set_nodelay(true);
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
-/// What may wait in the kernel to be sent to a client and is not on its way yet. Without a limit the
-/// kernel takes megabytes of an answer at once, and a client that reads them slowly looks like one
-/// that does not read at all; and each slow client costs as much memory.
+/// The most bytes for a client that may wait in the kernel and are not sent yet. Without a limit
+/// the kernel takes megabytes of an answer at once. Then a client that reads them slowly looks like
+/// one that does not read at all, and each slow client costs as much memory.
 const UNSENT: u32 = 64 * 1024;
 
-/// See [`UNSENT`].
+/// Applies [`UNSENT`].
 pub(crate) fn limit_unsent(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
 }
 
-/// Fixes the kernel's buffer for what the other side sends, if so many bytes are given. Without it the
-/// kernel finds the size, up to megabytes.
+/// Fixes the kernel's buffer for data from the other side, if a size is given. Without it the
+/// kernel chooses the size, up to megabytes.
 pub(crate) fn limit_unread(stream: &TcpStream, bytes: Option<usize>) {
     if let Some(bytes) = bytes {
         let _ = SockRef::from(stream).set_recv_buffer_size(bytes);
     }
 }
 
-/// Reads at least one byte more; none is the end.
+/// Reads at least one more byte. Returns zero at the end.
 pub(crate) async fn read_more(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<usize> {
     let mut some = [0; 2048];
     let mut buffer = ReadBuf::new(&mut some);

@@ -1,12 +1,12 @@
-//! The locks and counters of what threads share: the standard library's, whatever is built.
+//! Locks and counters for shared state: the standard library's in every build.
 //!
-//! `make shuttle` builds the tests with `--cfg shuttle`. Then, and only then, they are those of
-//! the library `shuttle` (random and priority-based orders of threads: Burckhardt et al., "A
-//! randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010), and the
-//! tests named `schedules` run the very same code on one order of the threads' turns after the
-//! other. A deadlock there, or a thread that nobody wakes, is a failed test. What shuttle does not
-//! show: orders of memory weaker than sequential consistency. All that depends on an order here is
-//! under a lock; what is relaxed is a count that nobody decides by.
+//! Only tests built by `make shuttle`, with `--cfg shuttle`, use those of the library `shuttle`
+//! (random and priority-based schedules: Burckhardt et al., "A randomized scheduler with
+//! probabilistic guarantees of finding bugs", ASPLOS 2010). The tests named `schedules` then run
+//! the same code on one schedule of the threads after the other. A deadlock there, or a thread that
+//! is never woken, fails the test. Shuttle does not show memory orders weaker than sequential
+//! consistency. Everything here that depends on an order is under a lock; relaxed atomics are
+//! counts on which no decision depends.
 
 #[cfg(not(all(test, shuttle)))]
 pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
@@ -14,8 +14,8 @@ pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
 #[cfg(all(test, shuttle))]
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, atomic};
 
-/// Runs `scene` on many orders of its threads' turns, half of them drawn evenly and half by
-/// priorities with three changes; `SCHEDULES` says how many.
+/// Runs `scene` on many schedules of its threads, half of them drawn evenly and half by priorities
+/// with three changes. `SCHEDULES` sets their number.
 #[cfg(all(test, shuttle))]
 pub(crate) fn explore(name: &str, scene: fn()) {
     use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};

@@ -1,7 +1,8 @@
 //! Lines on standard error.
 //!
-//! A pipe whose reader has stopped blocks its writer. So a gateway's process calls [`write_in_background`]: from then on a
-//! thread writes, the queue in front of it is bounded, and a line that finds it full is dropped and counted.
+//! A pipe whose reader has stopped blocks its writer. So a gateway's process calls
+//! [`write_in_background`]. From then on a thread writes, with a bounded queue in front of it. A
+//! line that finds the queue full is dropped and counted.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// Texts that may wait to be written.
+/// The number of texts that may wait to be written.
 const WAITING: usize = 1024;
 
 static WRITER: OnceLock<SyncSender<String>> = OnceLock::new();
@@ -20,9 +21,11 @@ static QUEUED: AtomicU64 = AtomicU64::new(0);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Starts the thread that writes to standard error for the rest of the process. Without a thread, writing blocks as before.
+/// Starts the thread that writes to standard error for the rest of the process. If no thread can be
+/// started, writing blocks as before.
 pub fn write_in_background() {
-    // A descriptor of its own: the lock of `std::io::stderr` would be held while the pipe is full.
+    // A separate descriptor, because the lock of `std::io::stderr` would be held while the pipe is
+    // full.
     let Ok(pipe) = std::io::stderr().as_fd().try_clone_to_owned() else { return };
     let (sender, texts) = sync_channel(WAITING);
     let run = move || write_all(&texts, &mut File::from(pipe));
@@ -34,7 +37,8 @@ pub fn write_in_background() {
 fn write_all(texts: &Receiver<String>, pipe: &mut File) {
     let mut told = 0;
     for text in texts {
-        // Nobody listening is no failure: a journal that is gone ends no gateway, as `eprintln!` would.
+        // A closed pipe is not a failure: unlike `eprintln!`, a journal that has gone must not end
+        // the gateway.
         let _ = pipe.write_all(text.as_bytes());
         let dropped = dropped();
         if dropped > told {
@@ -61,7 +65,8 @@ pub fn write(text: String) {
     }
 }
 
-/// Waits until what was said before is written, but no longer than `limit`. To be called before the process ends.
+/// Waits until all earlier texts are written, but no longer than `limit`. To be called before the
+/// process ends.
 pub fn flush(limit: Duration) {
     let (end, queued) = (Instant::now() + limit, QUEUED.load(Ordering::Relaxed));
     while WRITTEN.load(Ordering::Acquire) < queued && Instant::now() < end {
@@ -69,7 +74,7 @@ pub fn flush(limit: Duration) {
     }
 }
 
-/// Counts texts that were dropped because nobody read standard error.
+/// The number of texts that were dropped because standard error was not read.
 pub(crate) fn dropped() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }

@@ -1,8 +1,8 @@
-//! Session tokens as they are in force: what the token of a request is worth here, and the cookie
-//! that gives the next one.
+//! Session tokens in force: checks the token of a request, and builds the cookie that carries the
+//! next one.
 //!
-//! A token never makes a request fail. One that proves nothing is counted by its cause, and its
-//! bearer is who he would be without it.
+//! A token never makes a request fail. A token that proves nothing is counted by its cause, and its
+//! request is treated as if it had none.
 
 use bywash_config::{Config, Session, Signal, Token};
 use bywash_engine::{ClassId, ClassSet};
@@ -12,15 +12,16 @@ use bywash_token::{
 use bywash_units::Span;
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// For how long it is remembered that somebody has ordered: a season.
+/// How long an order is remembered: a season.
 const RETURNING: Span = Span::from_secs(90 * 86_400);
 
-/// What is in force.
+/// The token settings in force.
 #[derive(Clone)]
 pub(crate) struct Tokens {
     cookie: String,
     keys: Keys,
-    /// By class. None has one that shares it with another: it is left out of tokens.
+    /// The mark of each class. A class whose mark would equal another's has none and is left out of
+    /// tokens.
     marks: Vec<Option<Mark>>,
     ttl: Span,
     is_session: bool,
@@ -28,23 +29,23 @@ pub(crate) struct Tokens {
     random: SystemRandom,
 }
 
-/// What a request shows of tokens.
+/// The facts that a request's token proves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shown {
-    /// What its session was served, by a good token.
+    /// The classes that its session was served, according to a good token.
     pub(crate) proven: ClassSet,
-    /// The token is good and will be for a while.
+    /// Whether the token is good and will be for a while.
     pub(crate) lasts: bool,
-    /// The session, as tokens call it that are signed now.
+    /// The session, by the name that tokens signed now give it.
     pub(crate) session: Option<SessionName>,
-    /// Its visitor's last order, if the token knows of one.
+    /// The day of the client's last order, if the token knows of one.
     pub(crate) ordered: Option<Day>,
-    /// Whether the token that it brought proves anything; `None` if it brought none.
+    /// Whether the request's token proves anything; `None` if it brought none.
     pub(crate) worth: Option<Result<(), Refusal>>,
 }
 
 impl Tokens {
-    /// `None`: there are to be none.
+    /// Returns the token settings; `None` if there are to be no tokens.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let Token { cookie, keys, .. } = config.identify.token.clone()?;
         let names = config.classes.iter().map(|class| class.class.name.as_str());
@@ -59,18 +60,18 @@ impl Tokens {
         })
     }
 
-    /// The name of their cookie.
+    /// The name of the cookie.
     pub(crate) fn cookie(&self) -> &str {
         &self.cookie
     }
 
-    /// Whether a token is the session, and not beside one.
+    /// Returns whether the token itself is the session, rather than an addition to another one.
     pub(crate) const fn are_sessions(&self) -> bool {
         self.is_session
     }
 
-    /// What a request shows that brings this token, if any, beside this cookie of the application's.
-    /// `gives`: its answer may bring a new token, for which the session's name is needed.
+    /// Reads the token of a request, if it has one, together with the application's session cookie.
+    /// `gives` says that the answer may bring a new token, for which the session's name is needed.
     pub(crate) fn shown(
         &self,
         now: Moment,
@@ -85,7 +86,7 @@ impl Tokens {
         shown
     }
 
-    /// What tokens that are signed now call the session of this cookie.
+    /// Returns the name that tokens signed now give the session of this cookie.
     pub(crate) fn session(&self, cookie: &[u8]) -> SessionName {
         self.keys.session(&Holder::Cookie(cookie))
     }
@@ -113,27 +114,28 @@ impl Tokens {
         }
     }
 
-    /// The classes with these marks. What other gateways call otherwise is nothing here.
+    /// Returns the classes with these marks. Marks of classes that only other gateways have are
+    /// ignored.
     fn classes(&self, served: &Marks) -> ClassSet {
         let has = |mark: &Option<Mark>| mark.is_some_and(|mark| served.contains(mark));
         let marks = self.marks.iter().enumerate();
         marks.filter(|(_, mark)| has(mark)).map(|(index, _)| ClassId(index as u8)).collect()
     }
 
-    /// Whether a request that shows this is to be given another token when it is answered: it has
-    /// none that lasts, or by this answer there is more to say.
+    /// Returns whether a request is to be given a new token with its answer: it has none that
+    /// lasts, or this answer adds a fact.
     pub(crate) fn is_due(&self, shown: &Shown, class: ClassId, ordered: Option<Day>) -> bool {
         let is_new = !shown.proven.meets(ClassSet::NONE.with(class));
         let grows = is_new && self.marks.get(class.index()).is_some_and(Option::is_some);
         !shown.lasts || grows || ordered != shown.ordered
     }
 
-    /// The day of an order that was made now, if such days are kept.
+    /// Returns the day of an order that was made now, if such days are kept.
     pub(crate) fn day_of_order(&self, now: Moment) -> Option<Day> {
         now.day().filter(|_| self.remembers_orders)
     }
 
-    /// A session that nobody has yet, where tokens are sessions. `None`: the system has no
+    /// Draws a new session, where tokens are sessions. Returns `None` if the system has no
     /// randomness to give.
     pub(crate) fn draw_session(&self) -> Option<SessionName> {
         let mut name = [0; 8];
@@ -141,7 +143,7 @@ impl Tokens {
         Some(SessionName(name))
     }
 
-    /// The cookie with a token that says so (RFC 6265 §4.1), for an answer.
+    /// Returns the cookie with a token of these claims (RFC 6265 §4.1), for an answer.
     pub(crate) fn set_cookie(
         &self,
         now: Moment,

@@ -1,20 +1,20 @@
-//! Traces: which one a request belongs to, and its part in it.
+//! Traces: the trace that a request belongs to, and its span.
 //!
 //! W3C Trace Context, level 1 (Recommendation of 2021-11-23, cited by section). A request that
-//! carries one valid `traceparent` belongs to its trace. One that carries another, or more than
-//! one, belongs to none, and its `tracestate`, which means nothing alone, is removed with it
-//! (sections 3.2.2.5 and 3.3.1.2).
+//! carries one valid `traceparent` belongs to its trace. A request with an invalid one, or with
+//! more than one, belongs to none. Its `tracestate`, which means nothing alone, is then removed as
+//! well (sections 3.2.2.5 and 3.3.1.2).
 //!
-//! **With traces on** (`log.traces`, in a build with the feature `traces`) every request is a
-//! span: the upstream gets a `traceparent` with that span as the parent, of the client's trace or
-//! of a new one. The number of the span is the request's name, so it is found in the log, by
-//! `bywash explain` and in `Bywash-Request` too. A span is sampled if its parent is, and if it has
-//! none. **With traces off** a valid one goes on as it came (section 4.3): a parent that nobody
-//! exports would tear the trace apart.
+//! **With traces on** (`log.traces`, in a build with the feature `traces`) every request is a span.
+//! The upstream gets a `traceparent` with that span as the parent, of the client's trace or of a
+//! new one. The number of the span is the request's name, so it is also found in the log, by
+//! `bywash explain` and in `Bywash-Request`. A span is sampled if its parent is, and if it has
+//! none. **With traces off** a valid `traceparent` is forwarded unchanged (section 4.3): a parent
+//! that is never exported would tear the trace apart.
 //!
-//! Numbers of new traces are keyed hashes of the request's name. The standard library draws the
-//! key from the system, at the start of each process; so they are unlike those of any other
-//! process and nobody can foretell them, without a source of entropy on the data path.
+//! Numbers of new traces are keyed hashes of the request's name. The standard library draws the key
+//! from the system at the start of each process. So the numbers differ from those of any other
+//! process and cannot be predicted, without a source of entropy on the data path.
 
 #[cfg(feature = "traces")]
 mod export;
@@ -35,10 +35,10 @@ pub(crate) use off::Tracer;
 
 use crate::journal::Entry;
 
-/// Whether this build sends traces, if the configuration says where.
+/// Whether this build exports traces, if the configuration says where to.
 pub const EXPORTS_TRACES: bool = cfg!(feature = "traces");
 
-/// The span in which a request was sent, as its `traceparent` says.
+/// The span in which a request was sent, from its `traceparent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parent {
     trace: u128,
@@ -53,8 +53,8 @@ impl Parent {
         if all.next().is_some() { None } else { Self::parse(first) }
     }
 
-    /// Sections 3.2.1 and 3.2.2. Of a later version that what this one knows is read (section
-    /// 3.2.4).
+    /// Parses the field by sections 3.2.1 and 3.2.2. Of a later version the part that this version
+    /// knows is read (section 3.2.4).
     fn parse(text: &[u8]) -> Option<Self> {
         let (known, later) = text.split_at_checked(LENGTH)?;
         let [v0, v1, b'-', rest @ ..] = known else { return None };
@@ -73,10 +73,10 @@ impl Parent {
     }
 }
 
-/// Version, trace, span and flags, with hyphens between.
+/// The length of version, trace, span and flags, with hyphens between.
 const LENGTH: usize = 2 + 1 + 32 + 1 + 16 + 1 + 2;
 
-/// Digits in lower case only: the others are not valid here.
+/// Parses digits in lower case only: upper case is not valid here.
 fn hexadecimal(digits: &[u8]) -> Option<u128> {
     digits.iter().try_fold(0, |number, digit| {
         let value = match digit {
@@ -99,7 +99,7 @@ pub(crate) struct Trace {
     begun: SystemTime,
 }
 
-/// A span that is over.
+/// A span that has ended.
 #[cfg_attr(not(feature = "traces"), expect(dead_code, reason = "nobody reads it but the export"))]
 pub(crate) struct Ended {
     trace: u128,
@@ -111,10 +111,10 @@ pub(crate) struct Ended {
 }
 
 impl Trace {
-    /// A request of this name, with these fields, begins.
+    /// Begins the span of a request with this name and these fields.
     pub(crate) fn begin(tracer: &Arc<Tracer>, fields: &Fields, name: u64) -> Self {
         static SECRET: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
-        // Zero stands for none; a request has this name once in the lives of 2^32 processes.
+        // Zero is not a valid span. A request has that name once in the lives of 2^32 processes.
         let span = name.max(1);
         let parent = Parent::of(fields);
         let drawn = || {
@@ -131,7 +131,7 @@ impl Trace {
         }
     }
 
-    /// The request has ended, so long after it began.
+    /// Ends the span, this long after it began.
     pub(crate) fn ends(self, taken: Span, entry: &Arc<Entry>) {
         if self.is_sampled {
             let Self { tracer, trace, span, parent, begun, .. } = self;
@@ -139,13 +139,13 @@ impl Trace {
         }
     }
 
-    /// As the upstream gets it.
+    /// Returns the field for the upstream.
     pub(crate) fn traceparent(&self) -> String {
         format!("00-{:032x}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.is_sampled))
     }
 }
 
-/// Makes the client's fields into those of the upstream; `trace` if traces are on.
+/// Turns the client's fields into those for the upstream; `trace` if traces are on.
 pub(crate) fn propagate(fields: &mut Fields, trace: Option<&Trace>) {
     const STATE: &[u8] = b"tracestate";
     let goes_on = Parent::of(fields).is_some();
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(parent.trace, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
         assert_eq!(parent.span, 0xb7ad_6b71_6920_3331);
         assert!(parent.is_sampled);
-        // Other flags than the first mean nothing to version 00.
+        // Version 00 defines no flag but the first.
         let flags = |flags: &str| Parent::parse(VALID.replace("-01", flags).as_bytes());
         assert!(!flags("-00").unwrap().is_sampled && !flags("-fe").unwrap().is_sampled);
         assert!(flags("-ff").unwrap().is_sampled);

@@ -1,12 +1,12 @@
-//! Why what an operator has decided does not hold.
+//! Why an operator's decision was not carried out.
 
-/// `R` is why it cannot be made.
+/// A decision that was not carried out; `R` is why it is not possible.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Undecided<R: std::error::Error + 'static> {
-    /// It cannot be made.
+    /// The decision is not possible.
     #[error(transparent)]
     Refused(#[from] R),
-    /// Another process reads what was decided just now.
+    /// Another process is reading the decisions just now.
     #[error("another process is taking over: ask again")]
     GivenAway,
 }

@@ -1,8 +1,10 @@
-//! What time it is, for what operators decide: no clock that is set makes anything last longer.
+//! The time for operators' decisions: setting the clock never makes anything last longer.
 //!
-//! What ends at a moment of the wall clock would hold for a day more if that is set back by a day. So time goes on by a clock
-//! that nobody sets, and jumps where the wall clock is ahead: forward only. What is decided is an exception, and ends early
-//! rather than late. What was kept while the clock was wrong is bounded when it is read (`began_by`).
+//! If the wall clock were set back by a day, anything that ends at a time of the wall clock would
+//! last a day longer. So this clock advances with a monotonic clock, and jumps only forward, to the
+//! wall clock when that is ahead. Every decision is an exception to the file, so it ends early
+//! rather than late. Times that were saved while the clock was wrong are bounded when they are read
+//! (`began_by`).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -11,7 +13,7 @@ use bywash_control::Timestamp;
 
 static CLOCK: Mutex<Option<Clock>> = Mutex::new(None);
 
-/// A moment of the wall clock, and when that was.
+/// A time of this clock, and the instant at which it was shown.
 #[derive(Clone, Copy)]
 struct Clock {
     shown: Timestamp,
@@ -19,7 +21,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// The later of what the wall clock shows and what it would show had nobody set it back.
+    /// Returns the later of the wall clock and the time that it would show if it had not been set
+    /// back.
     fn now(&mut self, shown: Timestamp, at: Instant) -> Timestamp {
         let steady = self.shown.checked_add(at.saturating_duration_since(self.at));
         *self = Self { shown: steady.map_or(shown, |steady| steady.max(shown)), at };
@@ -27,12 +30,12 @@ impl Clock {
     }
 }
 
-/// What time it is.
+/// Returns the current time.
 pub(crate) fn now() -> Timestamp {
     let (shown, at) = (Timestamp::now(), Instant::now());
     let mut clock = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let now = clock.get_or_insert(Clock { shown, at }).now(shown, at);
-    // Nobody reads more digits.
+    // Milliseconds are all that operators are shown.
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 

@@ -1,9 +1,9 @@
-//! One side's connection as HTTP/1 needs it: bytes in, bytes out, both bounded.
+//! A connection with the buffers that HTTP/1 needs: bytes in, bytes out, both bounded.
 //!
-//! Bytes are read into a buffer that all connections of a worker share and only then into one of
-//! their own: a connection that is idle, or whose message came in one piece, keeps next to
-//! nothing in memory. What is written goes out in as few calls as possible: heads and small data
-//! are gathered, large data is not copied.
+//! Bytes are read into a buffer that all connections of a worker share and only then into the
+//! connection's own. So a connection that is idle, or whose message came in one piece, keeps almost
+//! nothing in memory. Output takes as few calls as possible: heads and small data are gathered,
+//! large data is not copied.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -19,37 +19,37 @@ use crate::stream::Stream;
 
 pub(crate) struct Wire {
     pub(crate) stream: Stream,
-    /// Read and not yet understood.
+    /// Bytes that were read and not parsed yet.
     pub(crate) input: BytesMut,
-    /// Bytes of the allocation behind `input`: a part of it keeps the whole.
+    /// The size of the allocation behind `input`: a part of it keeps the whole.
     allocated: usize,
     output: Vec<u8>,
-    /// How much of `output` is written.
+    /// The number of bytes of `output` that are written.
     written: usize,
-    /// Large data, after `output`.
+    /// Large data, written after `output`.
     data: Bytes,
-    /// What comes after `data`.
+    /// Bytes written after `data`.
     tail: &'static [u8],
-    /// TLS holds back what it was given until it is flushed.
+    /// Whether TLS holds back data until it is flushed.
     unflushed: bool,
-    /// The buffers, as they count against the budget of memory.
+    /// The buffers, as counted against the memory budget.
     held: Held,
 }
 
-/// Read at once.
+/// The most bytes read at once.
 const READ: usize = 64 * 1024;
 
-/// More than this is not gathered for writing.
+/// The number of bytes from which no more is gathered for writing.
 const GATHERED: usize = 32 * 1024;
 
-/// Data up to this size is copied rather than written by itself.
+/// The size up to which data is copied rather than written by itself.
 const SMALL: usize = 4096;
 
-/// What an idle connection may keep of each of its buffers. Smaller ones are not counted: they are a part
-/// of `memory::CONNECTION`.
+/// The bytes that an idle connection may keep of each of its buffers. Smaller buffers are not
+/// counted: they are part of `memory::CONNECTION`.
 const KEPT: usize = 1024;
 
-/// Buffers are counted in units of so many bytes, so that few changes touch the counter.
+/// The unit in which buffers are counted, so that few changes touch the counter.
 const UNIT: usize = 4096;
 
 thread_local! {
@@ -57,7 +57,7 @@ thread_local! {
 }
 
 impl Wire {
-    /// `held`: counts nothing yet.
+    /// Returns a connection with empty output. `held` counts nothing yet.
     pub(crate) fn new(stream: Stream, input: BytesMut, held: Held) -> Self {
         let (output, data, allocated) = (Vec::new(), Bytes::new(), input.capacity());
         let mut wire = Self {
@@ -82,13 +82,13 @@ impl Wire {
         self.held.set(of(self.allocated) + of(self.output.capacity()) + of(self.data.len()) + tls);
     }
 
-    /// Reads once more into `input`. None read is the end of what the other side sends.
+    /// Reads once into `input`. Zero bytes mean that the other side has ended its output.
     pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.poll_fill_up_to(cx, READ)
     }
 
-    /// The same, but no more than this: what is read beyond a head is kept for as long as the
-    /// request takes.
+    /// Reads at most `most` bytes: bytes read beyond a head are kept for as long as the request
+    /// takes.
     pub(crate) fn poll_fill_up_to(
         &mut self,
         cx: &mut Context<'_>,
@@ -105,25 +105,25 @@ impl Wire {
         })
     }
 
-    /// Gives back a large input buffer of which all was taken: `BytesMut` keeps the whole allocation for
-    /// as long as an empty rest of it lives.
+    /// Releases a large input buffer that is fully consumed: `BytesMut` keeps the whole allocation
+    /// for as long as an empty rest of it lives.
     fn release_input(&mut self) {
         if self.input.is_empty() && self.allocated > KEPT {
             (self.input, self.allocated) = (BytesMut::new(), 0);
         }
     }
 
-    /// Where heads are written; they go out with the next [`Wire::poll_flush`].
+    /// The buffer for heads, which go out with the next [`Wire::poll_flush`].
     ///
-    /// Not while large data is waiting: whoever writes asks [`Wire::has_room`] first.
+    /// Not to be used while large data is waiting: callers check [`Wire::has_room`] first.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         debug_assert!(self.data.is_empty(), "text would overtake data");
         &mut self.output
     }
 
-    /// Data, with what frames it.
+    /// Adds data with its framing.
     pub(crate) fn push(&mut self, data: Bytes, chunked: bool) {
-        // An empty chunk would be the last.
+        // An empty chunk would end the body.
         if data.is_empty() {
             return;
         }
@@ -139,23 +139,23 @@ impl Wire {
         }
     }
 
-    /// Whether more may be gathered.
+    /// Returns whether more may be gathered.
     pub(crate) fn has_room(&self) -> bool {
         self.data.is_empty() && self.tail.is_empty() && self.output.len() < GATHERED
     }
 
-    /// Bytes that are still to be written.
+    /// The number of bytes that are still to be written.
     pub(crate) fn pending(&self) -> usize {
         self.output.len() - self.written + self.data.len() + self.tail.len()
     }
 
-    /// Bytes that the other side has not acknowledged, of what was given to be written. What TLS has buffered is not
-    /// among them.
+    /// The number of bytes given to be written that the other side has not acknowledged. Bytes
+    /// buffered by TLS are not among them.
     pub(crate) fn unacknowledged(&self) -> usize {
         self.pending() + bywash_sentry::unacknowledged(self.stream.as_fd())
     }
 
-    /// Ready when everything is written.
+    /// Writes everything. Ready when it is written.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = self.poll_write_all(cx);
         self.count();
@@ -199,8 +199,8 @@ impl Wire {
         }
     }
 
-    /// Ready when the other side has closed. What it sends meanwhile is thrown away: nobody waits
-    /// for it.
+    /// Ready when the other side has closed. Data that it sends until then is discarded: no request
+    /// waits for it.
     pub(crate) fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Ok(1..) = ready!(self.poll_fill(cx)) {
             self.input.clear();
@@ -214,7 +214,7 @@ impl Wire {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
-    /// Gives back what a connection that waits does not need.
+    /// Releases the memory that a waiting connection does not need.
     pub(crate) fn rest(&mut self) {
         self.release_input();
         if self.output.is_empty() && self.output.capacity() > KEPT {
@@ -223,7 +223,7 @@ impl Wire {
         self.count();
     }
 
-    /// Gives back all that a connection does not need of which nothing more is understood. What is still
+    /// Releases the input, for a connection from which nothing more is parsed. Output that is still
     /// to be sent stays.
     pub(crate) fn forget_input(&mut self) {
         self.input.clear();

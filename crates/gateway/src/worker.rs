@@ -1,9 +1,10 @@
 //! One thread of the data plane: a current-thread runtime that accepts and serves connections.
 //!
-//! **A panic.** A panic in the task of a connection ends that connection. A worker whose accept loop, tick or watch of
-//! departures ends cannot serve: it counts as not serving (`/readyz` is 503), its connections are cut off, and it starts
-//! again on the same listening sockets with a runtime and tasks of its own. It starts at most once in [`LEAST_LIFE`], so a
-//! worker that fails at every start costs little. Clients meanwhile reach the other workers, which accept from the same
+//! **A panic.** A panic in the task of a connection ends that connection. A worker whose accept
+//! loop, tick or watch of disconnects ends cannot serve. It counts as not serving (`/readyz` is
+//! 503), its connections are cut off, and it starts again on the same listening sockets with a new
+//! runtime and new tasks. It starts at most once in [`LEAST_LIFE`], so a worker that fails at every
+//! start costs little. Meanwhile clients reach the other workers, which accept from the same
 //! sockets.
 
 use std::cell::RefCell;
@@ -29,15 +30,15 @@ use crate::settings::Settings;
 use crate::shared::{Door, Life, Shared};
 use crate::upstream::{Bounds, Pool};
 
-/// What the requests of one thread share.
+/// The state that the requests of one thread share.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) clients: Clients,
-    /// What will be in force from the next look on.
+    /// Delivers new settings, which the next call of [`Worker::settings`] takes.
     changes: RefCell<watch::Receiver<Arc<Settings>>>,
     settings: RefCell<Rc<Settings>>,
     pool: RefCell<Rc<Pool>>,
-    /// Requests whose clients have gone, to the task that holds their slots.
+    /// Sends requests whose clients have left to the task that holds their slots.
     departed: UnboundedSender<Departed>,
 }
 
@@ -51,14 +52,14 @@ pub(crate) struct Start {
     pub(crate) heartbeat: Arc<AtomicU64>,
 }
 
-/// How often idle things are looked at: the resolution of the limits on heads and idle time.
+/// How often idle connections are checked: the resolution of the limits on heads and idle time.
 const TICK: Duration = Duration::from_millis(250);
 
-/// After a failed accept (no file descriptors left, most likely): long enough not to spin, short
-/// enough not to be noticed.
+/// The pause after a failed accept (most often, no file descriptors are left): long enough not to
+/// spin, short enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// From one start of a worker to the next.
+/// The least time from one start of a worker to the next.
 const LEAST_LIFE: Duration = Duration::from_secs(1);
 
 /// Counts a worker for as long as it serves, however it ends.
@@ -89,7 +90,8 @@ impl Worker {
         Ok(Self { shared, clients: Clients::new()?, changes, settings, pool, departed })
     }
 
-    /// What is in force. Whoever needs it for longer keeps it: it may change in between.
+    /// Returns the settings in force. They may change between two calls, so a caller that needs the
+    /// same ones for longer keeps them.
     pub(crate) fn settings(&self) -> Rc<Settings> {
         let mut changes = self.changes.borrow_mut();
         if changes.has_changed().unwrap_or(false) {
@@ -99,14 +101,14 @@ impl Worker {
         Rc::clone(&self.settings.borrow())
     }
 
-    /// Connections to the servers that are in force.
+    /// The connections to the servers that are in force.
     pub(crate) fn pool(&self) -> Rc<Pool> {
         Rc::clone(&self.pool.borrow())
     }
 
-    /// Holds the slot of a request whose client has gone.
+    /// Holds the slot of a request whose client has left.
     pub(crate) fn holds(&self, departed: Departed) {
-        // Without the task the worker is at its end, and with it the request.
+        // If the task is gone the worker is ending, and the request with it.
         let _ = self.departed.send(departed);
     }
 
@@ -125,12 +127,12 @@ fn new_pool(shared: &Shared, settings: &Settings) -> Pool {
     Pool::new(Arc::clone(&settings.upstreams), bounds(shared, settings), Arc::clone(&shared.memory))
 }
 
-/// How many connections to servers this worker keeps.
+/// Returns how many connections to servers this worker keeps.
 fn bounds(shared: &Shared, settings: &Settings) -> Bounds {
     Bounds::of(&settings.config.upstream, shared.worker_count())
 }
 
-/// How a worker has ended that had started.
+/// How a worker that had started has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Told,
@@ -138,8 +140,9 @@ enum Ended {
     Failed,
 }
 
-/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off; starts it again when it
-/// fails. Says when it is `ready`; an error before that is why it is not.
+/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
+/// Starts it again when it fails. Signals when it is `ready`; if it fails before, the error is
+/// returned.
 pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
     for number in 0_u64.. {
         let began = Instant::now();
@@ -186,7 +189,7 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     tasks.spawn_local(evict(Rc::clone(&worker)));
     tasks.spawn_local(tick(Rc::clone(&worker), Arc::clone(&start.heartbeat)));
     let _serving = Serving::new(shared);
-    // After a restart nobody waits for this any more.
+    // After a restart no thread waits for this any more.
     let _ = ready.send(());
     let _ = life.wait_for(|life| *life >= Life::Runs).await;
     let mut doors = JoinSet::new();
@@ -198,7 +201,7 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
         _ = tasks.join_next() => return Ok(Ended::Failed),
         Some(_) = doors.join_next() => return Ok(Ended::Failed),
     }
-    // A socket that nobody has open any more refuses connections.
+    // A socket that no process has open any more refuses connections.
     start.listeners.clear();
     drop(doors);
     worker.clients.stop();
@@ -206,7 +209,7 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     Ok(Ended::Told)
 }
 
-/// Takes connections; dropping the listener is the end of it.
+/// Accepts connections. Dropping the listener ends it.
 async fn accept(worker: Rc<Worker>, listener: TcpListener, door: Door) {
     loop {
         match listener.accept().await {
@@ -214,7 +217,7 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, door: Door) {
                 #[cfg(test)]
                 worker.shared.traps.pass(Trap::Accept);
                 client::serve(&worker, stream, peer, door);
-                // Those that make room close before more come in.
+                // Let evicted connections close before more are accepted.
                 if worker.shared.connections.open() > worker.settings().config.limits.connections {
                     tokio::task::yield_now().await;
                 }
@@ -227,7 +230,8 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, door: Door) {
     }
 }
 
-/// Waits for the last connection, unless the gateway ends before. Returning drops what is left.
+/// Waits for the last connection, unless the gateway ends before. When it returns, the caller drops
+/// the rest.
 async fn drain(worker: &Worker, mut life: watch::Receiver<Life>) {
     let empty = async {
         while worker.clients.open() > 0 {
@@ -243,14 +247,14 @@ async fn drain(worker: &Worker, mut life: watch::Receiver<Life>) {
 async fn watch_departures(worker: Rc<Worker>) {
     loop {
         if worker.clients.departures().await.is_err() {
-            // The watch itself has failed: departures behind unread bytes would go unseen.
+            // The watch itself has failed: disconnects behind unread bytes would go unseen.
             worker.shared.metrics.watch_failed();
             return;
         }
     }
 }
 
-/// Holds the slots of requests whose clients have gone.
+/// Holds the slots of requests whose clients have left.
 async fn hold_departed(worker: Rc<Worker>, mut departed: UnboundedReceiver<Departed>) {
     while let Some(request) = departed.recv().await {
         let shared = Arc::clone(&worker.shared);
@@ -258,7 +262,7 @@ async fn hold_departed(worker: Rc<Worker>, mut departed: UnboundedReceiver<Depar
     }
 }
 
-/// Ends connections that make room for others.
+/// Ends connections that are evicted.
 async fn evict(worker: Rc<Worker>) {
     loop {
         for told in worker.clients.inbox().next().await {
@@ -272,7 +276,8 @@ async fn evict(worker: Rc<Worker>) {
 
 async fn tick(worker: Rc<Worker>, heartbeat: Arc<AtomicU64>) {
     let mut interval = tokio::time::interval(TICK);
-    // After a pause of the whole machine, time has not passed for those who could not use it.
+    // After a pause of the whole machine, missed ticks are not made up: clients could not use that
+    // time.
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     for quarter in 1_u64.. {
         interval.tick().await;

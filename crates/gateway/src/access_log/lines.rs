@@ -1,8 +1,9 @@
-//! Lines that are written whole or not at all.
+//! Log lines that are written whole or not at all.
 //!
-//! Lines are collected in memory and written in one piece. A full disk takes the beginning of a piece: the lines that
-//! fit are written, and the part of the next one is cut off again. Where nothing can be cut off (a pipe, or a file that
-//! another process has written to since), the rest of that line is written before anything else.
+//! Lines are collected in memory and written in one piece. A full disk takes the beginning of a
+//! piece: the lines that fit are written, and the part of the next line is cut off again. Sometimes
+//! nothing can be cut off: the output is a pipe, or a file that another process has written to
+//! since. Then the rest of that line is written before anything else.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -12,16 +13,16 @@ use serde::Serialize;
 
 use crate::talk::say;
 
-/// Bytes that are written at once, and the last line.
+/// The bytes that are gathered before a write. The last line may exceed it.
 const ENOUGH: usize = 64 * 1024;
 
 pub(super) struct Lines {
     out: File,
-    /// Whole lines; behind the rest of one whose beginning is written, if there is one.
+    /// Whole lines, after the rest of a partly written line, if there is one.
     waiting: Vec<u8>,
-    /// Bytes of that rest.
+    /// The number of bytes of that rest.
     rest: usize,
-    /// Lines that were lost since writing has failed; `None`: it works.
+    /// The number of lines lost since writing began to fail; `None` while it works.
     failing: Option<u64>,
 }
 
@@ -39,7 +40,7 @@ impl Lines {
         }
     }
 
-    /// Writes what is waiting. Lines that cannot be written are lost and counted.
+    /// Writes the waiting lines. Lines that cannot be written are lost and counted.
     pub(super) fn write(&mut self, lost: &AtomicU64) {
         if self.waiting.is_empty() {
             return;
@@ -57,7 +58,8 @@ impl Lines {
         }
     }
 
-    /// So much of what was waiting is written. Keeps the rest of a line that cannot be cut off, and nothing else.
+    /// Handles a failed write of which `written` bytes succeeded. Keeps the rest of a line that
+    /// cannot be cut off, and nothing else.
     fn fails(&mut self, written: usize, error: &io::Error, lost: &AtomicU64) {
         let (whole, torn) = if written < self.rest {
             (self.rest, self.waiting[written..self.rest].to_vec())
@@ -66,7 +68,7 @@ impl Lines {
         };
         let lines = self.waiting[whole..].split_inclusive(|byte| *byte == b'\n');
         let unwritten = lines.count() as u64;
-        // The line whose rest is kept will be written.
+        // The line whose rest is kept will be written later.
         let now_lost = unwritten - u64::from(written >= self.rest && !torn.is_empty());
         self.rest = torn.len();
         self.waiting = torn;
@@ -80,7 +82,8 @@ impl Lines {
         *self.failing.get_or_insert(0) += now_lost;
     }
 
-    /// The rest of the line whose beginning was written last; nothing if there is none, or if it is cut off again.
+    /// Returns the rest of the line that was partly written last; empty if there is none, or if its
+    /// beginning could be cut off.
     fn torn(&mut self, written: usize) -> Vec<u8> {
         let (before, after) = self.waiting.split_at(written);
         let head = before.iter().rev().take_while(|byte| **byte != b'\n').count();
@@ -91,7 +94,7 @@ impl Lines {
         after[..end].to_vec()
     }
 
-    /// Writes what is waiting for the last time.
+    /// Writes the waiting lines for the last time.
     pub(super) fn close(mut self, lost: &AtomicU64) {
         self.write(lost);
         if self.rest > 0 {
@@ -100,7 +103,7 @@ impl Lines {
     }
 }
 
-/// Writes all of it, or says how much of it is written and why no more.
+/// Writes all bytes. On an error, returns how many were written.
 fn write_all(out: &mut File, mut bytes: &[u8]) -> (usize, io::Result<()>) {
     let all = bytes.len();
     while !bytes.is_empty() {
@@ -114,7 +117,7 @@ fn write_all(out: &mut File, mut bytes: &[u8]) -> (usize, io::Result<()>) {
     (all, Ok(()))
 }
 
-/// Cuts so many bytes off that were just written at the end of a file.
+/// Cuts bytes off the end of a file that were just written there.
 fn cut_off(out: &mut File, bytes: u64) -> io::Result<()> {
     let end = out.stream_position()?;
     let is_ours = out.metadata()?.len() == end && end >= bytes;
@@ -135,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines of about 90 bytes, each with its number.
+    /// Returns a line of about 90 bytes with its number.
     fn line(number: u64) -> serde_json::Value {
         serde_json::json!({ "number": number, "text": "x".repeat(60 + number as usize % 13) })
     }
@@ -182,7 +185,7 @@ mod tests {
             let (path, out) = file(&format!("room-{every}"));
             let (mut lines, lost) = (Lines::new(out), AtomicU64::new(0));
             let (mut written, mut count) = (Vec::new(), 0);
-            // Room is made by hand once, as whoever looks after a full disk does.
+            // Room is made once by truncating the file, as an operator of a full disk does.
             for round in 0..2 {
                 for number in 0..400 {
                     lines.add(&line(round * 400 + number), &lost);
@@ -216,7 +219,7 @@ mod tests {
         let (mut text, mut buffer) = (Vec::new(), vec![0; 1 << 20]);
         for number in 0..5_000 {
             lines.add(&line(number), &lost);
-            // Less than a page is written whole or not at all (POSIX, PIPE_BUF).
+            // A write of less than a page succeeds whole or not at all (POSIX, PIPE_BUF).
             if number % 100 == 99 {
                 lines.write(&lost);
             }

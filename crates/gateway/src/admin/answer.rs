@@ -1,4 +1,5 @@
-//! How operators are answered: documents, problems, words; and the fields that keep a browser from doing more with it.
+//! Answers to operators: documents, problems, plain text; and the fields that restrict their use by
+//! a browser.
 
 use bywash_api::{Code, Problem};
 use bywash_message::Fields;
@@ -10,7 +11,7 @@ use crate::reply::Reply;
 /// An answer, or why there is none.
 pub(super) type Answered = Result<Reply, Refused>;
 
-/// Why something is not answered or not done.
+/// Why a request was not answered or not carried out.
 #[derive(Debug)]
 pub(super) struct Refused {
     code: Code,
@@ -54,7 +55,7 @@ const fn status_of(code: Code) -> StatusCode {
     }
 }
 
-/// A document of the API.
+/// Returns a document of the API as an answer.
 pub(super) fn document(value: &impl Serialize) -> Reply {
     Reply::local(StatusCode::OK, fields("application/json"), written(value))
 }
@@ -63,7 +64,7 @@ fn written(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("made of numbers, texts and names")
 }
 
-/// Words for whoever looks, or probes.
+/// Returns a plain text for a person or a probe as an answer.
 pub(super) fn plain(status: StatusCode, words: &str) -> Reply {
     text(status, "text/plain; charset=utf-8", format!("{words}\n"))
 }
@@ -72,7 +73,7 @@ pub(super) fn text(status: StatusCode, kind: &str, words: String) -> Reply {
     Reply::local(status, fields(kind), words)
 }
 
-/// Nothing here is kept by a cache, guessed at, framed, or shown to another origin.
+/// Returns fields that forbid caching, MIME sniffing, framing and use by other origins.
 pub(super) fn fields(kind: &str) -> Fields {
     let mut fields = Fields::new();
     fields.push(b"Content-Type", kind.as_bytes());
@@ -85,7 +86,8 @@ pub(super) fn fields(kind: &str) -> Fields {
     fields
 }
 
-/// A page may load what comes from here, and run nothing else: no text in a document can become a script, wherever it is put.
+/// The content security policy. A page may load resources from this listener only and run nothing
+/// else: no text in a document can become a script, wherever it is inserted.
 const POLICY: &[u8] =
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \

@@ -5,7 +5,7 @@ use http::StatusCode;
 use super::answer::fields;
 use crate::reply::Reply;
 
-/// The file of this path, if it is one of the console's.
+/// Returns the console's file of this path, if there is one.
 pub(super) fn file(path: &str, takes_gzip: bool) -> Option<Reply> {
     let asset = bywash_console::asset(path)?;
     let mut fields = fields(asset.kind);

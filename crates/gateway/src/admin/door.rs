@@ -1,19 +1,22 @@
-//! Who comes in, and as whom.
+//! Access control for operators: which requests are let in, and who their author is.
 //!
-//! **Where.** Only a `Host` that is loopback is answered: a page in an operator's browser that has pointed a name of
-//! its own at 127.0.0.1 gets nothing. That holds on the unix socket as well, as `ssh -L` brings one to a port of the operator's.
-//! A page that says where it comes from (`Origin`, `Sec-Fetch-Site`) must be the console itself.
+//! **Host and origin.** Only a loopback `Host` is answered. So a page in an operator's browser
+//! whose domain name resolves to 127.0.0.1 (DNS rebinding) gets nothing. That holds on the unix
+//! socket as well, as `ssh -L` maps it to a local port of the operator's machine. A request that
+//! states its origin (`Origin`, `Sec-Fetch-Site`) must come from the console itself.
 //!
-//! **To whom.** Any program may listen where a gateway does not. So whoever has the key asks for [`proof`] that it is a gateway with
-//! the same one, before a token is sent.
+//! **Proof of the gateway.** Any program may listen where a gateway does not. So before a client
+//! that has the key sends a token, it asks for a [`proof`] that the other side is a gateway with
+//! the same key.
 //!
-//! **Who.** Whoever may open the unix socket may do everything; the file system decides that, and she says who she is. On
-//! loopback everybody on this machine can connect, so there a token is needed (`bywash_token::operator`), which says who
-//! somebody is and what she may. The key is read anew each time: with another key in the file all tokens are over at once,
-//! and nothing has to be told.
+//! **Authentication.** A user who may open the unix socket may do everything. The file system
+//! decides that, and the user states their own name. On loopback any local user can connect, so a
+//! token is needed there (`bywash_token::operator`). It says who its bearer is and what they may
+//! do. The key is read for each request: a new key in the file invalidates all tokens at once,
+//! without a reload.
 //!
-//! **What.** Whatever changes something is a `POST` with the field `Bywash-Admin`, which no page can send to another origin
-//! without being asked first.
+//! **Changes.** Every change is a `POST` with the field `Bywash-Admin`. A page of another origin
+//! cannot send it without a CORS preflight.
 
 use std::net::IpAddr;
 
@@ -27,16 +30,16 @@ use super::answer::{Answered, Refused, document};
 use crate::access_log::wall_clock_ms;
 use crate::shared::Shared;
 
-/// Who has come in.
+/// An authenticated operator.
 pub(super) enum Who {
-    /// By the socket: she says herself who she is.
+    /// Connected by the unix socket; operators state their own name.
     Local,
-    /// By a token: it says who she is.
+    /// Identified by a token, which contains the name.
     Named(Operator),
 }
 
 impl Who {
-    /// Returns the name that the token says.
+    /// Returns the name in the token.
     pub(super) fn name(&self) -> Option<&str> {
         match self {
             Self::Local => None,
@@ -44,7 +47,7 @@ impl Who {
         }
     }
 
-    /// The author of what she decides; `said` is what she says herself.
+    /// Returns the author of a decision; `said` is the name that the operator states.
     pub(super) fn author(&self, said: Option<String>) -> Result<String, Refused> {
         match self {
             Self::Local => Ok(said.unwrap_or_default()),
@@ -59,9 +62,9 @@ impl Who {
     }
 }
 
-/// What lets somebody in for as long as it is good: who watches is asked for it again and again.
+/// The credentials of a watcher, which are checked again and again while it watches.
 pub(super) struct Pass {
-    /// Nobody on the unix socket needs any.
+    /// The token; not needed on the unix socket.
     token: Option<Vec<u8>>,
     is_local: bool,
 }
@@ -71,14 +74,15 @@ impl Pass {
         Self { token: token(request).map(<[u8]>::to_vec), is_local }
     }
 
-    /// Whether it is good now, by the key that there is now.
+    /// Returns whether the credentials are good now, with the present key.
     pub(super) fn is_good(&self, shared: &Shared) -> bool {
         self.is_local || proven(shared, self.token.as_deref()).is_ok()
     }
 }
 
-/// That this gateway has the operators' key, shown to whoever has it as well before a token is sent: another
-/// program may listen here. It is of this address alone, so that nobody can have another gateway show it.
+/// Proves that this gateway has the operators' key, to a client that has it as well, before that
+/// client sends a token: another program may listen here. The proof is bound to this address, so
+/// that it cannot be relayed from another gateway.
 pub(super) fn proof(shared: &Shared, place: &str, nonce: Option<&str>) -> Answered {
     let is_fit =
         |nonce: &&str| nonce.len() == 32 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -89,7 +93,7 @@ pub(super) fn proof(shared: &Shared, place: &str, nonce: Option<&str>) -> Answer
     Ok(document(&Proof { proof }))
 }
 
-/// Lets in whoever may do this.
+/// Lets the request in if its operator may do this.
 pub(super) fn enter(
     shared: &Shared,
     is_local: bool,
@@ -117,7 +121,7 @@ fn forbidden(why: &str) -> Refused {
     Refused::new(Code::Forbidden, why)
 }
 
-/// Where a page asks, it is our own.
+/// Checks that a request that states its origin comes from the console.
 fn comes_from_here(request: &Request) -> Result<(), Refused> {
     let field = |name: &[u8]| request.fields.named(name).next();
     let own = [b"http://", request.authority.as_ref()].concat();
@@ -150,7 +154,7 @@ fn proven(shared: &Shared, token: Option<&[u8]>) -> Result<Operator, Refused> {
     })
 }
 
-/// What follows `Bearer`, whose case does not matter (RFC 9110 §11.1).
+/// Returns the token after `Bearer`, whose case does not matter (RFC 9110 §11.1).
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(b"bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())

@@ -1,4 +1,4 @@
-//! `/v1/elephants`: what was found, what was decided of it, and decisions.
+//! `/v1/elephants`: the elephants that were found, the decisions about them, and new decisions.
 
 use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
 use bywash_control::{
@@ -18,7 +18,7 @@ use crate::state_writer::Version;
 use crate::undecided::Undecided;
 use crate::wall;
 
-/// All that was found, with what was seen.
+/// Returns all elephants, with the state of the watch.
 pub(super) fn list(shared: &Shared) -> Elephants {
     let throttled = shared.driver.throttled();
     let desk = shared.elephants.desk();
@@ -34,7 +34,7 @@ pub(super) fn list(shared: &Shared) -> Elephants {
     }
 }
 
-/// One of them, with the kinds of their own that its pattern matches too.
+/// Returns one elephant, with the separate kinds that its pattern matches too.
 pub(super) fn show(shared: &Shared, number: &str) -> Answered {
     Ok(document(&shown(shared, number_of(number)?)?))
 }
@@ -55,7 +55,7 @@ pub(super) fn number_of(text: &str) -> Result<u32, Refused> {
         .map_err(|_| Refused::not_found("it is called by its number, as in /v1/elephants/3"))
 }
 
-/// What a rule would do.
+/// Returns the predicted effect of a rule.
 pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answered {
     let number = number_of(number)?;
     let desk = shared.elephants.desk();
@@ -65,7 +65,7 @@ pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answer
     Ok(document(&Previewed { grants, effect, unpredicted }))
 }
 
-/// What an operator can say.
+/// A kind of decision about an elephant.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Verb {
     Approve,
@@ -74,7 +74,7 @@ pub(super) enum Verb {
     Undo,
 }
 
-/// An operator decides.
+/// Carries out an operator's decision.
 pub(super) async fn decide(
     shared: &Shared,
     who: &Who,
@@ -101,7 +101,7 @@ pub(super) async fn decide(
         let note = match verb {
             Verb::Approve => {
                 let before = was(book);
-                // If nobody says how long, the rule that holds keeps its end.
+                // Without a given duration, the rule keeps its present end.
                 if let Some(end) = book.entry(id)?.ends().filter(|_| lasts.is_none()) {
                     word = word.until(now, end);
                 }
@@ -121,7 +121,7 @@ pub(super) async fn decide(
     told(shared, id, decided).await
 }
 
-/// An operator asks for a kind by its name.
+/// Creates an entry for a kind that an operator asks for by its name.
 pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
     let Ask { by, why, pattern } = asked;
     let word = word(who.author(by)?, why, None)?;
@@ -142,7 +142,7 @@ pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
     told(shared, number, decided).await
 }
 
-/// How it stands after a decision, or why there was none.
+/// Returns the elephant after a decision, or why there was no decision.
 async fn told(
     shared: &Shared,
     number: u32,
@@ -173,8 +173,8 @@ const fn code_of(why: &Undoable) -> Code {
     }
 }
 
-/// An entry, what a rule would do, how many wait and run under the one that holds, and what holds their bytes back; all
-/// that takes no time, as there may be many.
+/// Describes an entry: its predicted effect, the requests that wait and run under its rule, and the
+/// lanes for its bytes. All of this is cheap to compute, as there may be many entries.
 fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -> Elephant {
     let proposed = entry.with(Change::default()).ok();
     let (effect, unpredicted) = proposed.map_or((None, None), |grants| effect(entry, &grants));
@@ -195,7 +195,7 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
     }
 }
 
-/// How a request gets around a rule with this pattern, if the pattern names all parameters.
+/// Explains how a request evades a rule with this pattern, if the pattern names all parameters.
 fn evaded(pattern: &str) -> Option<String> {
     let wider = pattern.parse::<Pattern>().ok()?.with_others()?;
     Some(format!(
@@ -204,7 +204,7 @@ fn evaded(pattern: &str) -> Option<String> {
     ))
 }
 
-/// How it was under a rule that holds, for as long as it does and no more than a minute.
+/// Measures the site under a rule in force, for as long as it has been but no more than a minute.
 fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     let State::Ruled(rule) = &entry.state else { return None };
     let holds = wall::now().duration_since(rule.since).unsigned_abs();
@@ -213,7 +213,8 @@ fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     Some(shared.elephants.watched().gauge(entry, now - lasted, now))
 }
 
-/// What a rule will do, or why that is not known; neither where nothing was found.
+/// Predicts the effect of a rule, or says why it is unknown. Both are `None` if there is no
+/// finding.
 fn effect(entry: &Entry, grants: &Grants) -> (Option<Effect>, Option<String>) {
     match entry.found.as_ref().map(|found| Effect::of(found, grants)) {
         Some(Ok(effect)) => (Some(effect), None),

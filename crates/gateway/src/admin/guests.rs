@@ -1,11 +1,13 @@
-//! Who is connected, so that nobody shuts operators, probes and decisions out.
+//! Connections of operators, limited so that no local user can lock out operators, probes and
+//! decisions.
 //!
-//! Every user of the machine can connect on loopback, and hold as many connections as there may be. So a connection
-//! counts as somebody's only once a token has come by it (or it came by the unix socket). Where there are as many as there
-//! may be, one makes room: the oldest of a stranger, or else the oldest by which nothing is being answered.
+//! Every user of the machine can connect on loopback, and hold as many connections as allowed. So a
+//! connection counts as known only once a token has come by it, or if it came by the unix socket.
+//! When all places are taken, one connection is evicted: the oldest unknown one, or else the oldest
+//! by which nothing is being answered.
 //!
-//! Watchers (`/v1/events`, `/v1/tap`) stay for hours and never make room, so they get a share of the connections, and each
-//! operator a share of that.
+//! Watchers (`/v1/events`, `/v1/tap`) stay for hours and are never evicted, so they get a share of
+//! the connections, and each operator a share of that.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,27 +15,28 @@ use std::rc::{Rc, Weak};
 
 use tokio::sync::Notify;
 
-/// Operators and scrapers, not crowds. A browser opens up to six.
+/// The most connections: enough for operators and scrapers. A browser opens up to six.
 pub(crate) const MOST: usize = 256;
-/// Connections of these that may watch.
+/// The number of these connections that may watch.
 const WATCHERS: usize = 64;
-/// Watching connections of one operator: consoles in several tabs, screens on a wall, `bywash top` and `bywash tap`.
+/// Watching connections of one operator: consoles in several tabs, wall screens, `bywash top` and
+/// `bywash tap`.
 const WATCHERS_OF_ONE: usize = 16;
 
-/// All connections, the oldest first.
+/// All connections, oldest first.
 #[derive(Default)]
 pub(super) struct Guests(RefCell<VecDeque<Weak<Guest>>>);
 
-/// Who watches by a connection; on the unix socket nobody has a name.
+/// The operator that watches by a connection, by name; there are no names on the unix socket.
 #[derive(Clone, Debug)]
 struct Watcher(Option<String>);
 
-/// One of them.
+/// One connection.
 #[derive(Debug, Default)]
 pub(super) struct Guest {
-    /// It has shown that it may be here.
+    /// Whether it has authenticated.
     pub(super) is_known: Cell<bool>,
-    /// Something is being answered by it.
+    /// Whether a request is being answered by it.
     pub(super) is_busy: Cell<bool>,
     /// The watcher that it serves, if it serves one.
     watches: RefCell<Option<Watcher>>,
@@ -43,12 +46,12 @@ pub(super) struct Guest {
 /// Why a connection may not watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMany {
-    /// All that may be do.
+    /// The most connections watch that may.
     #[error(
         "{WATCHERS} connections watch already (/v1/events, /v1/tap), and there may be no more: close some"
     )]
     All,
-    /// This operator has enough.
+    /// This operator has enough watching connections.
     #[error(
         "you watch by {WATCHERS_OF_ONE} connections already (consoles, `bywash top`, `bywash tap`), and one name may have no \
          more: close some"
@@ -57,7 +60,7 @@ pub(super) enum TooMany {
 }
 
 impl Guests {
-    /// Another one; nobody if all that there may be are busy.
+    /// Admits a connection. Returns `None` if there are as many as allowed and all are busy.
     pub(super) fn admit(&self) -> Option<Rc<Guest>> {
         let mut guests = self.0.borrow_mut();
         guests.retain(|guest| guest.strong_count() > 0);
@@ -78,7 +81,7 @@ impl Guests {
         Some(guest)
     }
 
-    /// Lets this one watch until it ends, if there is a place for it.
+    /// Lets this connection watch until it ends, if there is a place for it.
     pub(super) fn watch(&self, guest: &Guest, name: Option<&str>) -> Result<(), TooMany> {
         let guests = self.0.borrow();
         let watching: Vec<Watcher> = guests
@@ -99,7 +102,7 @@ impl Guests {
 }
 
 impl Guest {
-    /// When it is to make room.
+    /// Waits until the connection is evicted.
     pub(super) async fn leaves(&self) {
         self.leaves.notified().await;
     }

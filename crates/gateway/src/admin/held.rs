@@ -1,6 +1,7 @@
-//! What answers hold in memory until they are read, all together within a bound.
+//! A bound on the memory of all answers that have not been read yet.
 //!
-//! An answer may be some megabytes, and its reader take her time. Whoever would make it too much is asked to come again.
+//! An answer may have some megabytes, and its reader may be slow. A client whose answer would
+//! exceed the bound is asked to retry.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -12,19 +13,19 @@ use super::answer::Refused;
 use crate::memory::{self, Memory};
 use crate::reply::{Answer, Reply};
 
-/// Of answers that are not small, together.
+/// The most bytes of all large answers together.
 const MOST: usize = 64 << 20;
-/// Of these as many as there are connections are nothing.
+/// The size up to which an answer is not counted: one per connection is little.
 const SMALL: usize = 64 << 10;
 
-/// Of all connections.
+/// The bytes of all connections.
 static ALL: AtomicUsize = AtomicUsize::new(0);
 
-/// What one connection's last answer holds.
+/// The bytes of one connection's last answer.
 #[derive(Debug)]
 pub(super) struct Held {
     bytes: Cell<usize>,
-    /// The same, as it counts against the budget of memory.
+    /// The same bytes, as counted against the memory budget.
     counted: RefCell<memory::Held>,
 }
 
@@ -33,7 +34,7 @@ impl Held {
         Self { bytes: Cell::default(), counted: RefCell::new(memory.hold(0)) }
     }
 
-    /// It holds this one now.
+    /// Counts this answer.
     pub(super) fn take(&self, reply: &Reply) -> Result<(), Refused> {
         let Answer::Local(words) = &reply.body else { return Ok(()) };
         if words.len() <= SMALL {
@@ -50,7 +51,7 @@ impl Held {
         Ok(())
     }
 
-    /// It was read, or nobody will.
+    /// Stops counting the answer: it was read, or never will be.
     pub(super) fn give_back(&self) {
         ALL.fetch_sub(self.bytes.replace(0), Ordering::Relaxed);
         self.counted.borrow_mut().set(0);

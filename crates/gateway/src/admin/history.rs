@@ -1,8 +1,10 @@
-//! `/v1/history`: what has happened; `/v1/events`: every second as it ends, and what else is new, as server-sent events.
+//! `/v1/history`: the recorded history. `/v1/events`: every second as it ends, and changed
+//! revisions, as server-sent events.
 //!
-//! An event has the name `EPOCH-NUMBER` of its last second. A browser that comes back says which it has seen, and gets all
-//! since. Where that is not all any more, or of another epoch, as the process is another, it gets everything there is, and is
-//! told to forget what it had.
+//! An event has the id `EPOCH-NUMBER` of its last second. A browser that reconnects sends the last
+//! id that it has seen, and gets all seconds since. If some of these are gone, or the epoch is
+//! different because the process is another, it gets all recorded seconds and is told to discard
+//! its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,10 +22,11 @@ use super::status;
 use crate::reply::{Answer, Reply};
 use crate::shared::Shared;
 
-/// Events that may wait for whoever follows: then they are one larger event later.
+/// The number of events that may wait for a follower. Later ones are then merged into one larger
+/// event.
 const WAITING: usize = 4;
 
-/// Rows of the last quarter of an hour or day, from a number on.
+/// Returns rows of the last quarter of an hour or day, from a number on.
 pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
     let range = match wanted.get("range").map(String::as_str) {
         None | Some("15m") => Range::Seconds,
@@ -39,7 +42,7 @@ pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Ans
     Ok(document(&columns))
 }
 
-/// Seconds from now on, after those that this client has not seen.
+/// Streams seconds from now on, after those that this client has not seen.
 pub(super) fn events(shared: &Arc<Shared>, request: &Request, pass: Pass) -> Reply {
     let head = Reply {
         status: StatusCode::OK,
@@ -58,7 +61,7 @@ pub(super) fn events(shared: &Arc<Shared>, request: &Request, pass: Pass) -> Rep
     Reply { framing: Framing::Chunked, body: Answer::Later(words), ..head }
 }
 
-/// The number of the last second that was seen of this epoch.
+/// Returns the number of the last second that the client has seen, if it is of this epoch.
 fn seen(shared: &Shared, id: &[u8]) -> Option<u64> {
     let (epoch, number) = std::str::from_utf8(id).ok()?.split_once('-')?;
     (u32::from_str_radix(epoch, 16) == Ok(shared.chronicle.epoch)).then(|| number.parse().ok())?
@@ -82,9 +85,9 @@ async fn follow(shared: Arc<Shared>, seen: Option<u64>, pass: Pass, events: mpsc
     }
 }
 
-/// The rows that were not seen, if there are any; from then on those after them are wanted.
+/// Returns the rows that the client has not seen, if there are any, and advances `wanted`.
 fn rows(shared: &Shared, wanted: &mut Option<u64>) -> Option<Bytes> {
-    // All who have seen the one before get the very same bytes.
+    // All clients that have seen the second before get the very same bytes.
     if let Some((number, event)) = shared.chronicle.newest()
         && *wanted == Some(number)
     {
@@ -93,13 +96,13 @@ fn rows(shared: &Shared, wanted: &mut Option<u64>) -> Option<Bytes> {
     }
     let columns = shared.chronicle.history().columns(Range::Seconds, wanted.unwrap_or(0));
     let (first, last) = (*columns.number.first()?, *columns.number.last()?);
-    // Of an older one than there is everything comes.
+    // If the wanted row is gone, everything is sent.
     let name = if *wanted == Some(first) { "seconds" } else { "anew" };
     *wanted = Some(last + 1);
     Some(event(shared.chronicle.epoch, name, &columns))
 }
 
-/// What is new since it was told last.
+/// Returns the revisions, if they have changed since they were last sent.
 fn changed(shared: &Shared, told: &mut Option<Revisions>) -> Option<Bytes> {
     let now = status::revisions(shared);
     (told.replace(now) != Some(now)).then(|| {
@@ -108,9 +111,9 @@ fn changed(shared: &Shared, told: &mut Option<Revisions>) -> Option<Bytes> {
     })
 }
 
-/// Rows, under the number of the last.
+/// Formats rows as an event with the number of the last row.
 pub(crate) fn event(epoch: u32, name: &str, columns: &Columns) -> Bytes {
-    // Numbers and names of classes: nothing that cannot be written.
+    // Numbers and names of classes: always serializable.
     let text = serde_json::to_string(columns).unwrap_or_default();
     let last = columns.number.last().copied().unwrap_or_default();
     Bytes::from(format!("id: {epoch:08x}-{last}\nevent: {name}\ndata: {text}\n\n"))

@@ -1,5 +1,5 @@
-//! `/v1/kinds`, `/v1/use`, `/v1/elephants/NUMBER/evidence` and `.../answers`: which requests there are, what they use, how
-//! that is known, and what they got.
+//! `/v1/kinds`, `/v1/use`, `/v1/elephants/NUMBER/evidence` and `.../answers`: the kinds of
+//! requests, their use of resources with the evidence for it, and the answers that they got.
 
 use bywash_api::{Answers, Evidence, Kind, KindUse, Kinds, Use};
 use bywash_control::{ANSWERS_WINDOW, Elephant, Entry, Part, Spent, Window, escaped};
@@ -11,7 +11,7 @@ use crate::access_log::wall_clock_ms;
 use crate::elephants::watch::capacities;
 use crate::shared::Shared;
 
-/// Every kind that is told apart.
+/// Returns every kind that is distinguished.
 pub(super) fn kinds(shared: &Shared) -> Kinds {
     let numbers: Vec<(u32, String)> = {
         let desk = shared.elephants.desk();
@@ -32,7 +32,7 @@ pub(super) fn kinds(shared: &Shared) -> Kinds {
     Kinds { kinds: kinds.into_iter().map(kind).collect(), others: kind(others) }
 }
 
-/// What was used of a resource, and by which of its elephants.
+/// Returns the use of a resource over time, and the parts of its elephants.
 pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
     let name = match resource {
         Some(name) => name.to_owned(),
@@ -70,7 +70,7 @@ fn first(shared: &Shared) -> Result<String, Refused> {
     })
 }
 
-/// The windows that an elephant's cost was read from.
+/// Returns the windows from which an elephant's cost was estimated.
 pub(super) fn evidence(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
     let entries = shared.elephants.desk().book().entries().to_vec();
@@ -114,7 +114,7 @@ fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<
     })
 }
 
-/// What its requests and all others got.
+/// Returns the outcomes of an elephant's requests and of all others.
 pub(super) fn answers(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
     let entry = shared.elephants.desk().book().entry(number).cloned();
@@ -129,7 +129,7 @@ pub(super) fn answers(shared: &Shared, number: &str) -> Answered {
     }))
 }
 
-/// When each window was over, by the wall clock.
+/// Returns when each window was over, by the wall clock.
 fn moments(shared: &Shared, until: impl Iterator<Item = Time>) -> Vec<u64> {
     let (now, shown): (Time, u64) = (shared.driver.now(), wall_clock_ms());
     until.map(|until| shown.saturating_sub(now.since(until).as_millis())).collect()

@@ -1,6 +1,6 @@
-//! `/v1/lab`: results of the laboratory, from the folder that the file names.
+//! `/v1/lab`: results of the laboratory, from the folder that the configuration names.
 //!
-//! A folder may be on a disk that does not answer: it is read beside this thread.
+//! The folder may be on a disk that does not answer, so another thread reads it.
 
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -12,11 +12,11 @@ use http::StatusCode;
 use super::answer::{Answered, Refused, document, text};
 use crate::shared::Shared;
 
-/// Results that are listed.
+/// The most results that are listed.
 const MOST: usize = 200;
-/// Files of the folder that are looked at.
+/// The most files of the folder that are examined.
 const LOOKED: usize = 10_000;
-/// Bytes of one: of a comparison of many policies over a day, and more.
+/// The largest result in bytes: more than a comparison of many policies over a day.
 const LARGEST: usize = 8 << 20;
 const ENDING: &str = ".json";
 
@@ -43,7 +43,7 @@ pub(super) async fn show(shared: &Shared, name: &str) -> Answered {
         Unreadable::TooLarge(_) => Refused::new(Code::TooLarge, why),
         why => Refused::not_found(why),
     })?;
-    // Whoever reads it is told that it is JSON.
+    // The answer declares the text as JSON.
     if serde_json::from_str::<serde::de::IgnoredAny>(&words).is_err() {
         return Err(Refused::invalid("this file is no JSON"));
     }
@@ -79,7 +79,7 @@ fn found(folder: &Path) -> std::io::Result<Vec<LabResult>> {
     Ok(results)
 }
 
-/// A name that leads to a file of this folder and nowhere else.
+/// Returns whether a name leads to a file of this folder and nowhere else.
 fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     name.len() <= 100 && name.ends_with(ENDING) && !name.starts_with('.') && name.bytes().all(plain)

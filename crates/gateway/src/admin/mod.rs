@@ -1,9 +1,9 @@
-//! The admin listener: what the gateway is doing, and the few things that can be told to it while
-//! it runs; and the console, which shows both.
+//! The admin listener: the gateway's state, the few commands that it takes while it runs, and the
+//! console, which offers both.
 //!
-//! On a thread of its own, so that it answers while every worker is busy, and never shed. `door` says who comes in; what can
-//! be asked stands in the table of `bywash_api`, and here each of its routes has its answer. What was said is read by
-//! `said`, what goes back is written by `answer`.
+//! The listener has its own thread, so that it answers while every worker is busy, and is never
+//! shed. `door` controls access. The routes are declared in the table of `bywash_api`; each of them
+//! has its answer here. `said` parses requests, `answer` writes answers.
 
 mod answer;
 mod console;
@@ -51,20 +51,21 @@ use crate::reply::{Answer, Reply};
 use crate::shared::{Life, Shared};
 use crate::stream::Stream;
 
-/// How long a connection may be open, watchers apart: longer than any answer takes.
+/// How long a connection may be open, unless it watches: longer than any answer takes.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How long one may be open by which nothing has come that says who is there.
+/// How long a connection may be open without authentication.
 const LONGEST_STRANGER: Duration = Duration::from_secs(10);
-/// How long whoever watches may do so.
+/// How long a connection may watch.
 const LONGEST_WATCH: Duration = Duration::from_secs(24 * 3600);
 
-/// Bytes a second: who says or reads more slowly is given up, after ten seconds.
+/// The least rate in bytes a second. A client that sends or reads more slowly is cut off after ten
+/// seconds.
 const SLOWEST: u64 = 4096;
 
-/// A token has up to 1200 characters.
+/// The limits on a request's head. A token has up to 1200 characters.
 const LIMITS: Limits = Limits { target: 4096, fields: 64, bytes: 16 * 1024 };
 
-/// Lets operators in while the gateway runs, serves them until it ends.
+/// Accepts operators while the gateway runs, and serves them until it ends.
 pub(crate) fn run(
     shared: Arc<Shared>,
     listener: Listener,
@@ -89,7 +90,7 @@ impl Door {
         })
     }
 
-    /// What it is called by whoever connects to it.
+    /// Returns the address that clients connect to.
     fn place(&self) -> std::io::Result<String> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(|address| address.to_string()),
@@ -113,16 +114,17 @@ async fn serve(
 ) -> std::io::Result<()> {
     let door = Door::new(listener)?;
     let place: Rc<str> = door.place()?.into();
-    // Whoever waits for this is still there: it has started this thread.
+    // The receiver exists: the thread that started this one waits for it.
     let _ = ready.send(());
-    // Before that another process may be the service. An error says that the gateway is gone.
+    // Until then another process may be the service. An error says that the gateway is gone.
     let _ = life.wait_for(|life| *life >= Life::Runs).await;
     let guests: Rc<Guests> = Rc::default();
     let read = Arc::clone(&shared);
     tokio::task::spawn_local(async move { crate::history::keep(&read).await });
     loop {
         let accepted = tokio::select! {
-            // In this order: whoever comes when it drains is the next process's.
+            // Check the life first: a connection that arrives while draining belongs to the next
+            // process.
             biased;
             _ = life.wait_for(|life| *life >= Life::Drains) => break,
             accepted = door.accept() => accepted,
@@ -146,20 +148,21 @@ async fn serve(
         tokio::task::spawn_local(async move {
             let held = operator.shared.memory.hold(0);
             let served = h1::serve(stream, BytesMut::new(), LIMITS, &operator, held);
-            // A client that breaks off concerns nobody else.
+            // A client that breaks off does not affect other clients.
             tokio::select! {
                 () = bounded(served, &operator) => {}
                 () = guest.leaves() => {}
             }
         });
     }
-    // From here on who connects comes to the next process.
+    // From here on, new connections go to the next process.
     drop(door);
     let _ = life.wait_for(|life| *life == Life::Ends).await;
     Ok(())
 }
 
-/// Lets a connection last as long as it may: longer once it is known whose it is, and longer still while it watches.
+/// Bounds the duration of a connection: it may last longer once it is authenticated, and longer
+/// still while it watches.
 async fn bounded<T>(served: impl Future<Output = T>, operator: &Operator) {
     let mut served = std::pin::pin!(served);
     let stages = [
@@ -177,13 +180,13 @@ async fn bounded<T>(served: impl Future<Output = T>, operator: &Operator) {
 /// One operator's connection.
 struct Operator {
     shared: Arc<Shared>,
-    /// It came by the unix socket.
+    /// Whether it came by the unix socket.
     is_local: bool,
     guests: Rc<Guests>,
     guest: Rc<Guest>,
-    /// What of its last answer may not have been read yet.
+    /// The part of its last answer that may not have been read yet.
     held: Held,
-    /// Where operators come in.
+    /// The address of the listener.
     place: Rc<str>,
     watches: Cell<bool>,
 }
@@ -217,7 +220,7 @@ impl Handler for Operator {
     }
 
     fn is_stopping(&self) -> bool {
-        // Who asks again is to ask the next process, if there is one.
+        // The next request should reach the next process, if there is one.
         self.shared.is_draining.load(Ordering::Relaxed)
     }
 
@@ -277,7 +280,7 @@ impl Operator {
             }
             "/v1/requests" => requests::last(shared, &asked),
             "/v1/requests/{name}" => requests::explain(shared, parameter),
-            // Nothing follows its head, so nobody watches.
+            // Its head is all of the answer, so this is not watching.
             "/v1/tap" if request.method == Method::HEAD => Ok(requests::tap_head()),
             "/v1/tap" => {
                 requests::check(shared, &asked)?;
@@ -308,7 +311,7 @@ impl Operator {
         Ok(())
     }
 
-    /// What is told to the gateway.
+    /// Carries out a command.
     async fn change(
         &self,
         route: &Route,
@@ -345,9 +348,9 @@ impl Operator {
     }
 }
 
-/// The route of the table that this asks for, and its parameter.
+/// Returns the route of the table for this request, and its parameter.
 fn route_of<'p>(method: &Method, path: &'p str) -> Result<(&'static Route, &'p str), Refused> {
-    // The same under the name that others use for it.
+    // An alias that other servers use.
     let path = if path == "/healthz" { "/livez" } else { path };
     let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
     let mut of_path = routes().iter().filter_map(|route| Some((route, matched(route.path, path)?)));
@@ -365,7 +368,7 @@ fn route_of<'p>(method: &Method, path: &'p str) -> Result<(&'static Route, &'p s
     })
 }
 
-/// What stands in the place of the parameter; nothing if the path is another.
+/// Returns the value of the parameter; `None` if the path does not match.
 fn matched<'p>(template: &str, path: &'p str) -> Option<&'p str> {
     let Some((before, rest)) = template.split_once('{') else {
         return (template == path).then_some("");
@@ -380,7 +383,7 @@ fn takes_gzip(request: &Request) -> bool {
     request.fields.named(b"accept-encoding").any(takes)
 }
 
-/// Made once: everybody may ask for it.
+/// Returns the API description. It is built once, as any client may ask for it.
 fn openapi() -> Reply {
     static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| bywash_api::openapi().to_string().into());
     Reply::local(StatusCode::OK, fields("application/json"), DOCUMENT.clone())

@@ -1,5 +1,5 @@
-//! `/v1/policy`, `/v1/bypass`, `/v1/export` and `/v1/audit`: what is in force, what overrides the file, and who has decided
-//! what.
+//! `/v1/policy`, `/v1/bypass`, `/v1/export` and `/v1/audit`: the policy in force, the overrides of
+//! the file, and the log of decisions.
 
 use bywash_api::{Audit, ClassPolicy, Code, Exported, Policy, SetBypass, SetClass, Undo};
 use bywash_config::{ClassConfig, Mode};
@@ -61,7 +61,7 @@ const fn said(mode: Mode) -> Said {
     }
 }
 
-/// A class is treated otherwise than the file says, for a while.
+/// Overrides the mode of a class for a while.
 pub(super) async fn set_class(shared: &Shared, who: &Who, set: SetClass) -> Answered {
     let SetClass { class, mode, percent, by, why, lasts, revision } = set;
     let word = word(who.author(by)?, why, lasts.as_deref())?;
@@ -69,7 +69,8 @@ pub(super) async fn set_class(shared: &Shared, who: &Who, set: SetClass) -> Answ
     override_for(shared, target, word, lasts.is_some(), revision).await
 }
 
-/// Overrides the file for a while. If nobody says how long, what holds of the same keeps its end.
+/// Overrides the file for a while. Without a given duration, an existing override of the same
+/// target keeps its end.
 async fn override_for(
     shared: &Shared,
     target: Target,
@@ -93,7 +94,7 @@ async fn override_for(
     answered(shared, decided, remarks).await
 }
 
-/// What the file says holds again.
+/// Ends an override.
 pub(super) async fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -> Answered {
     let number =
         number.parse().map_err(|_| Refused::not_found("an override is called by its number"))?;
@@ -104,7 +105,7 @@ pub(super) async fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -
     answered(shared, decided, Vec::new()).await
 }
 
-/// Nothing is decided for a while, or decisions are taken again.
+/// Starts a bypass for a while, or ends it.
 pub(super) async fn set_bypass(shared: &Shared, who: &Who, set: SetBypass) -> Answered {
     let SetBypass { on, by, why, lasts, revision } = set;
     let word = word_for(who.author(by)?, why, lasts.as_deref(), BYPASSED)?;
@@ -115,7 +116,7 @@ pub(super) async fn set_bypass(shared: &Shared, who: &Who, set: SetBypass) -> An
     answered(shared, decided, Vec::new()).await
 }
 
-/// What holds after a decision, with what is to be said of it; or why there was none.
+/// Returns the policy after a decision, with remarks, or why there was no decision.
 async fn answered(
     shared: &Shared,
     decided: Result<Option<Version>, Undecided<NotOverridden>>,
@@ -131,7 +132,7 @@ async fn answered(
     }
 }
 
-/// Waits, but not for long, until a decision is written down. Says so if it is not.
+/// Waits for a bounded time until a decision is saved. Returns a remark if it is not.
 pub(super) async fn unwritten(shared: &Shared, version: Option<Version>) -> Option<String> {
     let why = shared.state_writer.result(version).await?;
     Some(format!("it holds until the process ends; it could not be written down: {why}"))
@@ -145,14 +146,14 @@ const fn code_of(why: &NotOverridden) -> Code {
     }
 }
 
-/// All that holds beside the file, as it would stand there.
+/// Returns all active overrides and rules in the format of the configuration file.
 pub(super) fn export(shared: &Shared) -> Exported {
     let classes = shared.overriding.desk().overrides().exported();
     let rules = shared.elephants.desk().book().exported();
     Exported { toml: classes + &rules }
 }
 
-/// The last decisions.
+/// Returns the last decisions.
 pub(super) fn audit(shared: &Shared, most: usize) -> Audit {
     let notes = shared.audit.notes();
     Audit {

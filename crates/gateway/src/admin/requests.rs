@@ -1,4 +1,5 @@
-//! Single requests: one of the last, with what was decided about it and why; the last of them; and all of them from now on.
+//! Single requests: one of the last with its decision and reason, a list of the last, and a stream
+//! of all from now on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,13 +20,13 @@ use crate::journal::Entry;
 use crate::reply::{Answer, Reply};
 use crate::shared::Shared;
 
-/// How often it is asked whether somebody may still watch.
+/// How often a watcher's credentials are checked again.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Lines that may wait for whoever watches.
+/// The number of lines that may wait for a watcher.
 const WAITING: usize = 64;
 
-/// What is known of the request with this name (sixteen hexadecimal digits).
+/// Returns all that is known about the request with this name (sixteen hexadecimal digits).
 pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     let is_name = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = u64::from_str_radix(name, 16).ok().filter(|_| is_name);
@@ -51,7 +52,7 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     Ok(document(&Explained { request, explanation: reason.map(str::to_owned) }))
 }
 
-/// Refuses a filter with a word that there is not: nothing would ever match it.
+/// Rejects a filter with an unknown word, which would never match.
 pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Result<(), Refused> {
     let settings = shared.settings();
     for (name, value) in wanted {
@@ -75,7 +76,7 @@ pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Resul
     Ok(())
 }
 
-/// The last that have all of `wanted`, the newest first.
+/// Returns the last requests that match all of `wanted`, newest first.
 pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
     check(shared, wanted)?;
     let most = limit(wanted)?;
@@ -84,7 +85,7 @@ pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answer
     Ok(document(&Requests { remembered: all.len(), requests: told.take(most).collect() }))
 }
 
-/// Every request that ends from now on, one a line; of those only that have all of `wanted`.
+/// Streams every request that ends from now on and matches all of `wanted`, one per line.
 pub(super) fn tap(shared: &Arc<Shared>, wanted: &BTreeMap<String, String>, pass: Pass) -> Answered {
     let Some(entries) = shared.journal.watch() else {
         return Err(Refused::new(Code::Unavailable, "enough people watch already"));
@@ -94,7 +95,7 @@ pub(super) fn tap(shared: &Arc<Shared>, wanted: &BTreeMap<String, String>, pass:
     Ok(Reply { framing: Framing::Chunked, body: Answer::Later(words), ..tap_head() })
 }
 
-/// The same answer to a `HEAD`.
+/// Returns the head of the stream, which is also the answer to a `HEAD`.
 pub(super) fn tap_head() -> Reply {
     Reply {
         status: StatusCode::OK,
@@ -132,7 +133,7 @@ async fn follow(
     }
 }
 
-/// Whether it has all of this.
+/// Returns whether a request matches all of `wanted`.
 fn is(request: &Request, wanted: &BTreeMap<String, String>) -> bool {
     wanted.iter().filter(|(name, _)| *name != "limit").all(|(name, value)| {
         let is = |own: &str| own == value;

@@ -1,4 +1,5 @@
-//! What operators say: a JSON document in the body, read strictly and within bounds; and the query.
+//! Requests of operators: a JSON document in the body, parsed strictly and within bounds; and the
+//! query.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -13,13 +14,14 @@ use super::answer::Refused;
 use crate::body::Piece;
 use crate::client::Body;
 
-/// A decision says who and why in two texts of 200 characters, and a few numbers.
+/// The largest body in bytes. A decision has two texts of 200 characters, author and reason, and a
+/// few numbers.
 const MOST: usize = 16 * 1024;
 
-/// For how long something holds if nobody says so.
+/// How long a decision holds by default.
 const USUAL: Span = Span::from_secs(3600);
 
-/// The document that a request brings.
+/// Reads the document in a request's body.
 pub(super) async fn said<T: DeserializeOwned>(
     request: &Request,
     mut body: Body,
@@ -36,12 +38,13 @@ pub(super) async fn said<T: DeserializeOwned>(
             return Err(Refused::invalid("that is more than a decision can say"));
         }
     }
-    // serde takes an array for an object, and names types of the program where it refuses something else.
+    // serde would accept an array for an object, and its errors about other values name types of
+    // the program.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Refused::invalid("what is said here is one JSON object: `{ … }`"));
     }
     serde_json::from_slice(&bytes).map_err(|error| {
-        // What it says of the body is shown as text, wherever that may be.
+        // The error quotes the body. It is escaped, as it may be shown anywhere as text.
         Refused::invalid(escaped(&error.to_string()))
     })
 }
@@ -54,12 +57,12 @@ async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, Refused> {
     }
 }
 
-/// Who, why and how long.
+/// Returns author, reason and duration of a decision.
 pub(super) fn word(by: String, why: String, lasts: Option<&str>) -> Result<Word, Refused> {
     word_for(by, why, lasts, USUAL)
 }
 
-/// The same, for `usual` if nobody says how long.
+/// Returns author, reason and duration of a decision, with `usual` as the default duration.
 pub(super) fn word_for(
     by: String,
     why: String,
@@ -70,8 +73,8 @@ pub(super) fn word_for(
     Ok(Word { by, why, lasts: lasts.map_err(Refused::invalid)? })
 }
 
-/// The query's `name=value` pairs, decoded as forms are. A name that is none of those that there are is an error: it would be
-/// ignored otherwise.
+/// Parses the query's `name=value` pairs, decoded as forms are. An unknown name is an error, as it
+/// would be ignored otherwise.
 pub(super) fn query(
     request: &Request,
     known: &[&str],
@@ -90,7 +93,7 @@ pub(super) fn query(
     }
 }
 
-/// How many are wanted: 1 to 1000.
+/// Returns how many entries are wanted: 1 to 1000.
 pub(super) fn limit(query: &BTreeMap<String, String>) -> Result<usize, Refused> {
     let Some(text) = query.get("limit") else { return Ok(100) };
     let limit = text.parse().ok().filter(|limit| (1..=1000).contains(limit));

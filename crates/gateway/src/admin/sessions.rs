@@ -1,4 +1,4 @@
-//! What sessions do and what they are worth, as it was learned: `/v1/sessions`.
+//! `/v1/sessions`: the learned behaviour and worth of sessions.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use bywash_engine::{Class, Learned, Learning, Signals};
 
 use crate::shared::Shared;
 
-/// Everything that was learned of every class.
+/// Returns everything that was learned about every class.
 pub(super) fn sessions(shared: &Shared) -> Sessions {
     let (learning, classes) = shared.driver.learning();
     let learned = learning.learned(&classes);
@@ -29,7 +29,7 @@ pub(super) fn sessions(shared: &Shared) -> Sessions {
     }
 }
 
-/// Every combination that a session has begun with.
+/// Returns every combination of signals that a session has begun with.
 fn signals(kinds: &[Signal], learning: &Learning) -> Vec<SignalsSeen> {
     if kinds.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `/v1/status`: what the gateway is doing.
+//! `/v1/status`: the state of the gateway.
 
 use std::sync::atomic::Ordering;
 
@@ -60,9 +60,10 @@ fn memory(shared: &Shared) -> MemoryStatus {
     }
 }
 
-/// What whoever looks asks for again when it is another.
+/// Returns the revisions of operators' documents, by which clients see that they have to reload
+/// one.
 pub(crate) fn revisions(shared: &Shared) -> Revisions {
-    // One lock after the other, and never two.
+    // Takes one lock after the other, and never two at once.
     let elephants = shared.elephants.desk().revision();
     let policy = shared.overriding.desk().overrides().revision();
     let audit = shared.audit.notes().revision;
@@ -87,7 +88,7 @@ fn servers(shared: &Shared, settings: &Settings) -> Vec<ServerStatus> {
     standings(shared, settings).map(server).collect()
 }
 
-/// Each server with how it stands.
+/// Returns each server with its status.
 fn standings<'a>(
     shared: &Shared,
     settings: &'a Settings,

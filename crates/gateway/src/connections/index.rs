@@ -1,4 +1,4 @@
-//! Which connection makes room: the index of all open ones. See [`super`].
+//! The index of all open connections, which chooses the one to evict. See [`super`].
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -9,12 +9,12 @@ use bywash_units::Span;
 
 use super::{Bounds, Held, MOST_SEEN, PER_SEEN, SPARE, State, Told};
 
-/// Whose connections are counted together.
+/// The owner of connections that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Owner {
-    /// An address; of IPv6 a /64.
+    /// An address; for IPv6 a /64.
     Address(IpAddr),
-    /// One connection by itself.
+    /// One connection that is counted by itself.
     Alone(u64),
 }
 
@@ -29,7 +29,7 @@ impl Owner {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoRoom;
 
-/// Strangers' connections, and proven ones.
+/// Two tiers: strangers' connections, and proven ones.
 const TIERS: usize = 2;
 const PROVEN: usize = 1;
 
@@ -38,17 +38,17 @@ const PROVEN: usize = 1;
 pub(super) struct Index {
     all: Vec<Entry>,
     owners: HashMap<Owner, Owned>,
-    /// Those that were told to make room and are still open.
+    /// The number of connections chosen for eviction that are still open.
     leaving: usize,
-    /// Owners with candidates, by tier: the last one is next.
+    /// Owners with candidates, by tier. The last one is next.
     ranked: [BTreeSet<Rank>; TIERS],
-    /// Where the next look begins.
+    /// The position at which the next scan begins.
     next: usize,
-    /// When the index may look again.
+    /// When the index may scan again.
     looks_at: Span,
 }
 
-/// Connections that stay, age of the candidate that is next, owner.
+/// The number of connections that stay, the age of the next candidate, the owner.
 type Rank = (usize, u32, Owner);
 
 #[derive(Debug)]
@@ -58,12 +58,12 @@ struct Entry {
     leaving: bool,
 }
 
-/// What is known of one owner.
+/// The connections of one owner.
 #[derive(Debug, Default)]
 struct Owned {
-    /// Open connections that were not told to make room.
+    /// The number of open connections that are not chosen for eviction.
     stay: usize,
-    /// By tier: idle connections as the last look found them, the longest idle at the end.
+    /// Idle connections that the last scan found, by tier, the longest idle at the end.
     idle: [Vec<Candidate>; TIERS],
 }
 
@@ -79,15 +79,15 @@ impl Index {
         self.all.len()
     }
 
-    /// Whether nothing of any connection is left in it.
+    /// Returns whether no trace of any connection is left.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         let fresh = self.owners.values().all(|owned| owned.stay == 0);
         self.all.is_empty() && self.leaving == 0 && fresh
     }
 
-    /// A newcomer, and those that make room for it. `proven`: how many connections are; `now`: the
-    /// time since the start, asked for only if there is no room.
+    /// Adds a newcomer. Returns the connections that are evicted for it. `proven` is the number of
+    /// proven connections. `now` is the time since the start, asked for only if there is no room.
     pub(super) fn enter(
         &mut self,
         held: &Arc<Held>,
@@ -107,7 +107,8 @@ impl Index {
         Ok(told)
     }
 
-    /// It turns out whose a connection is. Without room it is to be closed.
+    /// Changes the owner of a connection once it is known. Without room, the connection is to be
+    /// closed.
     pub(super) fn change_owner(
         &mut self,
         held: &Arc<Held>,
@@ -119,7 +120,7 @@ impl Index {
         let position = held.position.load(Ordering::Relaxed);
         let entry = &mut self.all[position];
         let before = std::mem::replace(&mut entry.owner, owner);
-        // Meanwhile it makes no room itself.
+        // Meanwhile the connection itself cannot be evicted.
         if std::mem::replace(&mut entry.leaving, true) {
             return Ok(Vec::new());
         }
@@ -131,7 +132,7 @@ impl Index {
         told
     }
 
-    /// It has ended.
+    /// Removes a connection that has ended.
     pub(super) fn leave(&mut self, held: &Held) {
         let position = held.position.load(Ordering::Relaxed);
         let entry = self.all.swap_remove(position);
@@ -145,9 +146,9 @@ impl Index {
         }
     }
 
-    /// It was told to make room, and does not.
+    /// Keeps a connection that was chosen for eviction but is not idle any more.
     pub(super) fn stays(&mut self, held: &Held) {
-        // One that has ended meanwhile has given its position away.
+        // If it has ended meanwhile, its position belongs to another connection.
         let position = held.position.load(Ordering::Relaxed);
         let Some(entry) = self.all.get_mut(position) else { return };
         if !std::ptr::eq(&raw const *entry.held, held) || !std::mem::take(&mut entry.leaving) {
@@ -158,7 +159,7 @@ impl Index {
         self.change(owner, |owned| owned.stay += 1);
     }
 
-    /// Makes room for one more of `owner`, beside `others` that stay.
+    /// Makes room for one more connection of `owner`, in addition to `others` that stay.
     fn room(
         &mut self,
         owner: Owner,
@@ -179,21 +180,22 @@ impl Index {
         };
         while lacks_room(&told) {
             self.look(&now, bounds.grace());
-            // Those of a list that was read before may have closed.
+            // `proven` was read before the lock was taken: some of these connections may have
+            // closed since.
             let spared = proven.saturating_sub(told.len()) <= bounds.reserve;
             match self.evict(owner, spared, bounds.few()) {
                 Some(evicted) => told.push(evicted),
                 None if others < bounds.most && bounds.spares_first && of_owner(self) == 0 => break,
                 None if told.is_empty() => return Err(NoRoom),
-                // As many as there are: the next newcomer asks for the rest.
+                // Evict those that were found. The next newcomer evicts the rest.
                 None => break,
             }
         }
         Ok(told)
     }
 
-    /// The connection that makes room for a newcomer of `owner`; proven ones may be spared. The first `few` of an
-    /// owner may take the place of any other's.
+    /// Chooses the connection to evict for a newcomer of `owner`; proven ones may be spared. The
+    /// first `few` connections of an owner may take the place of any other's.
     fn evict(&mut self, owner: Owner, spares_proven: bool, few: usize) -> Option<Told> {
         let own = self.owners.get(&owner).map_or(0, |owned| owned.stay) + 1;
         let tiers = if spares_proven { PROVEN } else { TIERS };
@@ -216,7 +218,7 @@ impl Index {
         None
     }
 
-    /// One of the owner's own, a stranger's first.
+    /// Chooses one of the owner's own connections, a stranger's first.
     fn evict_own(&mut self, owner: Owner) -> Option<Told> {
         for tier in 0..TIERS {
             while self.owners.get(&owner).is_some_and(|owned| !owned.idle[tier].is_empty()) {
@@ -228,17 +230,17 @@ impl Index {
         None
     }
 
-    /// Takes the owner's next candidate; evicts it if it is still idle.
+    /// Takes the owner's next candidate, and evicts it if it is still idle.
     fn evict_next(&mut self, owner: Owner, tier: usize) -> Option<Told> {
         let mut next = None;
         self.change(owner, |owned| next = owned.idle[tier].pop());
         let Candidate { word, held, .. } = next?;
-        // One that has ended has another word.
+        // A connection that has ended has another word.
         if held.word() != word {
             return None;
         }
         let entry = &mut self.all[held.position.load(Ordering::Relaxed)];
-        // It may have become known since the look whose it is.
+        // Its owner may have become known since the scan.
         if entry.owner != owner || std::mem::replace(&mut entry.leaving, true) {
             return None;
         }
@@ -247,7 +249,8 @@ impl Index {
         Some(Told { held, word })
     }
 
-    /// Looks for all idle connections again, unless the last look was a moment ago. `grace` is that of [`State::idle`].
+    /// Scans for all idle connections again, unless the last scan was a moment ago. `grace` is that
+    /// of [`State::idle`].
     fn look(&mut self, now: &impl Fn() -> Span, grace: u32) {
         let now = now();
         if now < self.looks_at {
@@ -284,7 +287,7 @@ impl Index {
         }
     }
 
-    /// Changes what is known of one owner, and its ranks with it.
+    /// Changes the entry of one owner, and its ranks with it.
     fn change(&mut self, owner: Owner, act: impl FnOnce(&mut Owned)) {
         let known = self.owners.entry(owner).or_default();
         let rank = |owned: &Owned, tier: usize| {

@@ -1,4 +1,4 @@
-//! The index against a model that looks at every connection each time.
+//! Tests the index against a model that looks at every connection each time.
 
 use proptest::prelude::*;
 
@@ -39,13 +39,13 @@ fn owner(number: u8) -> Owner {
     Owner::Address(IpAddr::from([192, 0, 2, number]))
 }
 
-/// How many connections of this owner stay.
+/// Returns how many connections of this owner stay.
 fn stay(known: &[Known], owner: Owner) -> usize {
     known.iter().filter(|known| known.owner == owner && !known.leaving).count()
 }
 
-/// The longest idle connection of this tier and of an owner that `may` make room: its age and its
-/// owner.
+/// Returns age and owner of the longest idle connection of this tier, among the owners for which
+/// `may` holds.
 fn longest(known: &[Known], proven: bool, may: impl Fn(Owner) -> bool) -> Option<Victim> {
     let tier = known.iter().filter(|known| known.state().proven == proven);
     let idle = tier.filter_map(|one| Some((stay(known, one.owner), one.age()?, one.owner)));
@@ -55,7 +55,7 @@ fn longest(known: &[Known], proven: bool, may: impl Fn(Owner) -> bool) -> Option
 /// Age, owner, and whether it is proven.
 type Victim = (u32, Owner, bool);
 
-/// Marks such a connection as one that makes room.
+/// Marks such a connection as evicted.
 fn mark(known: &mut [Known], found: Victim) -> Victim {
     let is_found = |known: &&mut Known| {
         known.age().is_some_and(|age| (age, known.owner, known.state().proven) == found)
@@ -78,8 +78,8 @@ impl World {
         stay(&self.known, owner)
     }
 
-    /// What the rule says about a newcomer: of which age and whose the connections are that make
-    /// room.
+    /// Returns the evictions that the rule requires for a newcomer: age, owner and tier of each
+    /// connection.
     fn expected(&self, owner: Owner) -> Result<Vec<Victim>, NoRoom> {
         let (mut known, mut victims) = (self.known.clone(), Vec::new());
         if matches!(owner, Owner::Address(_)) && stay(&known, owner) >= BOUNDS.per_address {
@@ -101,9 +101,9 @@ impl World {
         Ok(victims)
     }
 
-    /// A newcomer, as the index has it, is what the rule says.
+    /// Lets a newcomer enter the index, and checks the result against the rule.
     fn enters(&mut self, owner: Owner) {
-        // So much later that the index looks anew.
+        // Long enough after the last scan that the index scans again.
         self.now += Span::from_secs(1);
         let expected = self.expected(owner);
         let held = Held::new(&self.inbox, false);
@@ -138,7 +138,7 @@ impl World {
         assert_eq!(self.index.open(), self.known.len());
     }
 
-    /// Those that were told to make room do so, if they have nothing to do.
+    /// Ends the connections chosen for eviction that are still idle.
     fn makes_room(&mut self) {
         for told in std::mem::take(&mut self.told) {
             let known = self.known.iter().position(|known| Arc::ptr_eq(&known.held, &told.held));
@@ -162,7 +162,7 @@ impl World {
     }
 }
 
-/// Opens `count` connections that are idle.
+/// Opens `count` idle connections.
 fn open(world: &mut World, from: Owner, count: usize) {
     for _ in 0..count {
         world.enters(from);
@@ -172,7 +172,7 @@ fn open(world: &mut World, from: Owner, count: usize) {
 }
 
 proptest! {
-    /// Whatever happens, the connection that makes room is the one that the rule names.
+    /// After any sequence of events, the connection that is evicted is the one that the rule names.
     #[test]
     fn the_index_chooses_as_a_look_at_every_connection_would(
         steps in prop::collection::vec((0..8_u8, any::<u8>(), any::<u8>()), 1..300),
@@ -253,7 +253,7 @@ fn the_same_candidates_serve_until_the_next_look_and_none_that_has_work_since() 
     }
     // The newcomer has taken the place of one of these.
     assert_eq!((world.stay(owner(1)), world.stay(owner(2))), (6, 5));
-    // At the same time: no look.
+    // At the same time: no scan.
     let now = world.now;
     for left in [5, 4, 3, 2, 1, 0] {
         let held = Held::new(&world.inbox, false);
@@ -334,11 +334,11 @@ fn a_connection_whose_owner_becomes_known_late_does_not_make_room_for_itself() {
     }
     inbox.ticks(GRACE);
     busy.set(State { phase: Phase::Busy, ..busy.state() });
-    // A newcomer may take the place of the late one; it is told, and closes.
+    // A newcomer may take the place of the late one, which is chosen for eviction.
     let told = index.enter(&newcomer, owner(1), bounds, 0, || Span::from_secs(1)).unwrap();
     assert!(Arc::ptr_eq(&told[0].held, &late));
     index.stays(&late);
-    // Now there is one too many, and nobody else to make room.
+    // Now there is one too many, and no other connection can be evicted.
     newcomer.set(State { phase: Phase::Busy, ..newcomer.state() });
     let moved = index.change_owner(&late, owner(2), bounds, 0, || Span::from_secs(2));
     assert_eq!(moved.unwrap_err(), NoRoom);

@@ -1,7 +1,8 @@
-//! How long the engine's lock is held and waited for.
+//! Times for which the engine's lock is held and waited for.
 //!
-//! A request takes the lock two to four times, so the clock is not read each time. A wait is timed if there is one. Of
-//! [`TIMED`] holds one is timed. The counts lie under the lock itself, so they cost no atomic operation.
+//! A request takes the lock two to four times, so the clock is not read each time. Every wait is
+//! timed, but only one hold in [`TIMED`]. The counts lie under the lock itself, so they cost no
+//! atomic operation.
 
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
@@ -9,13 +10,13 @@ use std::time::{Duration, Instant};
 use super::Core;
 use crate::sync::MutexGuard;
 
-/// One hold in so many is timed.
+/// The number of holds of which one is timed.
 const TIMED: u64 = 61;
 
 /// The engine, locked.
 pub(super) struct Locked<'a> {
     core: MutexGuard<'a, Core>,
-    /// If this hold is timed.
+    /// When this hold began, if it is timed.
     since: Option<Instant>,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct LockTimes {
     taken: u64,
     /// The times of one hold in [`TIMED`].
     pub(crate) held: Times,
-    /// The times of the holds that had to wait.
+    /// The times of the waits for the lock.
     pub(crate) waited: Times,
 }
 
@@ -69,7 +70,7 @@ impl Drop for Locked<'_> {
 }
 
 impl Times {
-    /// Seconds: from a quick call to the longest that the engine is known to compute.
+    /// The bounds in seconds: from a quick call to the longest that the engine is known to compute.
     const BOUNDS: [f64; 6] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 
     pub(super) fn count(&mut self, duration: Duration) {
@@ -79,7 +80,8 @@ impl Times {
         self.sum += duration;
     }
 
-    /// How many lie in each bucket, by its bound in seconds, and the sum of all in seconds.
+    /// Returns the count of each bucket with its bound in seconds, and the sum of all durations in
+    /// seconds.
     pub(crate) fn read(&self) -> (Vec<(f64, u64)>, f64) {
         let bounds = Self::BOUNDS.into_iter().chain([f64::INFINITY]);
         (bounds.zip(self.counts).collect(), self.sum.as_secs_f64())

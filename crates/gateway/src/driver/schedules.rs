@@ -1,4 +1,4 @@
-//! Tickets of several threads at once, on every order of turns that `make shuttle` has time for.
+//! Tickets of several threads at once, on as many schedules as `make shuttle` has time for.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use shuttle::thread::{self, JoinHandle};
 use super::{Decision, Driver, Progress, Seat, Ticket};
 use crate::sync::explore;
 
-/// One slot, first in first out: who is next does not depend on how long anything takes.
+/// Returns a driver with one slot, first in first out: the next request does not depend on how long
+/// anything takes.
 fn driver(max_wait: Option<Span>) -> Arc<Driver> {
     driver_that_grants(max_wait, None)
 }
 
-/// The same where every request can be stopped, within these bounds.
+/// Returns the same driver, but every request can be stopped, within these bounds.
 fn driver_that_grants(max_wait: Option<Span>, stop: Option<Bounds>) -> Arc<Driver> {
     let text = "version = 1\norder.policy = 'always-fifo'\nupstream.server = 'http://127.0.0.1:1'\n\
                 upstream.limit = 1\n";
@@ -37,13 +38,14 @@ fn decided(ticket: &Ticket) -> Decision {
     block_on(poll_fn(|cx| ticket.poll(cx)))
 }
 
-/// A thread with a request of its own.
+/// Starts a thread with its own request.
 fn request(driver: &Arc<Driver>, life: fn(Ticket)) -> JoinHandle<()> {
     let driver = Arc::clone(driver);
     thread::spawn(move || life(driver.arrive(REQUEST, true)))
 }
 
-/// A thread with a request that is observed only: it runs and ends, whatever was decided by then.
+/// Starts a thread with a request that is only observed: it runs and ends, whatever was decided by
+/// that time.
 fn observed(driver: &Arc<Driver>) -> JoinHandle<()> {
     let driver = Arc::clone(driver);
     thread::spawn(move || {
@@ -53,7 +55,7 @@ fn observed(driver: &Arc<Driver>) -> JoinHandle<()> {
     })
 }
 
-/// It waits for its slot, and is answered.
+/// The request waits for its slot, and is answered.
 fn is_served(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     let (session, earned) = (SessionKey(1), Utility::default());
@@ -61,26 +63,26 @@ fn is_served(ticket: Ticket) {
     ticket.answered(Some(Progress { session, answer, earned, in_time: true }), End::ANSWERED);
 }
 
-/// It waits for its slot, and its client leaves.
+/// The request waits for its slot, and its client leaves.
 fn is_orphaned(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     drop(ticket);
 }
 
-/// It waits for its slot, and the upstream fails.
+/// The request waits for its slot, and the upstream fails.
 fn is_failed(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     ticket.failed(End::Failed);
 }
 
-/// Its client leaves, in whatever state it is by then.
+/// The client leaves, in whatever state the request is.
 fn leaves(ticket: Ticket) {
     let _ = ticket.poll(&mut Context::from_waker(Waker::noop()));
     thread::yield_now();
     drop(ticket);
 }
 
-/// Lets them all end; then every slot and every number is back, once.
+/// Waits for all requests to end; then every slot and every number is given back, once.
 fn all_is_given_back(driver: &Driver, requests: Vec<JoinHandle<()>>) {
     for request in requests {
         request.join().expect("it has not panicked");
@@ -135,7 +137,7 @@ fn schedules_in_which_a_wait_ends_by_time_as_the_slot_comes() {
         }
     }
     explore("driver, the timer and three requests", || {
-        // Whoever waits at all when the timer looks has waited too long.
+        // Any wait that the timer sees is too long.
         let driver = driver(Some(Span::from_nanos(1)));
         let mut threads: Vec<_> = (0..3).map(|_| request(&driver, ends_somehow)).collect();
         let timed = Arc::clone(&driver);
@@ -149,7 +151,7 @@ fn schedules_in_which_a_wait_ends_by_time_as_the_slot_comes() {
     });
 }
 
-/// It gets its slot, and is stopped or answered, whichever comes first.
+/// The request gets its slot, and is stopped or answered, whichever comes first.
 fn is_stopped_or_served(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. } | Decision::Stopped(_)));
     thread::yield_now();
@@ -161,7 +163,7 @@ fn is_stopped_or_served(ticket: Ticket) {
     ticket.answered(None, End::ANSWERED);
 }
 
-/// Its client waits no longer as its slot comes.
+/// The client's deadline passes as the request's slot comes.
 fn is_out_of_time(ticket: Ticket) {
     ticket.out_of_time();
     match ticket.decision() {
@@ -173,7 +175,7 @@ fn is_out_of_time(ticket: Ticket) {
 #[test]
 fn schedules_in_which_one_is_stopped_as_its_answer_begins() {
     explore("driver, the timer stops whoever runs", || {
-        // Whoever runs at all when the timer looks has run for too long.
+        // Any service time that the timer sees is too long.
         let stop = Bounds { min: Span::ZERO, max: Span::from_nanos(1) };
         let driver = driver_that_grants(None, Some(stop));
         let lives = [is_stopped_or_served, is_out_of_time, is_stopped_or_served, leaves];
@@ -190,7 +192,7 @@ fn schedules_in_which_one_is_stopped_as_its_answer_begins() {
     });
 }
 
-/// A task that asks the driver something as it is woken.
+/// A task that calls the driver while it is woken.
 struct Curious(Arc<Driver>);
 
 impl Wake for Curious {
@@ -213,7 +215,7 @@ fn schedules_in_which_whoever_is_woken_takes_the_lock() {
     });
 }
 
-/// `waits` has its slot once the others are over.
+/// Checks that `waits` has its slot once the others are over.
 fn all_is_given_back_but(waits: Ticket, driver: &Driver, others: Vec<JoinHandle<()>>) {
     for other in others {
         other.join().expect("it has not panicked");

@@ -1,4 +1,4 @@
-//! The lock: what is copied under it, and what becomes of a panic under it.
+//! Tests of the lock: copying under it, and a panic under it.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -84,7 +84,7 @@ fn a_panic_of_the_engine_aborts_the_process() {
         let worker = std::thread::spawn(move || panics.with(|_, _, _| panic!("a test's own")));
         assert!(worker.join().is_err());
         driver.status();
-        // The process lives, which the parent sees.
+        // The process survives, and the parent sees that.
         return;
     }
     let mut child = Command::new(std::env::current_exe().unwrap());

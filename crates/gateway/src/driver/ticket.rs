@@ -9,17 +9,17 @@ use bywash_engine::{
 
 use super::{Decision, Driver, Progress, Refusal, Seat};
 
-/// A request's place with the engine: in the queue, or on a slot. Dropping it gives the place
-/// back; nothing else does.
+/// A request's place with the engine: in the queue, or on a slot. Only dropping it gives the place
+/// back.
 pub(crate) struct Ticket {
     pub(super) driver: Arc<Driver>,
     pub(super) id: RequestId,
     pub(super) standing: Standing,
     pub(super) claimed: Claimed,
-    /// It ran while the engine thought so: how it ends is a measurement.
+    /// Whether it ran while the engine considered it running, so that its end is a measurement.
     pub(super) measured: bool,
     pub(super) done: bool,
-    /// The engine was told that its client has gone while the application works on.
+    /// Whether the engine knows that the client has left while the application works on.
     pub(super) departed: bool,
 }
 
@@ -30,12 +30,12 @@ pub(super) struct Claimed {
     pub(super) session: Option<SessionKey>,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
-    /// A token says so.
+    /// Whether the session had begun before, according to its token.
     pub(super) had_begun: bool,
 }
 
 impl Ticket {
-    /// The standing of the request when it came.
+    /// The standing of the request when it arrived.
     pub(crate) const fn standing(&self) -> Standing {
         self.standing
     }
@@ -45,7 +45,7 @@ impl Ticket {
         self.driver.lock().decision(self.id)
     }
 
-    /// Ready when it has a slot or is refused.
+    /// Ready when the request has a slot or is refused.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Decision> {
         let mut core = self.driver.lock();
         match core.decision(self.id) {
@@ -58,7 +58,8 @@ impl Ticket {
         Poll::Pending
     }
 
-    /// Its client waits no longer, by its own word. Where it has a slot already it keeps that.
+    /// Ends the wait because the client's own deadline has passed. If the request has a slot
+    /// already, it keeps it.
     pub(crate) fn out_of_time(&self) {
         self.driver.with(|core, now, wakers| {
             if matches!(core.seats[self.id.0 as usize], Seat::Waiting(_)) {
@@ -67,7 +68,7 @@ impl Ticket {
         });
     }
 
-    /// It runs; ready when it is stopped.
+    /// Ready when the running request is stopped.
     pub(crate) fn poll_stopped(&self, cx: &mut Context<'_>) -> Poll<Refusal> {
         match &mut self.driver.lock().seats[self.id.0 as usize] {
             Seat::Stopped(refusal) => return Poll::Ready(*refusal),
@@ -77,27 +78,30 @@ impl Ticket {
         Poll::Pending
     }
 
-    /// The request waits for its client, which moves so many bytes a second, and not for the application.
+    /// Tells the engine that the request waits for its client, which moves `rate` bytes a second,
+    /// and not for the application.
     pub(crate) fn client_slow(&self, rate: u64) {
         self.while_granted(Event::ClientSlow { id: self.id, rate });
     }
 
-    /// The request does not wait for its client any more.
+    /// Tells the engine that the request does not wait for its client any more.
     pub(crate) fn client_caught_up(&self) {
         self.while_granted(Event::ClientCaughtUp { id: self.id });
     }
 
-    /// The body of the request, which was unfinished, has come as a whole.
+    /// Tells the engine that the request's body, which was unfinished, is complete.
     pub(crate) fn body_complete(&self) {
         self.while_granted(Event::BodyComplete { id: self.id });
     }
 
-    /// The response has begun: it will not be stopped any more, unless it has been already.
+    /// Tells the engine that the response has begun. From then on the request is not stopped,
+    /// unless it has been already.
     pub(crate) fn answering(&self) {
         self.while_granted(Event::Answering { id: self.id });
     }
 
-    /// Its client has gone, and it keeps its slot until it is dropped. Returns whether it has one.
+    /// Notes that the client has left while the request keeps its slot until it is dropped. Returns
+    /// whether it has one.
     pub(crate) fn departs(&mut self) -> bool {
         let holds_slot = matches!(self.decision(), Decision::Granted { .. });
         self.departed = holds_slot && self.measured;
@@ -107,7 +111,8 @@ impl Ticket {
         holds_slot
     }
 
-    /// Tells the engine something of a request that holds a slot; of any other there is nothing to tell.
+    /// Tells the engine about a request that holds a slot. For any other request the event has no
+    /// meaning.
     fn while_granted(&self, event: Event) {
         self.driver.with(|core, now, wakers| {
             if matches!(core.seats[self.id.0 as usize], Seat::Granted { .. }) {
@@ -116,8 +121,8 @@ impl Ticket {
         });
     }
 
-    /// The upstream has answered in full. `progress`: of the session that has got on by it, which
-    /// is the request's own or one that the answer has begun.
+    /// Ends a request that the upstream has answered in full. `progress` is that of the session
+    /// that the answer has advanced: the request's own, or one that the answer has begun.
     pub(crate) fn answered(mut self, progress: Option<Progress>, end: End) {
         let Claimed { class, session: claimed, address, signals, had_begun } = self.claimed;
         let how = self.ended(end);
@@ -135,7 +140,7 @@ impl Ticket {
         });
     }
 
-    /// The upstream has failed it, in this way.
+    /// Ends a request that the upstream has failed in this way.
     pub(crate) fn failed(mut self, end: End) {
         let how = self.ended(end);
         self.done = true;
@@ -148,7 +153,7 @@ impl Ticket {
     }
 }
 
-/// Whom to wake.
+/// Stores the waker of the polling task.
 fn remember(waker: &mut Option<Waker>, cx: &Context<'_>) {
     match waker {
         Some(waker) => waker.clone_from(cx.waker()),

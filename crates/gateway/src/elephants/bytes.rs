@@ -1,8 +1,9 @@
-//! Bytes of elephants' answers, let through at their rule's rate: all answers under one rule share one bucket. Answers that
-//! have a lane of the network device take nothing from it.
+//! Pacing of elephants' answers at their rule's rate: all answers under one rule share one bucket.
+//! Answers in a lane of the network device take nothing from it.
 //!
-//! A piece that is not due waits here, and behind it the upstream. So no answer is buffered, and an elephant keeps its slot
-//! for as long as its answer takes: there are only as many as the rule lets run at once.
+//! A piece that is not due waits here, and the upstream waits behind it. So no answer is buffered,
+//! and an elephant keeps its slot for as long as its answer takes: their number is bounded by the
+//! concurrency of the rule.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,14 +14,14 @@ use bywash_shaper::Bucket;
 use bywash_units::Time;
 use tokio::time::Sleep;
 
-/// What all answers under a rule share.
+/// The bucket that all answers under a rule share.
 pub(crate) type SharedBucket = Arc<Mutex<Bucket>>;
 
-/// An answer under a rule.
+/// The pacing of one answer under a rule.
 pub(crate) struct Paced {
     bucket: SharedBucket,
     held: Option<(Bytes, Pin<Box<Sleep>>)>,
-    /// The kernel holds it back.
+    /// Whether the kernel throttles it.
     has_lane: bool,
 }
 
@@ -29,23 +30,24 @@ impl Paced {
         Self { bucket, held: None, has_lane: false }
     }
 
-    /// Its connection is in a lane: from now on its pieces are not held back here.
+    /// Notes that the connection is in a lane. From now on its pieces do not wait here.
     pub(crate) const fn enters_lane(&mut self) {
         self.has_lane = true;
     }
 
-    /// Whether it is still in its lane, of which there are any or not. Once lost, the bucket has what is left of it.
+    /// Returns whether the answer is still in its lane; `there_are` says whether any lanes exist.
+    /// If the lane is gone, the bucket paces the rest of the answer.
     pub(crate) const fn stays_in_lane(&mut self, there_are: bool) -> bool {
         self.has_lane = self.has_lane && there_are;
         self.has_lane
     }
 
-    /// Whether a piece waits.
+    /// Returns whether a piece waits.
     pub(crate) const fn holds(&self) -> bool {
         self.held.is_some()
     }
 
-    /// A piece has come at that moment: given back at once, or kept until it is due.
+    /// Takes a piece at time `now`. Returns it at once if it is due, or keeps it until then.
     pub(crate) fn take(&mut self, now: Time, piece: Bytes) -> Option<Bytes> {
         let many = u32::try_from(piece.len()).unwrap_or(u32::MAX);
         let Some(due) = self.bucket().take(now, many) else { return Some(piece) };
@@ -54,7 +56,7 @@ impl Paced {
         None
     }
 
-    /// The piece that waits, when it is due; nothing if none does.
+    /// Returns the waiting piece when it is due; `None` if none waits.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Some((_, sleep)) = &mut self.held else { return Poll::Ready(None) };
         ready!(sleep.as_mut().poll(cx));
@@ -66,7 +68,7 @@ impl Paced {
     }
 }
 
-/// Whoever leaves while a piece waits leaves its bytes to the others.
+/// When a client leaves while a piece waits, the piece's bytes go back to the bucket.
 impl Drop for Paced {
     fn drop(&mut self) {
         if let Some((piece, _)) = self.held.take() {
@@ -89,7 +91,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// Eight thousand bytes a second, of which ten thousand may go at once.
+    /// Returns a bucket with 8,000 bytes a second, of which 10,000 may go at once.
     fn bucket() -> SharedBucket {
         Arc::new(Mutex::new(Bucket::new(BitRate::LEAST, 10_000)))
     }
@@ -129,7 +131,8 @@ mod tests {
         assert!(one.take(at(0), piece(18_000)).is_some());
         assert!(one.take(at(0), piece(80_000)).is_none());
         drop(one);
-        // A second is missing from what may go at once; the ten of the one who left are not.
+        // The bucket is one second in debt. The ten seconds of the piece that was dropped were
+        // given back.
         assert!(other.take(at(0), piece(1)).is_none() && other.holds());
         let begun = tokio::time::Instant::now();
         assert!(poll_fn(|cx| other.poll(cx)).await.is_some());

@@ -1,6 +1,7 @@
-//! Lanes of the network device for answers whose bytes a rule holds back, where there are any.
+//! Lanes of the network device for answers that a rule throttles, if the device has any.
 //!
-//! `bywash shaper` makes them, and the kernel is asked every second whether they are there ([`Lanes::look`]).
+//! `bywash shaper` makes the lanes. The gateway asks the kernel every second whether they exist
+//! ([`Lanes::look`]).
 
 use std::os::fd::AsFd;
 
@@ -8,22 +9,22 @@ use bywash_shaper::{Lane, Mark, Shaper, Without};
 
 use crate::talk;
 
-/// Why an answer has no lane, and a bucket holds it back.
+/// Why an answer has no lane, so that a bucket throttles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoLane {
     /// Other answers are on the same connection at the same time.
     Http2,
-    /// There is none for it.
+    /// There is no lane for it.
     Without(Without),
 }
 
 impl NoLane {
-    /// Each of them.
+    /// Returns all reasons.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         [Self::Http2].into_iter().chain(Without::ALL.map(Self::Without))
     }
 
-    /// One word for each.
+    /// The reason's name, a single word.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Http2 => "http2",
@@ -31,7 +32,7 @@ impl NoLane {
         }
     }
 
-    /// Its place among [`NoLane::all`].
+    /// The reason's position in [`NoLane::all`].
     pub(crate) const fn number(self) -> usize {
         match self {
             Self::Http2 => 0,
@@ -40,11 +41,11 @@ impl NoLane {
     }
 }
 
-/// What all workers share.
+/// The lanes, shared by all workers.
 pub(crate) struct Lanes(Shaper);
 
 impl Lanes {
-    /// Looks what there is, and says so if there is something.
+    /// Looks for lanes, and logs a line if there are any.
     pub(crate) fn open() -> Self {
         let shaper = Shaper::without_pacing();
         if shaper.shaping().without().is_none() {
@@ -53,7 +54,7 @@ impl Lanes {
         Self(shaper)
     }
 
-    /// Looks whether they are still there, or have come, and says so if that has changed. It waits for the kernel's
+    /// Looks whether lanes have come or gone, and logs a line if so. This waits for the kernel's
     /// list of devices.
     pub(crate) fn look(&self) {
         if let Some(now) = self.0.look() {
@@ -61,24 +62,25 @@ impl Lanes {
         }
     }
 
-    /// Why there are none, when it was last looked.
+    /// Returns why there were no lanes at the last look.
     pub(crate) fn missing(&self) -> Option<Without> {
         self.0.shaping().without()
     }
 
-    /// Puts a connection into the lane of the answer that comes next. Whether that is an elephant's lane, or why not.
+    /// Puts a connection into the lane of its next answer. Returns an error if that is not an
+    /// elephant's lane.
     pub(crate) fn enter(
         &self,
         socket: impl AsFd,
         mark: &mut Mark,
         lane: Lane,
     ) -> Result<(), Without> {
-        // A connection that is closed leaves by no device.
+        // A closed connection has no device.
         let shaping = self.0.lane(socket, mark, lane).map_err(|_| Without::Elsewhere)?;
         shaping.without().map_or(Ok(()), Err)
     }
 
-    /// For operators.
+    /// Returns the state for operators.
     pub(crate) fn told(&self) -> bywash_api::Lanes {
         let why = self.missing();
         bywash_api::Lanes { in_force: why.is_none(), why: why.map(|why| why.to_string()) }

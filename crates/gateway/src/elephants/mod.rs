@@ -1,15 +1,18 @@
-//! Elephants as they are in force: which requests fall under which rule, and the book of all that was found and decided.
+//! Elephants in force: which requests fall under which rule, and the book of all findings and
+//! decisions.
 //!
-//! Three threads meet here. Requests ask [`Elephants::rule_of`], which waits for nobody: the rules are one immutable
-//! list that is exchanged whole. The watching thread ([`watch`]) brings what it has found, and ends what has come to its
-//! end. Operators (`admin/elephants.rs`) read the book and decide. Whoever changes the book puts its rules in force and hands
-//! its text to `state_writer`, under one lock, which no request takes and nobody holds while waiting for a disk.
+//! Three threads meet here. Requests ask [`Elephants::rule_of`], which never waits: the rules are
+//! one immutable list that is exchanged as a whole. The watching thread ([`watch`]) brings its
+//! findings, and ends rules whose time is over. Operators (`admin/elephants.rs`) read the book and
+//! decide. Each change of the book puts its rules in force and hands its text to `state_writer`,
+//! under one lock. No request takes that lock, and nobody holds it while waiting for a disk.
 //!
-//! **Bytes.** What a rule holds back of answers' bytes goes by a lane of the network device ([`lanes`]) or through the
-//! rule's bucket ([`bytes`]), each answer by itself. An answer begins with the bucket (`request/answer.rs`). HTTP/1
-//! writes one answer at a time, and has the socket: before a head is written it puts the connection into the lane of that
-//! answer (`client/h1/answer.rs`), and one that got the elephants' lane leaves the bucket alone for as long as there are lanes.
-//! On HTTP/2 answers share a socket, and keep the bucket.
+//! **Bytes.** Answers under a rule that limits bytes go through a lane of the network device
+//! ([`lanes`]) or through the rule's bucket ([`bytes`]), each answer by itself. An answer begins
+//! with the bucket (`request/answer.rs`). HTTP/1 writes one answer at a time and has the socket for
+//! itself. Before it writes a head, it puts the connection into the lane of that answer
+//! (`client/h1/answer.rs`). An answer that got the elephants' lane bypasses the bucket for as long
+//! as there are lanes. On HTTP/2 answers share a socket, and keep the bucket.
 
 mod bytes;
 mod lanes;
@@ -37,34 +40,35 @@ pub(crate) use lanes::{Lanes, NoLane};
 pub(crate) use rules::Rules;
 pub(crate) use watch::Sight;
 
-/// Bytes of a book: so many entries with long patterns, and more.
+/// The size limit of a saved book in bytes: more than all allowed entries with long patterns.
 const MOST: u64 = 4 << 20;
 
-/// What the threads of a gateway share of its elephants.
+/// The state of a gateway's elephants that its threads share.
 pub(crate) struct Elephants {
     rules: RwLock<Arc<Rules>>,
-    /// Whether there is any: requests look no further if not.
+    /// Whether there are any rules. If not, requests skip the look-up.
     has_rules: AtomicBool,
-    /// Ways out for answers whose bytes are held back.
+    /// The lanes for answers that are throttled.
     pub(crate) lanes: Lanes,
     desk: Mutex<Desk>,
-    /// What was seen of requests and of use. Whoever holds it and the desk has taken the desk first.
+    /// Observations of requests and of use. A thread that locks both this and the desk locks the
+    /// desk first.
     watch: Mutex<Watch>,
 }
 
-/// The book, and where it is kept.
+/// The book, and the place where it is saved.
 #[derive(Default)]
 pub(crate) struct Desk {
     book: Book,
-    /// Where it is kept; nowhere if nothing is said.
+    /// The directory that it is saved in; `None` if it is not saved.
     directory: Option<PathBuf>,
-    /// It was handed over by a process that is gone.
+    /// Set if the book was handed over by another process.
     inherited: Option<Inherited>,
-    /// Another process decides.
+    /// Whether another process takes the decisions.
     is_given_away: bool,
-    /// What was seen when somebody last looked.
+    /// The state of the watch when it last reported.
     pub(crate) sight: Sight,
-    /// Another one whenever something was found or decided.
+    /// Increased with every finding and decision.
     revision: u64,
 }
 
@@ -83,7 +87,7 @@ impl Elephants {
         }
     }
 
-    /// The rule that a request falls under, whose path is read as the classifier reads it.
+    /// Returns the rule that a request falls under. Its path is read as the classifier reads it.
     pub(crate) fn rule_of(&self, request: &Request, classifier: &Classifier) -> Option<RuleId> {
         if !self.has_rules.load(Ordering::Relaxed) {
             return None;
@@ -92,7 +96,7 @@ impl Elephants {
         self.rules().of(method, target.path_and_query(), classifier.readings(target.path()))
     }
 
-    /// How the bytes of an answer under this rule are let through, if they are held back.
+    /// Returns the pacing for an answer under this rule, if the rule limits bytes.
     pub(crate) fn paced(&self, rule: Option<RuleId>) -> Option<Paced> {
         self.rules().bucket_of(rule?).map(Paced::new)
     }
@@ -101,8 +105,8 @@ impl Elephants {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads what was decided in a process before this one, and what the file says. To be called before the first
-    /// request, and not before that process has ended its turn.
+    /// Reads the decisions of an earlier process and the rules of the file. To be called before the
+    /// first request, and only after that process has stopped deciding.
     pub(crate) fn open(&self, shared: &Shared) {
         let settings = shared.settings();
         let mut desk = self.desk();
@@ -117,7 +121,8 @@ impl Elephants {
             }
         }
         desk.book.began_by(wall::now());
-        // What has ended meanwhile does not hold for a moment; nobody has measured its trials.
+        // Rules that have ended meanwhile must not be in force even for a moment. Their trials were
+        // not measured.
         let notes = desk.book.tick(wall::now(), |_, _, _| bywash_control::Gauge::default());
         shared.audit.note(&shared.state_writer, notes, None);
         self.put_in_force(&desk.book, &shared.driver);
@@ -125,7 +130,7 @@ impl Elephants {
         self.configured(shared);
     }
 
-    /// Rules that stand in the file, from now on.
+    /// Puts the rules of the configuration file in force.
     pub(crate) fn configured(&self, shared: &Shared) {
         let settings = shared.settings();
         let said: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
@@ -135,10 +140,11 @@ impl Elephants {
         }
     }
 
-    /// Changes the book and puts its rules in force at once, whatever the disk says. Returns the version to be written down.
+    /// Changes the book and puts its rules in force at once, even if the book cannot be saved.
+    /// Returns the version to be saved.
     ///
     /// # Errors
-    /// If it cannot be; then nothing has changed.
+    /// If the change is not possible. Then nothing has changed.
     pub(crate) fn decide(
         &self,
         shared: &Shared,
@@ -153,7 +159,7 @@ impl Elephants {
         let notes = decision(&mut book)?;
         let has_other_exempt = book.exempt(&self.watched());
         if notes.is_empty() {
-            // New evidence at most, which is written down with the next decision.
+            // At most new evidence, which is saved with the next decision.
             desk.book = book;
             if has_other_exempt {
                 self.put_in_force(&desk.book, driver);
@@ -170,7 +176,8 @@ impl Elephants {
         Ok(version)
     }
 
-    /// Ends what has come to its end, also where that cannot be written down: after a restart it would end at once.
+    /// Ends rules whose time is over, even if that cannot be saved: after a restart they would end
+    /// at once.
     fn end(&self, shared: &Shared, tick: impl FnOnce(&mut Book) -> Vec<Note>) {
         let mut desk = self.desk();
         if desk.is_given_away {
@@ -186,28 +193,30 @@ impl Elephants {
         shared.audit.note(&shared.state_writer, notes, version);
     }
 
-    /// From now on another process decides, or this one again. What is decided here after that one has read the book would
-    /// be lost, or what it decides be overwritten.
+    /// Sets whether another process takes the decisions from now on, or this one again. Otherwise a
+    /// decision made here after that process has read the book would be lost, or would overwrite
+    /// one of its decisions.
     pub(crate) fn give_away(&self, is_given_away: bool) {
         self.desk().is_given_away = is_given_away;
     }
 
-    /// The book with what was seen, to be read.
+    /// Locks the book and the state of the watch, for reading.
     pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was seen, to be told more or asked.
+    /// Locks the observations, for new ones or for questions.
     pub(crate) fn watched(&self) -> MutexGuard<'_, Watch> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Other resources are looked at from now on, or other pins hold.
+    /// Replaces the watch, because the resources or pins have changed.
     fn watch(&self, watch: Watch) {
         *self.watched() = watch;
     }
 
-    /// The engine has a rule before requests come under it, and loses it after the last has.
+    /// The engine gets a rule before requests fall under it. A request that still falls under a
+    /// rule that the engine has removed is queued like any other.
     fn put_in_force(&self, book: &Book, driver: &Driver) {
         let in_force = book.in_force();
         let rules = Arc::new(Rules::new(&in_force, &self.rules(), driver.now()));
@@ -219,12 +228,12 @@ impl Elephants {
 }
 
 impl Desk {
-    /// Another one whenever something was found or decided.
+    /// A number that increases with every finding and decision.
     pub(crate) const fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// What was decided in a process before this one.
+    /// Takes over the decisions of an earlier process.
     pub(crate) fn inherit(&mut self, text: &str, inherited: Inherited) {
         match Book::read(text) {
             Ok(book) => (self.book, self.inherited) = (book, Some(inherited)),
@@ -232,7 +241,7 @@ impl Desk {
         }
     }
 
-    /// This was seen just now, and what was found follows.
+    /// Stores the state of the watch. Its findings follow.
     fn saw(&mut self, sight: Sight) {
         self.sight = sight;
         self.revision += 1;
@@ -242,7 +251,7 @@ impl Desk {
         &self.book
     }
 
-    /// Whether what is decided outlives this process.
+    /// Returns whether decisions outlive this process.
     pub(crate) const fn is_kept(&self) -> bool {
         self.directory.is_some()
     }

@@ -1,4 +1,4 @@
-//! The rules that hold, as requests are held against them: the most specific first.
+//! The rules in force, in the order in which requests are matched: the most specific first.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,28 +10,29 @@ use bywash_units::{Rate, Time};
 
 use super::bytes::SharedBucket;
 
-/// See the module.
+/// The list of rules, the most specific first.
 #[derive(Default)]
 pub(crate) struct Rules(Vec<Rule>);
 
 struct Rule {
     pattern: Pattern,
-    /// Kinds of their own that the pattern matches too.
+    /// Separate kinds of requests that the pattern matches too, which the rule leaves alone.
     exempt: Vec<Pattern>,
     id: RuleId,
-    /// How many it lets run at once, and start in a second.
+    /// The rule's limits: requests at once, and starts per second.
     at_once: u32,
     rate: Option<f64>,
-    /// If bytes of answers are held back.
+    /// The bucket, if the rule limits bytes of answers.
     bucket: Option<SharedBucket>,
 }
 
-/// Bytes that may go at once, however long none did.
+/// Bytes that may go at once, after however long a pause.
 const BURST: u32 = 64 * 1024;
 
 impl Rules {
-    /// Of a book. A pattern that is none any more, from a book that another version has written, holds nobody back.
-    /// Answers that are on their way share what they had `before`, at the new rate.
+    /// Builds the rules of a book. A rule whose pattern cannot be parsed any more, because another
+    /// version has written the book, applies to no request. Answers in progress keep the bucket
+    /// that they had `before`, at the new rate.
     pub(crate) fn new(in_force: &[InForce], before: &Self, now: Time) -> Self {
         let rule = |rule: &InForce| {
             let bucket = rule.bytes.and_then(BitRate::of_bytes);
@@ -54,7 +55,7 @@ impl Rules {
         bucket
     }
 
-    /// What answers under this rule share, if their bytes are held back.
+    /// Returns the bucket that answers under this rule share, if it limits bytes.
     pub(crate) fn bucket_of(&self, id: RuleId) -> Option<SharedBucket> {
         self.0.iter().find(|rule| rule.id == id)?.bucket.clone()
     }
@@ -63,9 +64,11 @@ impl Rules {
         self.0.is_empty()
     }
 
-    /// The rule for a request whose path can be read so: of those that a reading falls under, the narrowest. A reading
-    /// falls under the first rule that matches it, or else under the first that matches it with a slash more or less at
-    /// its end; where it ends with one, under either. Without `readings`, as its path is too long, it may fall under any.
+    /// Returns the rule for a request whose path can be read in these ways: the narrowest of the
+    /// rules that a reading falls under. A reading falls under the first rule that matches it, or
+    /// else under the first that matches it with the slash at its end added or removed. If it ends
+    /// with a slash, it falls under either. Without `readings`, because the path is too long, the
+    /// request may fall under any rule.
     pub(crate) fn of<'t>(
         &self,
         method: &'t str,
@@ -91,7 +94,7 @@ impl Rules {
         narrowest.map(|rule| rule.id)
     }
 
-    /// The most specific rule that a request falls under.
+    /// Returns the most specific rule that a request falls under.
     fn first(&self, line: &Line<'_>) -> Option<&Rule> {
         self.0.iter().find(|rule| {
             rule.pattern.is_of(line) && !rule.exempt.iter().any(|kind| kind.is_of(line))
@@ -100,7 +103,8 @@ impl Rules {
 }
 
 impl Rule {
-    /// Of two rules the one that lets fewer run at once, or start in a second; else the first.
+    /// Returns the rule that lets fewer requests run at once, or start in a second; if they are
+    /// equal, the first.
     fn narrower<'r>(&'r self, other: &'r Self) -> &'r Self {
         let rate = |rule: &Self| rule.rate.unwrap_or(f64::INFINITY);
         let rates = || rate(other).total_cmp(&rate(self));

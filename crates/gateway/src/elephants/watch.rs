@@ -1,8 +1,9 @@
-//! The watching thread: it is told of requests as they end, reads resources, and brings what it finds to the book.
+//! The watching thread: it gets requests as they end, reads resources, and brings its findings to
+//! the book.
 //!
-//! It serves nobody, and nobody waits for it: what it is too slow for is dropped and counted. A resource that cannot be
-//! read is said once, and again when it can; the others go on. Without resources there is nothing to find; rules
-//! still end in time.
+//! The thread serves no request, and no request waits for it: entries that it is too slow for are
+//! dropped and counted. If a resource cannot be read, that is logged once, and again when it can be
+//! read; the others go on. Without resources there is nothing to find, but rules still end in time.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -32,25 +33,26 @@ use crate::wall;
 
 /// How often requests are taken from the journal.
 const TURN: Duration = Duration::from_millis(50);
-/// For so long before a rule it is measured.
+/// How long the site is measured before a rule begins.
 pub(crate) const MINUTE: Span = Span::from_secs(60);
 /// How often resources are read.
 const STEP: Span = Span::from_secs(1);
-/// Readings further apart say nothing of the time between.
+/// The longest time between two readings that are compared. The time between readings further apart
+/// counts as unobserved.
 const LONGEST: Span = Span::from_millis(2500);
-/// So long after a window all sources have said what was used in it.
+/// How long after the end of a window all sources have reported their use in it.
 const LATE: Span = Span::from_secs(3);
-/// How often it is asked what was found: it takes a fifth of a second where there are very many kinds.
+/// How often findings are computed, which takes a fifth of a second if there are very many kinds.
 const ASKED: Span = Span::from_secs(10);
 
-/// What was seen when it was last looked.
+/// The state of the watch when it last reported.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sight {
     resources: Vec<Looked>,
     missed: u64,
 }
 
-/// A resource, as it was last looked at.
+/// A resource, as last read.
 #[derive(Clone, Debug)]
 struct Looked {
     name: String,
@@ -60,17 +62,17 @@ struct Looked {
 }
 
 impl Sight {
-    /// For how long requests were held against a resource.
+    /// Returns for how long requests were compared with resources.
     pub(crate) fn seen(&self) -> Span {
         self.resources.iter().map(|one| one.seen).max().unwrap_or(Span::ZERO)
     }
 
-    /// Requests that were too many to be counted.
+    /// The number of requests that the watch was too slow to count.
     pub(crate) const fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// For operators.
+    /// Returns the resources for operators.
     pub(crate) fn looked(&self) -> Vec<bywash_api::Looked> {
         let resource = |one: &Looked| bywash_api::Looked {
             name: one.name.clone(),
@@ -82,7 +84,7 @@ impl Sight {
     }
 }
 
-/// Watches until the gateway drains: from then on another process does.
+/// Watches until the gateway drains. From then on another process does.
 pub(crate) fn run(
     shared: &Arc<Shared>,
     mut settings: watch::Receiver<Arc<Settings>>,
@@ -106,7 +108,7 @@ pub(crate) fn run(
 
 struct Watcher {
     settings: Arc<Settings>,
-    /// Requests as they end, if there is anything to compare them with.
+    /// Requests as they end, if there are resources to compare them with.
     ended: Option<mpsc::Receiver<Arc<journal::Entry>>>,
     sources: Sources,
     read: Time,
@@ -122,7 +124,7 @@ impl Watcher {
         Self { settings, ended, sources, read: Time::ZERO, asked: Time::ZERO }
     }
 
-    /// What was seen of the same resources goes on.
+    /// Takes new settings. Observations of unchanged resources are kept.
     fn configured(&mut self, shared: &Shared, settings: Arc<Settings>) {
         let (was, is) = (&self.settings.config.elephants, &settings.config.elephants);
         let same =
@@ -144,8 +146,8 @@ impl Watcher {
 
     fn turn(&mut self, shared: &Shared) {
         let now = shared.driver.now();
-        // At the beginning of a window of discovery's: what was used over the end of one is told of both, and costs
-        // come out too low.
+        // Read at the beginning of a window of the discovery. A reading that spans the end of a
+        // window is attributed to both windows, and costs come out too low.
         let window = |at: Time| at.as_nanos() / STEP.as_nanos();
         if window(now) == window(self.read) {
             return;
@@ -209,7 +211,7 @@ impl Watcher {
     }
 }
 
-/// Slots, and bytes that go out in a second, if that is known.
+/// Returns the number of slots, and the bytes that can be sent in a second, if that is known.
 pub(crate) fn capacities(shared: &Shared) -> (f64, Option<f64>) {
     let settings = shared.settings();
     let is_line = |resource: &&Resource| consists_of(resource) == control::Resource::Bytes;
@@ -218,7 +220,7 @@ pub(crate) fn capacities(shared: &Shared) -> (f64, Option<f64>) {
     (slots, line.and_then(|resource| resource.capacity))
 }
 
-/// Ends what has come to its end.
+/// Ends rules and trials whose time is over.
 fn end(shared: &Shared, now: Time) {
     let gauge = |entry: &Entry, from: Timestamp, to: Timestamp| {
         let lasted = to.duration_since(from).unsigned_abs();
@@ -228,8 +230,8 @@ fn end(shared: &Shared, now: Time) {
     shared.elephants.end(shared, tick);
 }
 
-/// How the site was for so long until now, before there is a rule for these requests: not known if nothing tells them from all
-/// others.
+/// Measures the site for this long until now, before there is a rule for these requests. Returns
+/// `None` if nothing distinguishes them from all others.
 pub(crate) fn before(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Option<Gauge> {
     watch.tells_apart(&entry.pattern).then(|| watch.gauge(entry, now - lasted, now))
 }
@@ -253,7 +255,7 @@ fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &S
             rule: decided.rule.map(|RuleId(number)| number),
             response: answered.then_some(decided.waited + decided.service),
             bytes: decided.received,
-            // A class that a reload has just made is not known here yet.
+            // A class that a reload has just added is not known here yet.
             transacts: settings
                 .config
                 .classes
@@ -266,7 +268,7 @@ fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &S
 
 fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
     let config = &settings.config.elephants;
-    // The configuration has seen to it that they are patterns.
+    // The configuration has checked that they are patterns.
     let pins = config.pins.iter().filter_map(|pin| pin.parse().ok()).collect();
     let watched = |(resource, capacity): (&Resource, &f64)| Watched {
         name: resource.name.clone(),
@@ -279,7 +281,8 @@ fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
     Watch::new(pins, resources, config.half_life)
 }
 
-/// What a rule can bound of it: what this host sends is what a rule's bytes are of, if it is known how much that can be.
+/// Returns the kind of a resource, as far as a rule can bound its use. A rule's limit on bytes
+/// bounds the bytes that this host sends, if their capacity is known.
 fn consists_of(resource: &Resource) -> control::Resource {
     let is_line = resource.from.is_none() && resource.capacity.is_some();
     match resource.read.split('/').collect::<Vec<_>>().as_slice() {
@@ -289,20 +292,20 @@ fn consists_of(resource: &Resource) -> control::Resource {
     }
 }
 
-/// All that is read.
+/// All sources that are read.
 struct Sources {
     sampler: Sampler,
-    /// Of each resource, in the order of the file.
+    /// The resources, in the order of the file.
     read: Vec<Read>,
-    /// Units that there are in a second of each; one where nobody says.
+    /// The capacity of each resource in units a second.
     capacities: Vec<f64>,
-    /// By number of the source, why it cannot be read.
+    /// Why a source cannot be read, by its number.
     troubles: BTreeMap<usize, String>,
 }
 
 struct Read {
     name: String,
-    /// The source's number; none could be opened if there is none.
+    /// The source's number, or why it could not be opened.
     source: Result<usize, String>,
     windows: Option<Windows>,
 }
@@ -369,7 +372,7 @@ impl Sources {
     }
 }
 
-/// The source that says how much of a resource was used, added to the others.
+/// Adds the source that reports the use of a resource. Returns its number.
 fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
     let (read, name) = (resource.read.as_str(), resource.name.as_str());
     if let Some(ReadFrom::Exporter(url)) = &resource.from {
@@ -398,7 +401,8 @@ fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
     })
 }
 
-/// What there is of a resource whose capacity nobody says: of processors as many as this host has.
+/// Returns the default capacity of a resource: for processor time the number of this host's
+/// processors, else one.
 fn processors(read: &str) -> f64 {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     if read.ends_with("/cpu") { cores() as f64 } else { 1.0 }

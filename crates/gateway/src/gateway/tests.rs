@@ -1,4 +1,4 @@
-//! Workers that panic, each in a gateway of its own on loopback.
+//! Tests of workers that panic, each in its own gateway on loopback.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,8 @@ use bywash_config::{AdminAddress, Config};
 use crate::panics::Trap;
 use crate::{Gateway, Inheritance};
 
-/// Starts a gateway with one worker before an upstream that answers `/held` never and everything else at once.
+/// Starts a gateway with one worker before an upstream that never answers `/held` and answers
+/// everything else at once.
 fn gateway() -> Gateway {
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = upstream.local_addr().unwrap();
@@ -43,7 +44,7 @@ fn asks(address: SocketAddr, target: &str) -> TcpStream {
     stream
 }
 
-/// The whole answer; empty if the connection was cut off.
+/// Reads the whole answer; empty if the connection was cut off.
 fn answer(mut stream: TcpStream) -> String {
     let mut text = String::new();
     let _ = stream.read_to_string(&mut text);
@@ -75,8 +76,8 @@ fn count(gateway: &Gateway, sample: &str) -> u64 {
 
 const WORKER_PANICS: &str = "bywash_panics_total{thread=\"worker\"}";
 
-/// A worker whose task panics at `trap`, when `spring` has been done, is not ready, gives back what its requests held, and
-/// serves again.
+/// Checks that a worker whose task panics at `trap`, after `spring` was called, becomes unready,
+/// releases everything that its requests held, and serves again.
 fn a_worker_starts_again_after(trap: Trap, spring: impl Fn(&Gateway)) {
     let gateway = gateway();
     let shared = &gateway.shared;
@@ -133,7 +134,7 @@ fn a_worker_that_hangs_is_not_alive() {
     let hangs = gateway.shared.traps.hang.lock().unwrap();
     gateway.shared.traps.set(Trap::Hang);
     eventually("it hangs", || !gateway.shared.traps.is_set(Trap::Hang));
-    // The first call counts the beats until then.
+    // The first call takes the beats up to now.
     let mut pulse = gateway.pulse();
     pulse.is_alive();
     assert!(!pulse.is_alive(), "the watchdog is fed");

@@ -1,4 +1,4 @@
-//! The threads of a gateway: workers, and helpers beside them.
+//! The threads of a gateway: workers, and helper threads.
 
 use std::io;
 use std::net::TcpListener;
@@ -75,7 +75,7 @@ impl Gateway {
             shared.state_writer.run();
             Ok(())
         };
-        // Nobody joins it: it may wait for a disk that does not answer.
+        // Not joined, as it may wait for a disk that does not answer.
         drop(spawn(&self.shared, Thread::StateWriter, None, run)?);
         let (shared, until) = (Arc::clone(&self.shared), life.clone());
         let run = move || {
@@ -96,7 +96,8 @@ impl Gateway {
     }
 }
 
-/// Starts a thread whose panics are counted; `name` is that of its kind if it has none of its own.
+/// Starts a thread whose panics are counted. If `name` is `None`, the thread gets the name of its
+/// kind.
 fn spawn(
     shared: &Shared,
     thread: Thread,
@@ -112,7 +113,7 @@ fn spawn(
     std::thread::Builder::new().name(name).spawn(run).map_err(GatewayError::Thread)
 }
 
-/// Starts a thread that serves, and waits until it does; if it ends before, says why.
+/// Starts a thread that serves, and waits until it does. If it ends before, returns the reason.
 fn start_server<R>(
     shared: &Shared,
     thread: Thread,
@@ -132,10 +133,10 @@ where
     Err(GatewayError::Thread(ended.err().unwrap_or_else(|| io::Error::other("it has ended"))))
 }
 
-/// Calls the engine when a request has waited as long as it may.
+/// Calls the engine when its timer is due: when a request has waited as long as it may.
 ///
-/// Nothing has to wake this thread: it sleeps in steps that are shorter than any wait worth
-/// counting, so as to see a new limit, and to end soon when the gateway does.
+/// Nothing has to wake this thread. It sleeps in steps shorter than any wait worth counting, so
+/// that it sees a new limit, and ends soon after the gateway does.
 fn keep_time(driver: &Driver, life: &watch::Receiver<Life>) {
     const STEP: Span = Span::from_millis(50);
     while *life.borrow() != Life::Ends {

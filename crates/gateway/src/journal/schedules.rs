@@ -1,5 +1,5 @@
-//! Watchers that come and go while requests end, on every order of turns that `make shuttle` has
-//! time for.
+//! Watchers that come and go while requests end, on as many schedules as `make shuttle` has time
+//! for.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn schedules_in_which_a_watcher_sees_what_ends_after_it_came() {
         for thread in threads {
             thread.join().expect("it has not panicked");
         }
-        // Who has left is noticed at the next request.
+        // A watcher that has left is noticed at the next request.
         note(&journal, 5);
         assert_eq!((watched(&journal), journal.missed()), (0, 0));
         assert!((1..=5).all(|name| journal.find(name).is_some()));

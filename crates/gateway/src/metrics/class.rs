@@ -1,4 +1,4 @@
-//! What is counted of a class.
+//! The counters of a class.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -19,7 +19,7 @@ use super::latencies::LiveLatencies;
 use super::{Labels, table};
 use crate::record::Verdict;
 
-/// A sum of what is no whole number.
+/// A sum of fractional values.
 type Amount = Counter<f64, AtomicU64>;
 
 /// The counters of one class.
@@ -27,9 +27,9 @@ type Amount = Counter<f64, AtomicU64>;
 pub(crate) struct ClassMetrics {
     outcomes: Vec<Counter>,
     responses: Responses,
-    /// Of the orphaned, those that never ran.
+    /// Orphaned requests that never ran.
     left_waiting: Counter,
-    /// By mode.
+    /// The decisions, by mode.
     decisions: [Decisions; 2],
     shadow: Vec<Counter>,
     useful: Amount,
@@ -41,7 +41,8 @@ pub(crate) struct ClassMetrics {
     earned: Amount,
 }
 
-/// What was decided in one mode; written down from the first time on, or from the start where the class has that mode.
+/// The decisions in one mode. Their counters are registered at the first decision, or at once if
+/// the class can have that mode.
 #[derive(Clone)]
 struct Decisions {
     family: Family<Labels, Counter>,
@@ -66,7 +67,7 @@ impl Decisions {
 }
 
 impl ClassMetrics {
-    /// A request has ended; `service` if it ran.
+    /// Counts a request that has ended; `service` is `None` if it never ran.
     pub(crate) fn ended(&self, outcome: Outcome, wait: Span, service: Option<Span>) {
         self.outcomes[outcome as usize].inc();
         self.wait.observe(wait.as_secs_f64());
@@ -82,12 +83,12 @@ impl ClassMetrics {
         }
     }
 
-    /// A request is answered with this status, by the application or by the gateway.
+    /// Counts an answer with this status, by the application or by the gateway.
     pub(crate) fn responded(&self, status: StatusCode, by_upstream: bool) {
         self.responses.count(status, by_upstream);
     }
 
-    /// A request was only observed, and this is what the engine would have made of it.
+    /// Counts a request that was only observed, by what the engine would have done with it.
     pub(crate) fn observed(&self, verdict: Verdict) {
         let would = match verdict {
             Verdict::None => return,
@@ -99,7 +100,7 @@ impl ClassMetrics {
         self.shadow[would as usize].inc();
     }
 
-    /// All of it, for the history.
+    /// Returns all counts, for the history.
     pub(crate) fn counts(
         &self,
         name: &Arc<str>,
@@ -121,7 +122,7 @@ impl ClassMetrics {
         }
     }
 
-    /// The engine has decided about a request of this mode, or would have.
+    /// Counts the decision about a request in this mode, carried out or not.
     pub(crate) fn decided(&self, mode: Mode, verdict: Verdict) {
         let (reasons, still_waiting) = self.decisions[mode as usize].counters();
         match verdict {
@@ -135,14 +136,14 @@ impl ClassMetrics {
         }
     }
 
-    /// An answer has brought something, or nothing.
+    /// Adds the revenue of an answer, if it has any.
     pub(crate) fn earned(&self, earned: Utility) {
         if earned > Utility::default() {
             self.earned.inc_by(earned.get());
         }
     }
 
-    /// Requests that ended so.
+    /// The number of requests with this outcome.
     pub(crate) fn outcome(&self, outcome: Outcome) -> u64 {
         self.outcomes[outcome as usize].get()
     }
@@ -152,7 +153,8 @@ impl ClassMetrics {
     }
 }
 
-/// Answers to clients, by source and class of status. The gateway itself says no more than 4xx and 5xx.
+/// Answers to clients, by source and class of status. The gateway's own answers are 4xx and 5xx
+/// only.
 #[derive(Clone)]
 pub(super) struct Responses {
     upstream: [Counter; 5],
@@ -172,7 +174,7 @@ impl Responses {
     }
 
     pub(super) fn count(&self, status: StatusCode, by_upstream: bool) {
-        // The message layer lets none through that is not from 100 to 599.
+        // The message layer rejects statuses outside of 100 to 599.
         let hundreds = usize::from(status.as_u16() / 100).clamp(1, 5);
         if by_upstream {
             self.upstream[hundreds - 1].inc();
@@ -182,7 +184,7 @@ impl Responses {
     }
 }
 
-/// Seconds: from less than a fast answer takes to longer than anyone waits.
+/// Bucket bounds in seconds: from less than a fast answer takes to longer than any client waits.
 pub(super) const BUCKETS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
@@ -197,7 +199,7 @@ pub(super) struct Families {
     decisions: Family<Labels, Counter>,
     shadow: Family<Labels, Counter>,
     work: Family<Labels, Amount>,
-    /// By class: finer than what is scraped, for the history.
+    /// Response times by class, in finer buckets than the scraped ones, for the history.
     latencies: Mutex<HashMap<String, Arc<LiveLatencies>>>,
     wait: Family<Labels, Histogram>,
     service: Family<Labels, Histogram>,
@@ -234,7 +236,8 @@ impl Families {
         this
     }
 
-    /// Returns the answers to messages that are no requests and so have no class.
+    /// Returns the counters of answers to messages that are not valid requests and so have no
+    /// class.
     pub(super) fn classless(&self) -> Responses {
         Responses::of(&self.responses, table::NO_CLASS)
     }
@@ -275,7 +278,7 @@ impl Families {
         }
     }
 
-    /// Of the configuration that is in force.
+    /// Sets the tiers of the classes in force.
     pub(super) fn set_tiers(&self, classes: &[ClassConfig]) {
         self.info.clear();
         for Class { name, tier, .. } in classes.iter().map(|class| &class.class) {

@@ -10,7 +10,7 @@ use super::{Labels, labelled, table};
 
 pub(super) struct ConfigMetrics {
     info: Family<Labels, Gauge>,
-    /// By result.
+    /// The counts of reloads, by result.
     reloads: Vec<Counter>,
     last_successful: Gauge,
     last_success: Gauge,
@@ -39,7 +39,8 @@ impl ConfigMetrics {
         self.last_successful.set(successfully.into());
     }
 
-    /// Tells of the configuration in force, and of the second of the wall clock since which it is.
+    /// Sets the configuration in force, and the time from which it is, in seconds of the wall
+    /// clock.
     pub(super) fn set(&self, hash: &str, since: i64, expiries: &[Expiry]) {
         self.info.clear();
         self.info.get_or_create(&vec![(table::HASH, hash.to_owned())]).set(1);

@@ -1,4 +1,5 @@
-//! What is not counted here: it is read off the gateway when somebody asks, or stands in its configuration.
+//! Metrics that are not counted here: they are read from the gateway at a scrape, or follow from
+//! its configuration.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +13,7 @@ use prometheus_client::registry::Registry;
 use super::{Labels, table};
 use crate::memory::Level;
 
-/// A count that somebody else keeps.
+/// A total that is counted elsewhere.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Total(Counter);
 
@@ -22,7 +23,7 @@ impl Total {
     }
 }
 
-/// What is read off the gateway when somebody asks.
+/// The values that are read from the gateway at a scrape.
 #[derive(Clone, Default)]
 pub(crate) struct Gauges {
     pub(crate) limit: Gauge,
@@ -99,14 +100,14 @@ impl Gauges {
         }
     }
 
-    /// The level of the overload manager.
+    /// Sets the level of the overload manager.
     pub(crate) fn set_memory_level(&self, now: Level) {
         for (level, gauge) in Level::ALL.iter().zip(&self.memory_level) {
             gauge.set(i64::from(*level == now));
         }
     }
 
-    /// Between which bounds the limit stays.
+    /// Sets the bounds of the concurrency limit.
     pub(super) fn set_bounds(&self, limit: &LimitSettings) {
         let bounds = limit.bounds();
         self.limit_least.set(i64::from(*bounds.start()));
@@ -114,7 +115,7 @@ impl Gauges {
     }
 }
 
-/// One for each level of the overload manager, in their order.
+/// Registers one gauge for each level of the overload manager, in their order.
 fn levels(registry: &mut Registry) -> Vec<Gauge> {
     let family = Family::<Labels, Gauge>::default();
     table::MEMORY_LEVEL.register(registry, family.clone());

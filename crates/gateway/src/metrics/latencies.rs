@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bywash_history::{BUCKETS, Latencies, bucket};
 use bywash_units::Span;
 
-/// They may wrap: who reads them looks at what has changed.
+/// The counts by bucket. They may wrap: readers use differences only.
 pub(crate) struct LiveLatencies(Box<[AtomicU32; BUCKETS]>);
 
 impl Default for LiveLatencies {

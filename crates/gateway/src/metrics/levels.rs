@@ -1,4 +1,4 @@
-//! What is counted by level. Without `[levels]` no level is a label, so there are no samples of any.
+//! Metrics by service level. Without `[levels]` no level is a label, so there are no samples.
 
 use bywash_engine::Outcome;
 use bywash_units::Span;
@@ -17,12 +17,11 @@ pub(super) struct LevelFamilies {
     response: Family<Labels, Durations>,
     waiting: Family<Labels, Gauge>,
     running: Family<Labels, Gauge>,
-    /// By what is said of customers.
+    /// The counts by what requests say about their customer's level.
     customers: Vec<Counter>,
 }
 
-/// What is counted of one level. A request is first among those that wait, then among those that run,
-/// then gone.
+/// The metrics of one level. A request counts first as waiting, then as running, then as neither.
 #[derive(Clone)]
 pub(crate) struct LevelMetrics {
     outcomes: Vec<Counter>,
@@ -69,18 +68,18 @@ impl LevelFamilies {
 }
 
 impl LevelMetrics {
-    /// A request has come.
+    /// Counts a request that has arrived.
     pub(crate) fn arrived(&self) {
         self.waiting.inc();
     }
 
-    /// It runs.
+    /// Counts a request that starts to run.
     pub(crate) fn started(&self) {
         self.waiting.dec();
         self.running.inc();
     }
 
-    /// It has ended, so long after it came; `ran` if it was started.
+    /// Counts a request that has ended, with its response time; `ran` says whether it was started.
     pub(crate) fn ended(&self, outcome: Outcome, ran: bool, response: Span) {
         if ran { &self.running } else { &self.waiting }.dec();
         self.outcomes[outcome as usize].inc();

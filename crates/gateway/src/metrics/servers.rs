@@ -1,4 +1,4 @@
-//! What is told of servers: written anew when somebody asks, as a reload may exchange them.
+//! Metrics of the servers: written again at each scrape, as a reload may exchange the servers.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! A histogram that somebody else keeps.
+//! A histogram that is counted elsewhere.
 
 use std::fmt::Error;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// The buckets as they were last read. Clones are the same.
+/// The buckets as last read. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot(Arc<Mutex<Buckets>>);
 
-/// How many lie in each bucket, by its bound in seconds, and the sum of all in seconds.
+/// The count of each bucket with its bound in seconds, and the sum of all durations in seconds.
 pub(crate) type Buckets = (Vec<(f64, u64)>, f64);
 
 impl Snapshot {

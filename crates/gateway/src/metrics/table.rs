@@ -1,7 +1,9 @@
-//! The one table of the gateway's metrics, in the order of its reference; a file for each few subjects.
+//! The table of the gateway's metrics, in the order of the reference, with a file for each few
+//! subjects.
 //!
-//! A metric is an entry here, registered where it is counted. `docs/reference/metrics.md`, alerts and
-//! dashboard (`examples/prometheus`, `examples/grafana`) are held against it.
+//! A metric is an entry here, registered where it is counted. Tests compare
+//! `docs/reference/metrics.md`, alerts and dashboard (`examples/prometheus`, `examples/grafana`)
+//! with this table.
 
 mod clients;
 mod config;
@@ -26,7 +28,7 @@ pub(super) use servers::*;
 pub(super) use sessions::*;
 pub(super) use slots::*;
 
-/// What the gateway counts.
+/// All metrics of the gateway, by subject.
 pub static METRICS: [&Subject; 12] = [
     &requests::SUBJECT,
     &slots::SUBJECT,
@@ -52,7 +54,7 @@ const OUTCOME: Label = Label {
     words: Words::Fixed(|| Outcome::ALL.map(Outcome::name).into()),
 };
 
-/// A label with these words.
+/// Returns a label with these values.
 const fn label(name: &'static str, says: &'static str, words: fn() -> Vec<&'static str>) -> Label {
     Label { name, says, words: Words::Fixed(words) }
 }

@@ -1,10 +1,10 @@
-//! Spans go to an OpenTelemetry collector, by OTLP over HTTP.
+//! Exports spans to an OpenTelemetry collector, by OTLP over HTTP.
 //!
-//! A request puts its span into a bounded channel and goes on; what finds the channel full is
-//! dropped and counted. A thread of its own makes batches, translates and sends them. The
-//! library's exporter writes the protocol, tries again what the collector asks to be tried again,
-//! and gives up after [`PATIENCE`]; what it gives up is counted with the dropped. A collector that
-//! hangs thus costs spans and nothing else.
+//! A request puts its span into a bounded channel and goes on; a span that finds the channel full
+//! is dropped and counted. A separate thread batches, translates and sends the spans. The library's
+//! exporter writes the protocol, retries when the collector asks for it, and gives up after
+//! [`PATIENCE`]. Spans that it gives up are counted with the dropped ones. So a collector that
+//! hangs costs spans and nothing else.
 
 mod post;
 mod translate;
@@ -23,20 +23,20 @@ use tokio::runtime::Runtime;
 use super::Ended;
 use crate::gateway::GatewayError;
 
-/// Spans that may wait to be sent.
+/// The number of spans that may wait to be sent.
 const WAITING: usize = 4096;
 
-/// Spans in one message, and how long the first of them waits for others.
+/// The number of spans in one message, and how long the first of them waits for others.
 const BATCH: usize = 512;
 const COLLECTS: Duration = Duration::from_secs(1);
 
-/// How long a message may take, with all that is tried again.
+/// How long a message may take, including retries.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the last spans may take.
 const LAST_SPANS: Duration = Duration::from_secs(1);
 
-/// Where spans go; its thread ends when it is dropped.
+/// Exports spans by a thread, which ends when this is dropped.
 pub(crate) struct Tracer {
     notes: SyncSender<Note>,
     dropped: Counter,
@@ -44,12 +44,12 @@ pub(crate) struct Tracer {
 
 enum Note {
     Span(Box<Ended>),
-    /// Send what there is, then say so.
+    /// Send the spans so far, then signal it.
     Flush(SyncSender<()>),
 }
 
 impl Tracer {
-    /// `dropped` counts what does not arrive.
+    /// Starts the thread. `dropped` counts the spans that do not arrive.
     pub(crate) fn start(
         collector: &Collector,
         dropped: &Counter,
@@ -73,7 +73,7 @@ impl Tracer {
         }
     }
 
-    /// Waits, not for long, until what has been exported is sent: the process may end next.
+    /// Waits for a bounded time until the spans so far are sent: the process may end next.
     pub(crate) fn flush(&self) {
         let (done, is_done) = sync_channel(1);
         if self.notes.try_send(Note::Flush(done)).is_ok() {
@@ -102,7 +102,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Until nobody can export any more.
+    /// Sends batches until all senders are gone.
     fn run(mut self, waiting: &Receiver<Note>) {
         while let Ok(first) = waiting.recv() {
             let end = Instant::now() + COLLECTS;

@@ -1,4 +1,4 @@
-//! A build without the feature `traces`: there is no tracer.
+//! The tracer of a build without the feature `traces`: it does not exist.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What operators and scrapers see.
+//! The admin listener, as operators and scrapers see it.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use crate::setup::{Setup, admin, get, status};
 use crate::upstream::Upstream;
 use crate::wire::{Message, Wire};
 
-/// The answer to a GET with this `Host`.
+/// Returns the answer to a GET with this `Host`.
 fn ask(address: std::net::SocketAddr, target: &str, host: &str) -> Message {
     let mut wire = Wire::connect(address);
     wire.send(format!("GET {target} HTTP/1.1\r\n{host}Connection: close\r\n\r\n"));
@@ -43,7 +43,7 @@ fn only_those_who_ask_by_a_loopback_name_get_an_answer() {
         assert_eq!(answer.status(), Some(403), "{host}");
         assert!(!answer.text().contains("bywash_"));
     }
-    // A message that does not say whom it is for is none.
+    // A message without a host is not a valid request.
     assert_eq!(ask(address, "/metrics", "").status(), Some(400));
 }
 
@@ -96,7 +96,7 @@ fn it_answers_while_every_worker_is_busy_with_a_crowd() {
     assert_eq!(admin(gateway.admin(), "/livez").status(), Some(200));
 }
 
-/// As the text format has it: comments, or a name, labels in braces, and a number.
+/// Returns whether a line is a sample of the text format: a name, labels in braces, and a number.
 fn is_sample(line: &str) -> bool {
     let Some((sample, value)) = line.rsplit_once(' ') else { return false };
     let name = sample.split('{').next().unwrap_or_default();
@@ -151,7 +151,7 @@ fn an_address_in_use_is_named() {
 #[test]
 fn what_did_not_start_holds_no_address() {
     let upstream = Upstream::echo();
-    // No other test is given a port here.
+    // No other test uses ports of this address.
     let taken = TcpListener::bind("127.0.0.8:0").unwrap();
     let free = TcpListener::bind("127.0.0.8:0").unwrap().local_addr().unwrap();
     let setup = Setup::before(&upstream)

@@ -1,4 +1,4 @@
-//! Servers that authenticate connections (NTLM, Negotiate): no client is taken for another one.
+//! Servers that authenticate connections (NTLM, Negotiate): no client is mistaken for another.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,9 +19,9 @@ enum User {
     Known(String),
 }
 
-/// A server that authenticates connections as servers of NTLM do, without the cryptography: three
-/// legs, all of which must come on one connection, and from then on each request on it is the user's.
-/// A body is a name, and the connection's number.
+/// A server that authenticates connections as NTLM servers do, without the cryptography: a
+/// handshake of three legs, all on one connection. From then on each request on it is the user's. A
+/// body consists of the name and the connection's number.
 fn server() -> Upstream {
     static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
     Upstream::script(|mut wire| {
@@ -73,12 +73,12 @@ fn ask(client: &mut Wire, request: &str) -> Message {
     client.answer().unwrap()
 }
 
-/// The challenge of the second leg, which names the server's connection.
+/// Returns the challenge of the second leg, which names the server's connection.
 fn challenge(answer: &Message) -> Option<&str> {
     answer.field("www-authenticate")?.strip_prefix("ntlm ")
 }
 
-/// Authenticates in three legs. Returns whether the server believes it.
+/// Authenticates in three legs. Returns whether the server accepts it.
 fn authenticates(client: &mut Wire, name: &str) -> bool {
     assert_eq!(ask(client, &get("/")).status(), Some(401));
     let second = ask(client, &with("NTLM hello"));
@@ -139,7 +139,7 @@ fn the_connection_ends_with_its_clients() {
     assert_eq!(who(&mut gateway.client()), None);
 }
 
-/// Without a challenge nobody but the request says that the connection is one user's.
+/// Without a challenge, only the request says that the connection belongs to one user.
 #[test]
 fn a_request_with_credentials_is_enough() {
     let upstream = Upstream::script(|mut wire| {
@@ -156,7 +156,7 @@ fn a_request_with_credentials_is_enough() {
     assert_eq!(ask(&mut alice, &with("nEGOTIATE alice")).text(), "nEGOTIATE alice");
     assert_eq!(gateway.get("/").text(), "nobody");
     assert_eq!(ask(&mut alice, &get("/")).text(), "nEGOTIATE alice");
-    // Credentials of a request are the request's alone, and its connection is anybody's.
+    // Credentials of this kind authenticate one request only, and the connection is shared.
     assert_eq!(gateway.sends(with("Basic Y2Fyb2w=")).answer().unwrap().text(), "Basic Y2Fyb2w=");
     assert_eq!(gateway.get("/").text(), "Basic Y2Fyb2w=");
 }
@@ -235,8 +235,8 @@ fn a_pinned_connection_that_the_server_has_closed_costs_no_answer() {
     }
 }
 
-/// HTTP/2 has no authentication of connections: a server that takes one all the same meets each
-/// user on a connection of its own.
+/// HTTP/2 has no authentication of connections. If a server uses it all the same, each user gets a
+/// separate connection.
 #[test]
 fn a_server_of_http2_gets_nothing_more_on_that_connection() {
     let server = Server::start();

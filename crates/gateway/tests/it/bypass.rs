@@ -1,4 +1,4 @@
-//! Switching every decision off, and on again, while it runs.
+//! The bypass: all decisions off, and on again, while the gateway runs.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn a_post_switches_it_on_and_off() {
     );
     assert_eq!(gateway.status()["mode"], "bypass");
     assert_eq!(gateway.metric("bywash_bypassed"), 1.0);
-    // The only slot is taken, and nobody asks for one.
+    // The only slot is taken, but a bypassed request needs none.
     let mut through = gateway.asks("/through");
     calls.next().answer("through");
     assert_eq!(through.answer().unwrap().text(), "through");
@@ -95,7 +95,8 @@ fn who_is_not_bypassed_may_be_told_so_again() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
     assert_eq!(bypass(&gateway, false).status(), Some(200));
-    // Whoever has started it wanted nothing to be decided. Whoever ends that has seen what holds, and says why.
+    // The bypass that the process was started with can be ended with a reason and the present
+    // revision.
     gateway.gateway().bypass(true);
     bypass(&gateway, true);
     for said in
@@ -142,7 +143,7 @@ fn a_bypass_that_is_switched_on_spares_who_runs() {
     let mut long = gateway.asks("/search");
     let call = calls.next();
     bypass(&gateway, true);
-    // This is how long it may not run.
+    // Longer than the request may run.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     call.answer("long");
     assert_eq!(long.answer().unwrap().text(), "long");

@@ -1,4 +1,4 @@
-//! Which connection makes room when there are as many as there may be.
+//! Eviction of connections when as many are open as allowed.
 //!
 //! Clients at 127.0.0.2, 127.0.0.3 and so on are different owners.
 
@@ -11,12 +11,12 @@ fn with_room_for(upstream: &Upstream, connections: usize) -> Setup {
     Setup::before(upstream).set("limits.connections", &connections.to_string())
 }
 
-/// A client at 127.0.0.`source`.
+/// Connects a client at 127.0.0.`source`.
 fn client(gateway: &Running, source: u8) -> Wire {
     Wire::connect_from(source, gateway.gateway().http())
 }
 
-/// One that has been served and is idle now.
+/// Connects a client that is served and then idle.
 fn idle(gateway: &Running, source: u8) -> Wire {
     let mut client = client(gateway, source);
     client.send(get("/"));
@@ -28,7 +28,7 @@ fn idle_ones(gateway: &Running, source: u8, count: usize) -> Vec<Wire> {
     (0..count).map(|_| idle(gateway, source)).collect()
 }
 
-/// How many of these the gateway has closed.
+/// Returns how many of these the gateway has closed.
 fn closed(clients: &mut [Wire]) -> usize {
     clients.iter_mut().filter_map(|client| (!client.has_nothing_to_read()).then_some(())).count()
 }
@@ -42,7 +42,7 @@ fn evicted(gateway: &Running, why: &str) -> f64 {
     gateway.metric(&format!("bywash_evicted_connections_total{{why=\"{why}\"}}"))
 }
 
-/// One that is served, at the first try or at a later one.
+/// Connects a client that is served, at the first try or at a later one.
 fn gets_in(gateway: &Running, source: u8) -> Wire {
     let mut found = None;
     eventually("a newcomer is served", || {
@@ -88,7 +88,7 @@ fn a_connection_that_is_used_stays_and_the_one_that_is_idle_for_longest_goes() {
     let upstream = Upstream::echo();
     let gateway = with_room_for(&upstream, 3).start();
     let mut clients = idle_ones(&gateway, 2, 3);
-    // Until it is known from the clock that some quarters of a second have passed.
+    // Until some quarters of a second have passed on the workers' clock.
     let begun = std::time::Instant::now();
     while begun.elapsed() < std::time::Duration::from_secs(1) {
         still_serves(&mut clients[0]);
@@ -150,12 +150,12 @@ fn an_office_of_five_hundred_behind_one_address_is_served_beside_one_that_takes_
     let mut office: Vec<Wire> = (0..500).map(|_| idle(&gateway, 2)).collect();
     office.iter_mut().for_each(still_serves);
     eventually("the other has made room", || closed(&mut hostile) == 380);
-    // What it tries now costs itself.
+    // Further connections of this address now replace its own.
     let _more: Vec<Wire> = (0..50).map(|_| idle(&gateway, 66)).collect();
     office.iter_mut().for_each(still_serves);
 }
 
-/// One whose last request was of a session that had been served before.
+/// Connects a client whose last request was of a session that had been served before.
 fn proven(gateway: &Running, source: u8, session: &str) -> Wire {
     let mut client = client(gateway, source);
     for _ in 0..2 {
@@ -171,7 +171,7 @@ fn a_proven_session_keeps_its_connection_while_strangers_come_and_go() {
     let gateway = with_room_for(&upstream, 10).set("limits.proven_reserve", "30").start();
     let mut buyers =
         [proven(&gateway, 2, "one"), proven(&gateway, 2, "two"), proven(&gateway, 2, "three")];
-    // All that may be, of addresses that have fewer than theirs.
+    // As many as allowed, from addresses that have fewer connections than the buyers'.
     let _strangers: Vec<Wire> = (10..60).map(|source| idle(&gateway, source)).collect();
     assert_eq!(evicted(&gateway, "idle"), 43.0);
     assert_eq!(evicted(&gateway, "idle_proven"), 0.0);
@@ -188,7 +188,7 @@ fn more_proven_ones_than_the_reserve_make_room_where_no_stranger_is_idle() {
     let mut newcomer = idle(&gateway, 2);
     eventually("one has made room", || closed(&mut buyers) == 1);
     assert_eq!(evicted(&gateway, "idle_proven"), 1.0);
-    // It is the only stranger: the next newcomer takes its place.
+    // It is the only stranger, so the next newcomer takes its place.
     idle(&gateway, 3);
     assert!(newcomer.is_closed());
 }

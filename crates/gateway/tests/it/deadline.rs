@@ -1,11 +1,11 @@
-//! How long clients wait, by their own word: it ends what they have asked for and harms nobody else; and
-//! what the upstream is told is left.
+//! Clients' own deadlines: a deadline ends its request and affects no other, and the upstream is
+//! told the remaining time.
 
 use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Call, Calls, Upstream, deaf, nobody};
 use crate::wire::{Message, Wire};
 
-/// A GET with these fields, each with its line end.
+/// Returns a GET with these fields, each with its line end.
 fn get_with(target: &str, fields: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n{fields}\r\n")
 }
@@ -22,12 +22,12 @@ fn why(answer: &Message) -> &str {
     answer.field("proxy-status").unwrap()
 }
 
-/// What the upstream is told.
+/// Returns the remaining time that the upstream is told.
 fn left(call: &Call) -> Option<u64> {
     call.request.field("bywash-deadline").map(|text| text.parse().unwrap())
 }
 
-/// What it is told when a client sends this.
+/// Returns the remaining time that the upstream is told when a client sends these fields.
 fn told(gateway: &Running, calls: &Calls, target: &str, fields: &str) -> (u64, Option<String>) {
     let mut client = gateway.sends(get_with(target, fields));
     let call = calls.next();
@@ -110,7 +110,7 @@ fn an_answer_that_has_begun_is_not_cut() {
     let mut client = asks(&gateway, "/", 300);
     let mut call = calls.next();
     call.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha");
-    // This is how long it did not want to wait.
+    // Longer than the client wanted to wait.
     std::thread::sleep(std::time::Duration::from_millis(400));
     call.send("lf");
     assert_eq!(client.answer().unwrap().text(), "half");
@@ -137,7 +137,7 @@ fn where_nothing_is_decided_nothing_is_ended() {
         let mut client = asks(&gateway, "/", 100);
         let call = calls.next();
         assert!(left(&call).unwrap() <= 100, "who is next may know");
-        // This is how long it did not want to wait.
+        // Longer than the client wanted to wait.
         std::thread::sleep(std::time::Duration::from_millis(300));
         call.answer("late");
         assert_eq!(client.answer().unwrap().text(), "late", "bypassed: {bypassed}");
@@ -176,7 +176,7 @@ fn a_call_is_told_what_is_left_of_its_own_timeout() {
     let timeout = timeout.unwrap();
     let micros: u64 = timeout.strip_suffix('u').unwrap().parse().unwrap();
     assert!(left <= 50_000 && micros <= 50_000_000 && micros >= left * 1000, "{left}, {timeout}");
-    // The hour that is `upstream.total_timeout`, less a moment.
+    // The hour of `upstream.total_timeout`, less a moment.
     let is_total = |(left, timeout): (u64, Option<String>)| {
         let total: u64 = timeout.unwrap().strip_suffix('m').unwrap().parse().unwrap();
         left == 60_000 && (3_540_000..=3_600_000).contains(&total)

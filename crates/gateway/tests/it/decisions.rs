@@ -1,4 +1,4 @@
-//! Who decides of elephants while one process hands over to another.
+//! Operators' decisions while one process hands over to another.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn nothing_is_decided_that_a_successor_would_not_read() {
     let refused = decides(&gateway, "undo");
     assert_eq!(refused.status(), Some(503));
     assert!(refused.text().contains("another process is taking over"), "{}", refused.text());
-    // The successor reads what was decided, and decides.
+    // The successor reads the decisions, and takes new ones.
     let next = started(&upstream, folder.path());
     assert!(state(&next).contains("rejected"), "{}", state(&next));
     assert_eq!(decides(&next, "undo").status(), Some(200));
@@ -63,7 +63,7 @@ fn who_was_not_succeeded_decides_again() {
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
 }
 
-/// What a process hands over whose book is that, and keeps nothing.
+/// Returns the state that a process with that book hands over if it saves nothing.
 fn unkept(setup: &Setup) -> Vec<u8> {
     let learned = setup.start().gateway().learned();
     let mut learned: serde_json::Value = serde_json::from_slice(&learned).unwrap();
@@ -100,7 +100,7 @@ fn what_is_handed_over_is_newer_than_any_file_and_takes_the_place_of_none_unseen
         assert_eq!(decides(gateway, "undo").status(), Some(503), "nothing after that");
         gateway.gateway().learned()
     };
-    // A process that keeps nothing, and one that begins to.
+    // From a process that saves nothing to one that does.
     let gateway = succeed(&without, unkept(&without));
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
     let handed = learned(&gateway);
@@ -113,11 +113,11 @@ fn what_is_handed_over_is_newer_than_any_file_and_takes_the_place_of_none_unseen
     drop(gateway);
     assert!(state(&succeed(&elsewhere, moved.clone())).contains("rejected"));
     assert!(state(&succeed(&without, moved)).contains("rejected"));
-    // What stood in the folder from before is put aside.
+    // The earlier file in the folder is set aside.
     bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
     assert!(state(&succeed(&with, handed)).contains("rejected"));
     assert!(folder.path().join("elephants.before").exists());
-    // And comes back where nothing was ever decided meanwhile.
+    // It is read again if nothing was ever decided meanwhile.
     let nothing = without.start().gateway().learned();
     assert!(state(&succeed(&with, nothing)).contains("rejected"), "{}", folder.path().display());
 }
@@ -158,7 +158,7 @@ fn what_was_undone_does_not_come_back_from_a_folder_of_before() {
         }
         copied();
     }
-    // Where they were written down they are not in their own way, whatever link leads there.
+    // In the folder that they were saved in, files are not set aside, whichever link leads there.
     let link = second.path().join("link");
     std::os::unix::fs::symlink(first.path(), &link).unwrap();
     drop(succeed(&keeps(first.path()), handed.clone()));
@@ -191,7 +191,7 @@ fn in_the_same_folder_what_is_handed_over_is_believed_though_nothing_was_decided
     bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
     let mut learned: serde_json::Value =
         serde_json::from_slice(&with.start().gateway().learned()).unwrap();
-    // What is found is written down with the next decision.
+    // A finding is saved with the next decision.
     learned["elephants"] = BOOK.replace("/slow", "/slower").into();
     let gateway = succeed(&with, learned.to_string().into_bytes());
     let shown = admin(gateway.admin(), "/v1/elephants/1");

@@ -1,4 +1,5 @@
-//! Clients that leave, in every phase: each gives back what it held, and nothing is done for it.
+//! Clients that leave, in every phase: everything that a client held is released, and no work is
+//! done for it.
 
 use std::io::Write;
 use std::time::Duration;
@@ -15,7 +16,7 @@ fn one_slot() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// Ways to leave.
+/// Leaves by closing.
 pub(crate) fn fin(client: Wire) {
     drop(client);
 }
@@ -24,19 +25,19 @@ pub(crate) fn reset(client: Wire) {
     client.reset();
 }
 
-/// Half-closes, and never reads; the other half stays open until the process ends.
+/// Half-closes, and never reads. The other half stays open until the process ends.
 pub(crate) fn half(client: Wire) {
     client.half_close();
     std::mem::forget(client);
 }
 
-/// Clients that have sent `bytes` and wait leave; none of them reaches the upstream, and the
+/// Clients that have sent `bytes` leave while they wait. None of them reaches the upstream, and the
 /// next one does.
 fn leave_while_queued(bytes: impl AsRef<[u8]>, leave: fn(Wire)) {
     leave_the_queue_of(|setup| setup, bytes, leave);
 }
 
-/// The same in the middle of a body, of which so much has come as may be held in memory.
+/// Clients leave in the middle of a body, of which as much has arrived as may be held in memory.
 fn leave_behind_a_full_buffer(bytes: impl AsRef<[u8]>, leave: fn(Wire)) {
     leave_the_queue_of(|setup| setup.set("queue.body_buffer", "'3B'"), bytes, leave);
 }
@@ -101,7 +102,7 @@ mod while_queued {
         leave_behind_a_full_buffer(post("/ghost", "12345").replace(": 5", ": 5000"), reset);
     }
 
-    /// Before it asks for a slot.
+    /// Before the request asks for a slot.
     #[test]
     fn before_the_rest_of_a_body() {
         let (_upstream, calls, gateway) = one_slot();
@@ -138,8 +139,8 @@ mod while_queued {
     }
 }
 
-/// Clients whose request is with the upstream leave; the upstream's connection is closed and the
-/// slot comes back.
+/// Clients whose request is at the upstream leave. The upstream's connection is closed and the slot
+/// is released.
 fn leave_while_running(bytes: impl AsRef<[u8]>, begin: &str, leave: fn(Wire)) {
     let (_upstream, calls, gateway) = one_slot();
     for _ in 0..TRIALS {
@@ -298,7 +299,7 @@ fn idle_connections_end_when_the_client_closes_them() {
     }
 }
 
-/// Over TLS a client may say that it goes and leave the connection open.
+/// Over TLS a client may announce its end and leave the connection open.
 mod over_tls {
     use std::net::Shutdown;
 
@@ -319,7 +320,7 @@ mod over_tls {
         tls
     }
 
-    /// Says `close_notify`, and nothing to the kernel.
+    /// Sends `close_notify`, but does not close the socket.
     fn goes(tls: &mut Tls) {
         tls.conn.send_close_notify();
         tls.flush().unwrap();
@@ -366,7 +367,7 @@ mod over_tls {
         assert!(all.ends_with("yes"), "{all}");
     }
 
-    /// Requests that were sent in a row are answered in a row.
+    /// Pipelined requests are answered in order.
     #[test]
     fn what_was_read_ahead_is_the_next_request() {
         let (_upstream, calls, gateway, certified) = one_slot("abort");

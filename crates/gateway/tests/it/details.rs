@@ -1,9 +1,10 @@
-//! Who is told why exactly: everybody, the operator's own hops, or nobody.
+//! `answers.details`: the exact reason of a refusal is given to every client, to trusted hops only,
+//! or to nobody.
 
 use crate::setup::{Running, Setup};
 use crate::upstream::{Upstream, nobody};
 
-/// What a refused client is told in `Proxy-Status`.
+/// Returns the `Proxy-Status` of a refused client.
 fn refusal(how: impl FnOnce(Setup) -> Setup) -> String {
     let (upstream, calls) = Upstream::by_hand();
     let setup = Setup::before(&upstream).limit(1).set("queue.max_wait", "'100ms'");
@@ -13,7 +14,7 @@ fn refusal(how: impl FnOnce(Setup) -> Setup) -> String {
     status(&gateway, 503)
 }
 
-/// What a client is told whose request could not be brought to the upstream.
+/// Returns the `Proxy-Status` of a client whose request could not reach the upstream.
 fn failure(how: impl FnOnce(Setup) -> Setup) -> String {
     status(&how(Setup::before_address(nobody())).start(), 502)
 }

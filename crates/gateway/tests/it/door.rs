@@ -1,4 +1,4 @@
-//! Who is let in to the admin listener, and as whom.
+//! Access to the admin listener.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -69,11 +69,11 @@ fn a_token_lets_in_for_as_long_as_it_says_and_with_the_key_that_signed_it() {
     for wrong in ["", "v1", "v1.9.d.YQ.", &"x".repeat(2000)] {
         assert_eq!(asks(wrong), refused("unauthorised"), "{wrong}");
     }
-    // With another key all are over at once.
+    // With another key all tokens are invalid at once.
     write_key(&key, 2);
     assert_eq!(asks(&token(1, "ana", true, in_seconds(60))), refused("unauthorised"));
     assert_eq!(asks(&token(2, "ana", true, in_seconds(60))), (200, None));
-    // A key that everybody may read, or that is gone, lets nobody in.
+    // A key that every user may read, or that is gone, admits nobody.
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(asks(&token(2, "ana", true, in_seconds(60))), refused("unauthorised"));
     std::fs::remove_file(&key).unwrap();
@@ -101,7 +101,7 @@ fn who_only_reads_decides_nothing() {
     let fields = format!("Host: {address}\r\n{}Bywash-Admin: 1\r\n", bearer(&reads));
     let said = json!({ "on": true, "why": "so" }).to_string();
     assert_eq!(says_with(address, &fields, "/v1/bypass", &said).status(), Some(403));
-    // What only asks what would be is no decision.
+    // A preview is not a decision.
     assert_eq!(says_with(address, &fields, "/v1/elephants/1/preview", "{}").status(), Some(404));
 }
 
@@ -158,7 +158,7 @@ fn the_console_is_served_to_whoever_comes_by_a_loopback_name_and_runs_nothing_el
     assert_eq!(ask(address, "POST", "/console.js", "").status(), Some(405));
 }
 
-/// Begins to watch, with a token that is good for so many seconds of a key.
+/// Begins to watch with this token.
 fn watches(address: std::net::SocketAddr, target: &str, token: &str) -> Wire {
     let mut wire = Wire::connect(address);
     wire.send(format!("GET {target} HTTP/1.1\r\nHost: {address}\r\n{}\r\n", bearer(token)));
@@ -177,7 +177,7 @@ fn who_watches_is_let_out_with_the_token_and_with_the_key() {
     let address = gateway.admin();
     let brief = ["/v1/events", "/v1/tap"]
         .map(|target| watches(address, target, &token(1, "ana", true, in_seconds(4))));
-    // They end by themselves; that one that does not would be waited for in vain.
+    // They end by themselves: this reads each to its end.
     for mut wire in brief {
         drop(wire.rest());
     }
@@ -249,7 +249,7 @@ fn three_hundred_watchers_keep_neither_probes_nor_decisions_out() {
     assert!(refusal.text().contains("you watch by 16 connections"), "{}", refusal.text());
     let refusal = ask(address, "GET", "/v1/tap", &reads);
     assert_eq!(refusal.status(), Some(503), "a tap watches too");
-    // Others watch, and decide.
+    // Other operators can still watch, and decide.
     drop(self::watches(address, "/v1/events", &token(7, "ana", true, in_seconds(60))));
     let fields = format!(
         "Host: {address}\r\n{}Bywash-Admin: 1\r\n",
@@ -257,7 +257,7 @@ fn three_hundred_watchers_keep_neither_probes_nor_decisions_out() {
     );
     let said = json!({ "on": true, "why": "so" }).to_string();
     assert_eq!(says_with(address, &fields, "/v1/bypass", &said).status(), Some(200));
-    // Of many names there are no more than all.
+    // Many names together get no more than the share of all watchers.
     for name in 0..20 {
         let fields = bearer(&token(7, &format!("operator {name}"), false, in_seconds(600)));
         for _ in 0..15 {

@@ -43,7 +43,7 @@ fn an_early_answer_ends_both_connections() {
     assert_eq!(answer.text(), "enough");
     assert_eq!(answer.field("connection"), Some("close"));
     ended.recv_timeout(crate::wire::BOUND).unwrap();
-    // What follows would be body and never a request.
+    // Further bytes would be body and never a request.
     let _ = client.try_send(get("/smuggled"));
     assert!(client.is_closed());
     gateway.is_idle_again();
@@ -73,7 +73,7 @@ fn an_answer_may_begin_while_the_upload_goes_on() {
     eventually("it is counted", || gateway.outcome("served") == 1);
 }
 
-/// The whole of a request that is answered late says nothing of the connection.
+/// An answer that comes after the whole request is no reason to close the connection.
 #[test]
 fn an_answer_to_a_whole_upload_leaves_the_connection_open() {
     let upstream = Upstream::app(|request| {

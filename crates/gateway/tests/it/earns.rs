@@ -1,4 +1,4 @@
-//! What successful answers bring: counted for the class, said by the application, kept from the
+//! Revenue of successful answers: counted for the class, named by the application, hidden from the
 //! client.
 
 use crate::setup::{Running, Setup, eventually, get, post};
@@ -6,7 +6,7 @@ use crate::upstream::{Calls, Upstream, with_fields};
 
 const EARNED: &str = "bywash_earned_total{class=\"order\"}";
 
-/// `/order` brings 40 on average; `lines` are further keys of its class.
+/// Returns a shop where `/order` brings 40 on average; `lines` are further keys of its class.
 fn shop(lines: &str) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let class = format!("{{ match = ['* /order'], earns = 40 {lines} }}");
@@ -14,7 +14,7 @@ fn shop(lines: &str) -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// What the class has earned once a GET has been given this answer.
+/// Returns the revenue of the class after a GET got this answer.
 fn earned_by(gateway: &Running, calls: &Calls, answer: &str) -> f64 {
     earned_with(gateway, calls, &get("/order"), answer)
 }
@@ -48,7 +48,7 @@ fn a_redirection_brings_something_where_something_was_done_and_else_nothing() {
     }
     let (order, done) = (post("/order", "a=1"), with_status("303 See Other", ""));
     assert_eq!(earned_with(&gateway, &calls, &order, &done), 40.0);
-    // Also where the application names the amount.
+    // Also if the application names the amount.
     let (_upstream, calls, gateway) = shop(", earns_header = 'Order-Total'");
     let said = with_status("302 Found", "Order-Total: 12\r\n");
     assert_eq!(earned_by(&gateway, &calls, &said), 0.0);
@@ -115,7 +115,7 @@ fn a_body_says_that_it_is_a_success_and_is_asked_for_uncompressed() {
         gateway.waits_for_outcome("served", ended + 1);
         assert_eq!(gateway.metric(EARNED), sum, "{body:.80}");
     }
-    // Broken off, it brings nothing, whatever it has said.
+    // An answer that breaks off brings nothing, whatever it has said.
     let mut client = gateway.sends(get("/order"));
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"result\":\"success\"}";
     calls.next().send_and_close(answer);

@@ -1,4 +1,4 @@
-//! Server-sent events: answers that last as long as somebody looks at them.
+//! Server-sent events: answers that last as long as their client stays.
 
 use crate::http2::Http2;
 use crate::setup::{Setup, eventually, get};
@@ -23,7 +23,7 @@ fn they_give_their_slot_back_when_they_begin() {
     gateway.waits_for("waiting", 1);
     let mut events = begins(calls.next());
     assert_eq!(client.head().unwrap().status(), Some(200));
-    // Nothing of it has ended, and the other runs.
+    // The stream has not ended, and the other request runs.
     calls.next().answer("next");
     assert_eq!(next.answer().unwrap().text(), "next");
     gateway.is_idle_again();
@@ -87,7 +87,7 @@ fn one_stream_too_many_is_refused() {
     assert!(answer.field("proxy-status").unwrap().ends_with("details=\"limits.streams\""));
     eventually("the upstream sees it", || call.is_abandoned());
     gateway.is_idle_again();
-    // Other answers are no streams.
+    // Other answers are not counted as streams.
     let mut other = gateway.asks("/other");
     calls.next().answer("other");
     assert_eq!(other.answer().unwrap().text(), "other");

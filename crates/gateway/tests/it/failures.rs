@@ -1,10 +1,10 @@
-//! What an upstream can do wrong, and what the client is told.
+//! Faults of an upstream, and the answers that clients get.
 
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, deaf, nobody};
 use crate::wire::{Broken, Message, Wire};
 
-/// The request has failed, it is counted once, and its slot is back.
+/// Checks that the request has failed, is counted once, and has released its slot.
 fn has_failed(gateway: &Running, answer: &Message, status: u16, error: &str) {
     assert_eq!(answer.status(), Some(status), "{answer:?}");
     assert_eq!(error_of(answer), format!("bywash; error={error}"));
@@ -13,13 +13,14 @@ fn has_failed(gateway: &Running, answer: &Message, status: u16, error: &str) {
     assert_eq!(gateway.outcome("upstream_error"), 1, "{:?}", gateway.outcomes());
 }
 
-/// What everybody is told; behind it stand the details.
+/// Returns the part of `Proxy-Status` that every client gets, without the details after it.
 fn error_of(answer: &Message) -> &str {
     let status = answer.field("proxy-status").unwrap_or_default();
     status.split_once("; details=\"").map_or(status, |(error, _)| error)
 }
 
-/// One slot before an upstream that answers every request with these bytes and closes.
+/// Starts a gateway with one slot before an upstream that answers every request with these bytes
+/// and closes.
 fn blurting(bytes: impl Into<Vec<u8>>) -> (Upstream, Running) {
     let upstream = Upstream::blurts(bytes);
     let gateway = Setup::before(&upstream).limit(1).start();
@@ -34,7 +35,7 @@ mod before_the_answer {
         let gateway = Setup::before_address(nobody()).limit(1).start();
         let mut client = gateway.asks("/");
         has_failed(&gateway, &client.answer().unwrap(), 502, "connection_refused");
-        // The client's connection is none the worse for it.
+        // The client's connection is not affected.
         client.send(get("/"));
         assert_eq!(client.answer().unwrap().status(), Some(502));
     }
@@ -140,7 +141,7 @@ mod before_the_answer {
 mod in_the_middle_of_the_answer {
     use super::*;
 
-    /// What a client must see: a part of the answer or nothing, and never a clean end.
+    /// Returns whether a client sees a part of the answer or nothing, and never a clean end.
     fn broken(answer: &Result<Message, Broken>) -> bool {
         matches!(answer, Err(Broken::Cut | Broken::Closed))
     }
@@ -200,7 +201,7 @@ mod in_the_middle_of_the_answer {
         }
     }
 
-    /// A client of HTTP/1.0 gets no chunks: only a reset could tell it that something is missing.
+    /// An HTTP/1.0 client gets no chunks: only a reset can tell it that something is missing.
     #[test]
     fn a_client_without_chunks_sees_a_break_too() {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";

@@ -1,15 +1,15 @@
-//! Which fields go on, in both directions.
+//! The fields that are forwarded, in both directions.
 
 use crate::setup::{Running, Setup, get};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::Message;
 
-/// What the upstream gets of a request with these fields.
+/// Returns the upstream's view of a request with these fields.
 fn forwarded(fields: impl AsRef<[u8]>) -> Message {
     forwarded_by(|setup| setup, fields)
 }
 
-/// The same of a request that has come through a hop of the operator's own.
+/// Returns the upstream's view of a request that has come through a trusted hop.
 fn forwarded_from_a_trusted_hop(fields: impl AsRef<[u8]>) -> Message {
     forwarded_by(|setup| setup.set("listen.trusted_proxies", "['127.0.0.0/8']"), fields)
 }
@@ -22,7 +22,7 @@ fn forwarded_by(how: fn(Setup) -> Setup, fields: impl AsRef<[u8]>) -> Message {
     calls.next().request
 }
 
-/// What the client gets of an answer with these fields.
+/// Returns the client's view of an answer with these fields.
 fn answered(fields: &'static str) -> Message {
     let upstream = Upstream::app(move |_| with_fields(fields, "body"));
     let gateway = Setup::before(&upstream).start();
@@ -101,7 +101,7 @@ fn every_request_has_a_name_of_its_own() {
     let names: Vec<u64> =
         (0..4).map(|_| u64::from_str_radix(&gateway.get("/").text(), 16).unwrap()).collect();
     let steps: Vec<u64> = names.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
-    // No counter: nobody can tell the next one, nor how many there were between two.
+    // Not a counter: neither the next name nor the number of requests between two can be derived.
     assert!(steps.iter().all(|step| *step > 1 << 32 && *step < u64::MAX << 32), "{names:x?}");
 }
 
@@ -116,7 +116,7 @@ fn the_gateway_names_itself_and_the_client() {
     assert_eq!(request.all("forwarded"), NOTHING);
 }
 
-/// What hops in front say of where a request comes from.
+/// Fields in which hops in front state where a request comes from.
 const CHAIN: &str = "Via: 1.0 fred\r\nX-Forwarded-For: 198.51.100.7, 203.0.113.9\r\n\
                      X-Forwarded-For: ::1\r\nX-Forwarded-Proto: https\r\n\
                      X-Forwarded-Host: front.example\r\nX-Forwarded-Port: 443\r\n\
@@ -152,9 +152,10 @@ fn what_a_trusted_hop_says_is_gone_on_from() {
     assert_eq!(request.all("x-forwarded-proto"), ["https"]);
     assert_eq!(request.all("x-forwarded-host"), ["front.example"]);
     assert_eq!(request.all("x-forwarded-port"), ["443"]);
-    // The last that is no trusted hop; what is said in X-Real-IP nobody has to vouch for.
+    // The last address that is not a trusted hop. The claim in X-Real-IP is not vouched for by
+    // anything.
     assert_eq!(request.all("x-real-ip"), ["::1"]);
-    // A hop that speaks X-Forwarded-For may have passed a client's on as it came.
+    // A hop that writes X-Forwarded-For may have passed a client's Forwarded on unchanged.
     assert_eq!(request.all("forwarded"), NOTHING);
 }
 
@@ -241,7 +242,7 @@ fn an_upgrade_is_a_request_like_any_other() {
     assert_eq!(client.answer().unwrap().text(), "/next");
 }
 
-/// Sorted, as some hops sort fields, the other spelling stands behind their own.
+/// After sorting, as some hops sort fields, the other spelling comes after the hop's own.
 #[test]
 fn what_a_trusted_hop_lets_through_in_another_spelling_is_not_believed() {
     let request = forwarded_from_a_trusted_hop(
@@ -256,7 +257,7 @@ fn what_a_trusted_hop_lets_through_in_another_spelling_is_not_believed() {
     }
 }
 
-/// A hop that speaks `Forwarded` alone.
+/// Returns the upstream's view of a request from a hop that writes `Forwarded` alone.
 fn forwarded_by_a_hop_of_rfc_7239(fields: impl AsRef<[u8]>) -> Message {
     let speaks = |setup: Setup| {
         setup
@@ -285,13 +286,13 @@ fn the_hop_says_who_the_client_is_in_one_field() {
     );
 }
 
-/// A client says so in the field that its hop does not write.
+/// A client makes its claim in the field that its hop does not write.
 #[test]
 fn where_the_two_fields_name_different_clients_neither_is_believed() {
     let said = "Forwarded: for=192.0.2.9;proto=https;host=a.example\r\nX-Forwarded-For: 6.6.6.6\r\n\
                 X-Forwarded-Host: evil.example\r\n";
     for request in [forwarded_from_a_trusted_hop(said), forwarded_by_a_hop_of_rfc_7239(said)] {
-        // An application may give more to the hop's own address than to a stranger.
+        // An application may give more rights to the hop's own address than to a stranger.
         assert_eq!(request.all("x-forwarded-for"), ["unknown, 127.0.0.1"]);
         assert_eq!(request.all("x-real-ip"), ["unknown"]);
         assert_eq!(request.all("x-forwarded-host"), ["shop.example"]);
@@ -331,7 +332,7 @@ fn what_is_not_believed_of_a_hop_is_counted() {
     assert_eq!(counted(&forwarded), [1.0, 1.0, 1.0]);
 }
 
-/// Fields that only a hop can know the truth of, and fields that make another request of one.
+/// Fields whose truth only a hop can know, and fields that turn a request into another one.
 const CLAIMS: &str = "Proxy: http://6.6.6.6\r\nX-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n\
                       X-HTTP-Method-Override: DELETE\r\nX-HTTP-Method: DELETE\r\n\
                       X-Method-Override: DELETE\r\nX-Client-IP: 6.6.6.6\r\nTrue-Client-IP: 6.6.6.6\r\n\
@@ -380,7 +381,7 @@ fn a_key_lets_a_field_through_from_those_who_may_say_it() {
     let request = forwarded_by(named, CLAIMS);
     let all = ["X-Original-URL", "X-HTTP-Method-Override", "X-Forwarded-User"];
     assert_eq!(claims_of(&request), all);
-    // Another spelling is nobody's.
+    // Another spelling is accepted from nobody.
     assert_eq!(claims_of(&forwarded_by(named, other_spelling(CLAIMS, "_"))), NOTHING);
     assert_eq!(claims_of(&forwarded_by(trusted, CLAIMS)), NOTHING);
 }

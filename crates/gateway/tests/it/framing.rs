@@ -1,11 +1,11 @@
-//! Where a message ends: what reaches the upstream of messages that two readers could take apart
-//! in two ways.
+//! The end of a message: the upstream's view of messages that two parsers could split in different
+//! ways.
 
 use crate::setup::{Setup, eventually, get};
 use crate::upstream::Upstream;
 use crate::wire::{Broken, Message};
 
-/// The upstream's view of what a client has sent.
+/// Returns the upstream's view of the bytes that a client has sent.
 fn seen_by_the_upstream(bytes: impl AsRef<[u8]>) -> Message {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).start();
@@ -13,7 +13,8 @@ fn seen_by_the_upstream(bytes: impl AsRef<[u8]>) -> Message {
     calls.next().request
 }
 
-/// The client is told, its connection ends, and nothing of it has reached the upstream.
+/// Checks that the client gets an error, that its connection ends, and that nothing reaches the
+/// upstream.
 fn is_refused(bytes: impl AsRef<[u8]>) {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
@@ -37,7 +38,7 @@ fn a_length_beside_chunks_is_refused() {
     }
 }
 
-/// RFC 9110 §8.6 lets a recipient take equal lengths for one; nobody sends them without a reason.
+/// RFC 9110 §8.6 lets a recipient accept equal lengths as one. No honest client sends them.
 #[test]
 fn equal_lengths_are_refused() {
     let head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n";
@@ -45,7 +46,7 @@ fn equal_lengths_are_refused() {
     is_refused("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3, 3\r\n\r\nabc");
 }
 
-/// RFC 9112 §2.2 lets a recipient take a bare LF for a line end; then two readers may see two
+/// RFC 9112 §2.2 lets a recipient accept a bare LF as a line end. Then two parsers may see two
 /// messages.
 #[test]
 fn bare_line_feeds_are_refused() {
@@ -77,8 +78,8 @@ fn a_body_that_looks_like_a_request_is_a_body() {
     drop(upstream);
 }
 
-/// The head is with the upstream before the chunk that is broken comes; the upstream sees an
-/// unfinished request, the client the end of its connection.
+/// The upstream has the head before the broken chunk arrives. So the upstream sees an unfinished
+/// request, and the client sees the end of its connection.
 #[test]
 fn broken_chunks_never_end_a_request() {
     let chunks = [

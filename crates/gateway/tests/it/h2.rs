@@ -1,4 +1,4 @@
-//! Clients that speak HTTP/2, with prior knowledge.
+//! Clients that use HTTP/2, with prior knowledge.
 
 use bytes::Bytes;
 use bywash_units::Span;
@@ -22,7 +22,7 @@ fn one_slot() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// Whether a stream ended with this.
+/// Returns whether a stream was reset with this reason.
 fn is_reset(error: &h2::Error, reason: Reason) -> bool {
     error.is_reset() && error.reason() == Some(reason)
 }
@@ -95,7 +95,7 @@ fn a_post_without_a_length_arrives_whole_and_in_chunks() {
     assert_eq!(asked.answer().unwrap().text(), "thanks");
 }
 
-/// An empty chunk is the last one in HTTP/1: what came behind it would be a request of its own.
+/// An empty chunk ends a body in HTTP/1: the bytes after it would be another request.
 #[test]
 fn an_empty_piece_in_the_middle_of_a_body_does_not_end_it() {
     let (upstream, calls) = Upstream::by_hand();
@@ -147,7 +147,7 @@ fn requests_of_one_connection_run_side_by_side() {
     let asked: Vec<_> = (0..8).map(|number| client.asks(&format!("/{number}"))).collect();
     let mut at_once: Vec<_> = (0..8).map(|_| calls.next()).collect();
     assert_eq!((gateway.count("connections"), gateway.count("running")), (1, 8));
-    // Answered the other way round.
+    // Answered in reverse order.
     while let Some(call) = at_once.pop() {
         let target = call.target().to_owned();
         call.answer(&target);
@@ -157,7 +157,7 @@ fn requests_of_one_connection_run_side_by_side() {
     }
 }
 
-/// As a browser does: a page's many requests leave in one segment.
+/// As with a browser: a page's many requests leave in one segment.
 #[test]
 fn requests_that_come_in_one_piece_are_all_looked_at_at_once() {
     let (_upstream, calls, gateway) = one_slot();
@@ -206,7 +206,7 @@ fn one_too_many_is_refused_and_the_others_go_on() {
     assert_eq!(waits.answer().unwrap().text(), "two");
 }
 
-/// As gRPC does it: metadata, a message, and the status behind the answer.
+/// As in gRPC: metadata, a message, and the status in the trailers of the answer.
 #[test]
 fn trailers_go_both_ways() {
     let (_upstream, calls, gateway) = one_slot();
@@ -338,7 +338,7 @@ fn an_answer_that_breaks_off_resets_its_stream_and_no_other() {
 fn one_stream_too_many_is_refused() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).set("limits.h2_streams", "2").start();
-    // It asks before it has been told how many there may be.
+    // The client sends requests before it knows how many streams it may open.
     let mut client = Frames::connect(gateway.gateway().http());
     let block = literal(&GET);
     for stream in [1, 3, 5] {
@@ -511,8 +511,9 @@ fn where_it_is_switched_off_nobody_speaks_it() {
     assert!(client.is_closed());
 }
 
-/// A client says what it has read, and where it says so to a connection that was closed, the kernel
-/// forgets what it has not read yet.
+/// The client sends window updates for data that it has read. If the gateway had closed the
+/// connection, they would be answered with a reset, and the client's kernel would discard the data
+/// that is not read yet.
 #[test]
 fn an_answer_is_read_to_its_end_though_the_gateway_stops() {
     const LENGTH: usize = 1024 * 1024;
@@ -529,7 +530,7 @@ fn an_answer_is_read_to_its_end_though_the_gateway_stops() {
         let frame = client.next().unwrap_or_else(|| panic!("it ends after {read} bytes"));
         if frame.kind == DATA {
             read += frame.payload.len();
-            // This is how slow it is.
+            // The client's slowness.
             std::thread::sleep(std::time::Duration::from_millis(4));
             client.tries(WINDOW_UPDATE, 0, 0, &(frame.payload.len() as u32).to_be_bytes());
         }
@@ -559,7 +560,7 @@ fn an_idle_client_is_told_before_it_is_ended() {
     panic!("it was ended without a word");
 }
 
-/// In a long call each side talks when it likes.
+/// In a long call each side sends when it likes.
 #[test]
 #[ignore = "takes 12 s; make test-all"]
 fn a_call_may_be_silent_behind_the_beginning_of_its_answer() {
@@ -590,7 +591,7 @@ fn who_only_pings_is_idle() {
     assert_eq!(client.next().unwrap().status(), Some(200));
     let pings = frame(PING, 0, 0, &[7; 8]).repeat(20);
     for _ in 0..12 {
-        // Less than the budget for them; what answers them is as long as a small answer.
+        // Fewer than their budget allows. The answers to them are as long as a small response.
         std::thread::sleep(std::time::Duration::from_millis(900));
         if std::io::Write::write_all(&mut client.0, &pings).is_err() {
             break;
@@ -599,7 +600,7 @@ fn who_only_pings_is_idle() {
             break;
         }
     }
-    // Now, and not once the pings have ended.
+    // The connection is closed while pings still come.
     assert_eq!(gateway.count("connections"), 0);
     assert_eq!(gateway.metric("bywash_http2_floods_total{kind=\"ping\"}"), 0.0);
 }

@@ -1,4 +1,4 @@
-//! Servers of the application that speak HTTP/2 in clear.
+//! Servers of the application that use HTTP/2 in clear text.
 
 mod frames;
 
@@ -17,7 +17,7 @@ use crate::http2::{Http2, request, runtime, wait};
 use crate::setup::{Running, Setup, eventually, get, post};
 use crate::wire::Wire;
 
-/// A server, by what it does with each request.
+/// A server whose answers depend on the path of the request.
 pub(crate) struct Server {
     address: SocketAddr,
     accepted: Arc<AtomicUsize>,
@@ -26,11 +26,11 @@ pub(crate) struct Server {
 
 #[derive(Default)]
 struct State {
-    /// Requests whose answer is never made.
+    /// The number of requests that are never answered.
     asked: AtomicUsize,
-    /// Streams that were reset while their answer was made.
+    /// The number of streams that were reset before their answer.
     reset: AtomicUsize,
-    /// Now an answer may break off.
+    /// Lets an answer break off.
     breaks: Notify,
 }
 
@@ -55,7 +55,7 @@ impl Server {
         this
     }
 
-    /// How many connections it has accepted.
+    /// The number of connections that it has accepted.
     pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
@@ -67,7 +67,7 @@ impl Server {
     }
 }
 
-/// Reads the whole request, then does what its path says.
+/// Reads the whole request, then answers by its path.
 async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, state: Arc<State>) {
     let (parts, mut body) = request.into_parts();
     let mut said = Vec::new();
@@ -108,7 +108,7 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
         "/breaks" => {
             let mut stream = respond.send_response(response, false).unwrap();
             stream.send_data(send("half"), false).unwrap();
-            // A reset would overtake what has not been sent yet.
+            // A reset would overtake data that has not been sent yet.
             state.breaks.notified().await;
             stream.send_reset(Reason::INTERNAL_ERROR);
         }
@@ -207,7 +207,7 @@ fn an_answer_that_breaks_off_breaks_off() {
     assert_eq!(gateway.get("/refuses").status(), Some(502));
     gateway.is_idle_again();
     assert_eq!(gateway.outcome("upstream_error"), 2);
-    // The connection is none the worse for it.
+    // The connection is not affected.
     next(&gateway, &mut gateway.client());
     assert_eq!(server.accepted.load(Ordering::SeqCst), 1);
 }
@@ -218,7 +218,7 @@ fn a_client_that_leaves_resets_its_stream_there() {
     let gateway = server.gateway().limit(1).start();
     for count in 1..=3 {
         let client = gateway.asks("/never");
-        // Else there may be no stream yet to be reset.
+        // Otherwise there may be no stream to reset yet.
         eventually("the server is asked", || server.state.asked.load(Ordering::SeqCst) == count);
         drop(client);
         gateway.is_idle_again();
@@ -258,12 +258,12 @@ fn a_websocket_cannot_go_there() {
     let asks =
         get("/seen").replace("\r\n\r\n", "\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
     let mut client = gateway.sends(asks);
-    // It is a request like any other there, and so is its answer.
+    // The upgrade is dropped: this is a request like any other, and so is its answer.
     assert_eq!(client.answer().unwrap().text(), "GET shop.example None 0");
     next(&gateway, &mut client);
 }
 
-/// What the library's URI refuses and HTTP/1 takes.
+/// Characters that the library's URI type rejects and HTTP/1 accepts.
 #[test]
 fn a_query_that_no_uri_may_hold_goes_there_all_the_same() {
     let server = Server::start();

@@ -1,4 +1,5 @@
-//! The slot of a client that has left, by what the application notices (`upstream.departures`).
+//! The slot of a client that has left, depending on what the application notices
+//! (`upstream.departures`).
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixListener;
@@ -17,7 +18,7 @@ fn one_slot_where(departures: &str) -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// The next request waits while the application works for a client that has left.
+/// Checks that the next request waits while the application works for a client that has left.
 fn is_held_until(departures: &str, bytes: &str, end: impl Fn(Call), is_told: bool) {
     let (_upstream, calls, gateway) = one_slot_where(departures);
     for leave in [fin, reset, half] {
@@ -76,7 +77,7 @@ fn is_free_at_once_where_departures_are_noticed() {
     }
 }
 
-/// A request of whose body a part has come, and the rest never will.
+/// Returns a request of which part of the body has arrived, and the rest never will.
 fn half_a_post() -> String {
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n".to_owned()
 }
@@ -105,7 +106,7 @@ fn is_held_if_the_server_works_on_without_the_rest_of_a_body() {
     let gateway = Setup::before(&upstream).limit(1).set("queue.body_buffer", "'1B'");
     let gateway = gateway.set("upstream.response_timeout", "'4s'").start();
     let client = gateway.sends(half_a_post());
-    // Before, it may still be on its way there.
+    // Until then, the request may still be on its way to the server.
     eventually("the server works", || upstream.received().starts_with("POST"));
     fin(client);
     gateway.waits_for("departed", 1);
@@ -142,7 +143,7 @@ fn is_none_of_a_request_that_is_only_observed() {
     assert_eq!(gateway.count("departed"), 0);
 }
 
-/// A reload does not change how the slot of a request is held that runs already.
+/// A reload does not change how the slot of a running request is held.
 #[test]
 fn is_held_across_a_reload() {
     let (upstream, calls, gateway) = one_slot_where("unnoticed");

@@ -1,4 +1,4 @@
-//! What has happened, for operators: kept, told, and followed without gaps.
+//! The history, for operators: recorded, reported, and followed without gaps.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub(crate) fn history(gateway: &Running, range: &str) -> Value {
     serde_json::from_slice(&admin(gateway.admin(), &format!("/v1/history{range}")).body).unwrap()
 }
 
-/// Sum of a column of a class over all rows.
+/// Returns the sum of a class's column over all rows.
 pub(crate) fn sum(history: &Value, class: &str, column: &str) -> u64 {
     let classes = history["classes"].as_array().unwrap();
     let Some(class) = classes.iter().find(|of| of["name"] == class) else { return 0 };
@@ -20,7 +20,7 @@ pub(crate) fn sum(history: &Value, class: &str, column: &str) -> u64 {
     list.iter().map(|count| count.as_u64().unwrap()).sum()
 }
 
-/// Begins to follow, after what this one has seen last.
+/// Begins to follow after the last event that was seen.
 fn follow(gateway: &Running, seen: Option<&str>) -> Wire {
     let address = gateway.admin();
     let mut wire = Wire::connect(address);
@@ -32,7 +32,7 @@ fn follow(gateway: &Running, seen: Option<&str>) -> Wire {
     wire
 }
 
-/// Id, name and rows of the next event with rows.
+/// Returns id, name and rows of the next event with rows.
 fn event(wire: &mut Wire) -> (String, String, Value) {
     loop {
         let text = next(wire);
@@ -71,7 +71,7 @@ fn what_became_of_requests_is_told_second_by_second() {
     let earned: f64 = shop["earned"].as_array().unwrap().iter().filter_map(Value::as_f64).sum();
     assert!((earned - 15.0).abs() < 1e-6, "{shop}");
     assert!(shop["p99_ms"].as_array().unwrap().iter().any(|p99| p99.as_f64() > Some(0.0)));
-    // Only of what came since.
+    // Only the rows since then.
     let next = numbers(&told).last().unwrap() + 1;
     let later = history(&gateway, &format!("?from={next}"));
     assert!(numbers(&later).iter().all(|number| *number >= next));
@@ -124,7 +124,7 @@ fn who_follows_sees_every_second_also_after_a_pause() {
     assert_eq!(name, "seconds");
     seen.extend(numbers(&rows));
     drop(wire);
-    // Seconds pass that nobody hears of.
+    // Seconds pass without a follower.
     let last = *seen.last().unwrap();
     eventually("two more", || numbers(&history(&gateway, "")).last() >= Some(&(last + 2)));
     let (_, name, rows) = event(&mut follow(&gateway, Some(&id)));

@@ -1,8 +1,7 @@
-//! A client that speaks HTTP/2, on the `h2` library; and frames by hand for what no honest client
-//! sends.
+//! An HTTP/2 client on the `h2` library; and hand-made frames that no honest client sends.
 //!
-//! The connections of all tests live in one runtime on a thread of its own, so that they go on
-//! while a test does something else.
+//! The connections of all tests live in one runtime on a separate thread, so that they go on while
+//! a test does something else.
 
 use std::future::poll_fn;
 use std::io::Write;
@@ -26,7 +25,7 @@ use crate::wire::BOUND;
 pub(crate) struct Http2 {
     sender: SendRequest<Bytes>,
     connection: JoinHandle<()>,
-    /// What has become of the connection.
+    /// The result of the connection.
     end: Receiver<Result<(), h2::Error>>,
 }
 
@@ -45,7 +44,7 @@ pub(crate) struct Answer {
     pub(crate) trailers: Option<HeaderMap>,
 }
 
-/// Where the connections live.
+/// Returns the runtime in which the connections live.
 pub(crate) fn runtime() -> &'static Handle {
     static RUNTIME: OnceLock<Handle> = OnceLock::new();
     RUNTIME.get_or_init(|| {
@@ -57,14 +56,14 @@ pub(crate) fn runtime() -> &'static Handle {
     })
 }
 
-/// Waits for it, but not for ever.
+/// Waits for a result, up to a limit.
 pub(crate) fn wait<T>(what: &str, future: impl Future<Output = T>) -> T {
     let bounded = async { tokio::time::timeout(BOUND, future).await };
     runtime().block_on(bounded).unwrap_or_else(|_| panic!("this never came about: {what}"))
 }
 
 impl Http2 {
-    /// With prior knowledge, over TCP.
+    /// Connects over TCP, with prior knowledge.
     pub(crate) fn connect(address: SocketAddr) -> Self {
         Self::connect_with(address, &Builder::new())
     }
@@ -91,17 +90,17 @@ impl Http2 {
         Self { sender, connection, end }
     }
 
-    /// A GET.
+    /// Sends a GET.
     pub(crate) fn asks(&mut self, target: &str) -> Asked {
         self.sends(get(target), true)
     }
 
-    /// The answer to a GET.
+    /// Returns the answer to a GET.
     pub(crate) fn get(&mut self, target: &str) -> Answer {
         self.asks(target).answer().expect("a whole answer")
     }
 
-    /// A request; its body follows if it does not end with the head.
+    /// Sends a request; its body follows if it does not end with the head.
     pub(crate) fn sends(&mut self, request: Request<()>, ends: bool) -> Asked {
         let ready = self.sender.clone().ready();
         self.sender = wait("room for a stream", ready).expect("the connection takes streams");
@@ -109,13 +108,13 @@ impl Http2 {
         Asked { response, body }
     }
 
-    /// The same without waiting for anything.
+    /// Sends a request without waiting for room for its stream.
     pub(crate) fn sends_at_once(&mut self, request: Request<()>, ends: bool) -> Asked {
         let (response, body) = self.sender.clone().send_request(request, ends).unwrap();
         Asked { response, body }
     }
 
-    /// Whether the gateway lets it open another stream.
+    /// Returns whether the gateway takes no more streams.
     pub(crate) fn takes_no_more(&mut self) -> bool {
         wait("an answer", self.sender.clone().ready()).is_err()
     }
@@ -125,19 +124,19 @@ impl Http2 {
         self.end.recv_timeout(BOUND).expect("the connection ends")
     }
 
-    /// Goes without a word.
+    /// Leaves without closing the connection properly.
     pub(crate) fn leaves(self) {
         self.connection.abort();
     }
 }
 
 impl Asked {
-    /// A piece of the body.
+    /// Sends a piece of the body.
     pub(crate) fn data(&mut self, data: impl Into<Bytes>, ends: bool) {
         self.body.send_data(data.into(), ends).unwrap();
     }
 
-    /// Fields behind the body.
+    /// Sends fields after the body.
     pub(crate) fn trailers(&mut self, fields: &[(&'static str, &str)]) {
         self.body.send_trailers(map(fields)).unwrap();
     }
@@ -146,14 +145,14 @@ impl Asked {
         self.body.send_reset(Reason::CANCEL);
     }
 
-    /// The next answer before the answer, if one comes.
+    /// Returns the next interim answer, if one comes.
     pub(crate) fn interim(&mut self) -> Option<(StatusCode, HeaderMap)> {
         let interim = poll_fn(|cx| self.response.poll_informational(cx));
         let response = wait("an interim answer", interim)?.unwrap();
         Some((response.status(), response.headers().clone()))
     }
 
-    /// The answer, or why there is none that is whole.
+    /// Returns the answer, or why it is not complete.
     pub(crate) fn answer(self) -> Result<Answer, h2::Error> {
         let Self { response, body: _held } = self;
         wait("an answer", async {
@@ -181,7 +180,7 @@ impl Answer {
     }
 }
 
-/// A GET as clients send it.
+/// Returns a GET as clients send it.
 pub(crate) fn get(target: &str) -> Request<()> {
     request("GET", target, &[])
 }
@@ -204,7 +203,7 @@ fn map(fields: &[(&'static str, &str)]) -> HeaderMap {
     map
 }
 
-/// A connection on which every frame is by hand.
+/// A connection with hand-made frames.
 pub(crate) struct Frames(pub(crate) StdStream);
 
 pub(crate) const DATA: u8 = 0;
@@ -226,12 +225,12 @@ pub(crate) struct Frame {
 }
 
 impl Frames {
-    /// Says hello, with empty settings.
+    /// Connects and sends the preface with empty settings.
     pub(crate) fn connect(address: SocketAddr) -> Self {
         Self::over(StdStream::connect(address).unwrap())
     }
 
-    /// The same with room for next to nothing that it has not read.
+    /// Connects with a receive buffer that holds very little unread data.
     pub(crate) fn narrow(address: SocketAddr) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(32 * 1024).unwrap();
@@ -251,12 +250,13 @@ impl Frames {
         self.0.write_all(&frame(kind, flags, stream, payload)).unwrap();
     }
 
-    /// The same on a connection that may have ended.
+    /// Sends a frame on a connection that may have ended.
     pub(crate) fn tries(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         let _ = self.0.write_all(&frame(kind, flags, stream, payload));
     }
 
-    /// The next frame that is no matter of the connection's own (settings, pings, windows).
+    /// Returns the next frame that does not concern the connection itself (settings, pings,
+    /// windows).
     pub(crate) fn next(&mut self) -> Option<Frame> {
         use std::io::Read;
         loop {
@@ -278,7 +278,7 @@ impl Frames {
 }
 
 impl Frame {
-    /// The status of a HEADERS frame, which the gateway's library indexes or spells out.
+    /// Returns the status of a HEADERS frame, which the gateway's library indexes or spells out.
     pub(crate) fn status(&self) -> Option<u16> {
         let known = [200, 204, 206, 304, 400, 404, 500];
         match self.payload.as_slice() {
@@ -287,7 +287,7 @@ impl Frame {
         }
     }
 
-    /// The code of `RST_STREAM` or `GOAWAY`.
+    /// Returns the code of `RST_STREAM` or `GOAWAY`.
     pub(crate) fn code(&self) -> u32 {
         let at = if self.kind == GOAWAY { 4 } else { 0 };
         self.payload[at..at + 4].iter().fold(0, |code, byte| code << 8 | u32::from(*byte))
@@ -299,7 +299,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Fields as HPACK spells them out, without any table.
+/// Encodes fields as HPACK literals, without any table.
 pub(crate) fn literal(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in fields {

@@ -1,4 +1,4 @@
-//! Asking about single requests: one of the last, or all that end from now on.
+//! Questions about single requests: about one of the last, or a stream of all that end from now on.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use crate::setup::{Running, Setup, admin, eventually, get, post};
 use crate::upstream::{Upstream, ok, with_fields};
 use crate::wire::Wire;
 
-/// Answers with the name that the gateway has given the request.
+/// Starts a server that answers with the name that the gateway has given the request.
 fn naming() -> Upstream {
     Upstream::app(|request| ok(request.field("bywash-request").unwrap_or_default()))
 }
 
-/// What is known of a request that has ended.
+/// Returns all that is known about a request that has ended.
 fn explained(gateway: &Running, name: &str) -> Value {
     let target = format!("/v1/requests/{name}");
     eventually("it has ended", || admin(gateway.admin(), &target).status() == Some(200));
@@ -77,7 +77,7 @@ fn what_is_no_name_and_what_nobody_knows_is_said_to_be_so() {
         let answer = admin(gateway.admin(), &format!("/v1/requests/{name}"));
         assert_eq!(answer.status(), Some(status), "{name}");
     }
-    // A message that was none has no name to be asked about by.
+    // An invalid message has no name.
     gateway.sends("GET / HTTP/1.1\r\n\r\n").answer().unwrap();
     let unknown = admin(gateway.admin(), "/v1/requests/0000000000000000");
     assert_eq!(unknown.status(), Some(404));
@@ -98,7 +98,7 @@ fn tap(gateway: &Running, filter: &str) -> Wire {
     wire
 }
 
-/// The next line of who watches.
+/// Returns the watcher's next line.
 fn line(wire: &mut Wire) -> Value {
     let size = usize::from_str_radix(&wire.line().unwrap(), 16).unwrap();
     let line = wire.bytes(size).unwrap();

@@ -1,4 +1,4 @@
-//! Connections to the upstream that are kept, and what may become of them meanwhile.
+//! Idle connections to the upstream, and changes to them meanwhile.
 
 use std::io::{ErrorKind, Read};
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use crate::setup::{Setup, eventually, get, post};
 use crate::upstream::{Upstream, ok};
 use crate::wire::{BOUND, Message};
 
-/// Answers `count` requests, then closes without a word.
+/// Starts a server that answers `count` requests, then closes without announcing it.
 fn closing_after(count: usize) -> Upstream {
     Upstream::script(move |mut wire| {
         for _ in 0..count {
@@ -26,7 +26,7 @@ fn one_that_was_closed_while_idle_is_not_used_again() {
     let mut client = gateway.client();
     for number in 1..=20 {
         client.send(if number % 2 == 0 { get("/") } else { post("/", "abc") });
-        // It closes at once; a request that is on its way by then may be lost.
+        // The server closes at once. A request that is on its way at that time may be lost.
         assert_eq!(client.answer().unwrap().status(), Some(200), "request {number}");
         eventually("the upstream has closed", || upstream.open() == 0);
     }
@@ -35,7 +35,8 @@ fn one_that_was_closed_while_idle_is_not_used_again() {
 
 #[test]
 fn one_that_is_closed_under_a_get_costs_nothing() {
-    // Reads the second request, and closes without an answer: as if it had crossed the FIN.
+    // The server reads the second request and closes without an answer, as if it had crossed the
+    // FIN.
     let upstream = Upstream::script(|mut wire| {
         if let Ok(request) = wire.request() {
             wire.send(ok(request.target()));
@@ -44,7 +45,7 @@ fn one_that_is_closed_under_a_get_costs_nothing() {
     });
     let gateway = Setup::before(&upstream).set("limits.header_timeout", "'100ms'").start();
     assert_eq!(gateway.get("/1").text(), "/1");
-    // By the time a silent client is cut, the connection has rested.
+    // By the time a silent client is cut off, the connection has been idle for a while.
     assert!(gateway.client().is_closed());
     assert_eq!(gateway.get("/2").text(), "/2");
     assert_eq!(upstream.accepted(), 2);
@@ -126,8 +127,8 @@ fn connections_that_have_failed_are_not_kept() {
     }
 }
 
-/// Else each would leave a port of the gateway's in `TIME_WAIT` for a minute. Who wants to close
-/// closes in peace.
+/// Otherwise each would leave one of the gateway's ports in `TIME_WAIT` for a minute. A connection
+/// that the server asked to close is closed normally.
 #[test]
 fn one_that_is_not_kept_out_of_doubt_is_reset() {
     let (tell, ends) = std::sync::mpsc::channel();
@@ -147,7 +148,7 @@ fn one_that_is_not_kept_out_of_doubt_is_reset() {
     }
 }
 
-/// Applications that send a body where there must be none send it late, too.
+/// Applications that send a body where there must be none may send it late, too.
 #[test]
 fn one_is_not_kept_whose_bodiless_answer_speaks_of_a_body() {
     let answer = |request: &Message| {
@@ -178,8 +179,8 @@ fn one_is_not_kept_whose_bodiless_answer_speaks_of_a_body() {
     assert_eq!(upstream.accepted(), 6);
 }
 
-/// An application that does not read a body for which its method has no meaning takes it for the next
-/// request: that is nobody else's then.
+/// An application may leave a body unread if its method gives it no meaning, and take it for the
+/// next request. So the connection must not carry a request of another client.
 #[test]
 fn one_whose_request_had_a_body_without_meaning_is_not_used_again() {
     let upstream = Upstream::echo();

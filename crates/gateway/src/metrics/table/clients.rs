@@ -1,4 +1,4 @@
-//! Of clients: those who leave, their connections, their messages.
+//! Metrics of clients: disconnects, connections, messages.
 
 use bywash_message::Fault;
 use bywash_metrics::Kind::{Counter, Gauge};
@@ -141,7 +141,7 @@ pub(crate) static FAILED_ACCEPTS: Metric = Metric {
          who left before they were accepted.",
     ),
 };
-/// Why an accept fails, in the order of the counter's words.
+/// Causes of a failed accept, in the order of the counter's label values.
 pub(crate) const ACCEPT_FAULTS: [Option<LocalFault>; 4] =
     [None, Some(LocalFault::ProcessFiles), Some(LocalFault::SystemFiles), Some(LocalFault::Memory)];
 pub(crate) static FAILED_WATCHES: Metric = Metric {

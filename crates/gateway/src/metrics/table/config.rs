@@ -1,4 +1,4 @@
-//! Metrics of the configuration that is in force, and of its certificates.
+//! Metrics of the configuration in force, and of its certificates.
 
 use bywash_metrics::Kind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};

@@ -1,4 +1,4 @@
-//! Of rules that hold elephants back.
+//! Metrics of rules that throttle elephants.
 
 use bywash_metrics::Kind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};

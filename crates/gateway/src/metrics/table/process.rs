@@ -1,4 +1,4 @@
-//! Of the gateway's process.
+//! Metrics of the gateway's process.
 
 use bywash_metrics::Kind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};

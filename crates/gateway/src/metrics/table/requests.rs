@@ -1,4 +1,4 @@
-//! Of requests: what became of them, what was decided and why, what it took.
+//! Metrics of requests: outcomes, decisions and their reasons, times.
 
 use bywash_config::Mode;
 use bywash_engine::{Reason, Tier};
@@ -33,7 +33,8 @@ const MODE: Label = label("mode", "`enforce` if it was carried out, `observe` if
 const REASON: Label = label("reason", "why", || {
     Reason::ALL.iter().map(|reason| reason.name()).chain([STILL_WAITING]).collect()
 });
-/// The reason of a request that was only observed, and was over before the engine would have let it run.
+/// The reason of a request that was only observed, and ended before the engine would have let it
+/// run.
 pub(crate) const STILL_WAITING: &str = "still_waiting";
 const WOULD: Label = label(
     "would",
@@ -80,11 +81,11 @@ pub(crate) static RESPONSES: Metric = Metric {
         "`5xx` of the `upstream`: look at the application's log; bywash_server_errors_total says of which server. `5xx` of the `gateway`: refusals and failed servers, as bywash_requests_total and bywash_decisions_total say. `4xx` of the `gateway`: bywash_malformed_messages_total, `limits` and `principal_cap`.",
     ),
 };
-/// Classes of a status.
+/// Classes of status codes.
 pub(crate) const CODES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 pub(crate) const UPSTREAM: &str = "upstream";
 pub(crate) const GATEWAY: &str = "gateway";
-/// No class of a configuration has this name.
+/// The label for answers without a class; no class of a configuration has this name.
 pub(crate) const NO_CLASS: &str = "-";
 pub(crate) static DECISIONS: Metric = Metric {
     name: "bywash_decisions",

@@ -23,7 +23,7 @@ pub(super) static SUBJECT: Subject = Subject {
     ],
 };
 
-/// A label whose one value is known when the program is built.
+/// Returns a label whose one value is known when the program is built.
 const fn built(name: &'static str, says: &'static str) -> Label {
     Label { name, says, words: Words::Configured }
 }

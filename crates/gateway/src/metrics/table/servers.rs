@@ -1,4 +1,4 @@
-//! Of the application's servers.
+//! Metrics of the application's servers.
 
 use bywash_metrics::Kind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};

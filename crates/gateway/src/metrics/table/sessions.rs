@@ -1,4 +1,4 @@
-//! Of sessions and their tokens, of levels.
+//! Metrics of sessions, their tokens, and levels.
 
 use bywash_metrics::Kind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};

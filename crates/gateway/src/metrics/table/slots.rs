@@ -1,4 +1,4 @@
-//! Of slots: how many there are, who has one.
+//! Metrics of slots: their number, and the requests that hold them.
 
 use bywash_metrics::Kind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};

@@ -1,5 +1,5 @@
-//! The HTTP client that the library's exporter is given: one POST on a connection of its own, with
-//! the messages of `bywash_message`, so that the gateway has one HTTP and not two.
+//! The HTTP client for the library's exporter: one POST, each on a new connection, with the
+//! messages of `bywash_message`, so that the gateway has one implementation of HTTP and not two.
 
 use std::error::Error;
 use std::io;
@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 
 use super::PATIENCE;
 
-/// What a collector's answer may take, head and body each.
+/// The limits on a collector's answer, for head and body each.
 const LIMITS: Limits = Limits { target: 0, fields: 100, bytes: 16 * 1024 };
 const LONGEST_BODY: usize = 64 * 1024;
 
@@ -81,7 +81,7 @@ async fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<usize> 
     stream.read_buf(bytes).await
 }
 
-/// The head of the answer, and what came behind it.
+/// Reads the head of the answer. Returns it with the bytes that came after it.
 async fn read_head(stream: &mut TcpStream) -> Result<(Vec<u8>, Vec<u8>), HttpError> {
     let (mut head, mut bytes) = (Head::default(), Vec::new());
     loop {

@@ -1,5 +1,6 @@
-//! A request as OpenTelemetry describes one: its semantic conventions for HTTP servers (stable,
-//! 1.23 and later), and what only bywash knows under names that begin with `bywash.`.
+//! Translates a request into an OpenTelemetry span by the semantic conventions for HTTP servers
+//! (stable, 1.23 and later). Attributes that only bywash knows have names that begin with
+//! `bywash.`.
 //!
 //! The query of a target is not sent: clients put secrets there.
 
@@ -15,7 +16,7 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use super::Ended;
 use crate::journal::{Decided, Entry};
 
-/// Methods that a span may be named after; with any other, a client would make up names.
+/// Methods that a span may be named after. Otherwise a client could invent span names.
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"];
 
@@ -76,7 +77,7 @@ fn attributes(
     attributes
 }
 
-/// The words of the access log.
+/// Adds the attributes that the access log names too.
 fn describe(decided: &Decided, attributes: &mut Vec<KeyValue>) {
     let (decision, reason) = decided.verdict.words();
     attributes.push(KeyValue::new("bywash.class", decided.class.to_string()));

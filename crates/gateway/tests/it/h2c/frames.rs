@@ -1,4 +1,4 @@
-//! Servers that speak HTTP/2 frame by frame: what no library would send, or not just then.
+//! Servers that send HTTP/2 frame by frame: frames that no library would send, or not at that time.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ const REFUSED_STREAM: [u8; 4] = [0, 0, 0, 7];
 /// `:status: 200`, from the static table of HPACK.
 const OK: &[u8] = &[0x88];
 
-/// A server, by what it does on each connection: they are counted from 1.
+/// A server with a script for each connection; connections are numbered from 1.
 struct Server {
     address: SocketAddr,
     accepted: Arc<AtomicUsize>,
@@ -55,7 +55,7 @@ impl Server {
     }
 }
 
-/// Sends what the gateway takes, which may be gone already.
+/// Sends a frame to the gateway, which may have closed the connection.
 fn say(frames: &mut Frames, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     let _ = frames.0.write_all(&crate::http2::frame(kind, flags, stream, payload));
 }
@@ -65,7 +65,7 @@ fn answer(frames: &mut Frames, stream: u32) {
     say(frames, DATA, END_STREAM, stream, b"fine");
 }
 
-/// Answers whatever is asked.
+/// Answers every request.
 fn serve(mut frames: Frames) {
     say(&mut frames, SETTINGS, 0, 0, b"");
     while let Some(frame) = frames.next() {
@@ -81,7 +81,7 @@ fn failures(gateway: &Running) -> u64 {
     server["response_failures"].as_u64().unwrap() + server["connect_failures"].as_u64().unwrap()
 }
 
-/// The head of the first request on a connection.
+/// Returns the stream of the first request on a connection.
 fn first(frames: &mut Frames) -> u32 {
     loop {
         match frames.next() {
@@ -120,7 +120,7 @@ fn until_the_server_has_said_how_many_streams_it_takes_a_connection_carries_one(
     let requests = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&requests);
     let server = Server::new(move |_, mut frames| {
-        // It says nothing at all.
+        // The server sends nothing at all.
         while first(&mut frames) != 0 {
             counter.fetch_add(1, Ordering::SeqCst);
         }
@@ -209,8 +209,8 @@ fn a_stream_that_goodbye_names_is_not_sent_again() {
     assert_eq!((server.accepted(), failures(&gateway)), (1, 1));
 }
 
-/// What a server sends for a stream that was reset comes late, and after a second the library has
-/// forgotten the stream.
+/// The server's frames for a reset stream come late: after a second the library has forgotten the
+/// stream.
 #[test]
 fn late_answers_to_any_number_of_departures_do_not_end_the_connection() {
     const DEPARTURES: usize = 1_150;
@@ -234,7 +234,7 @@ fn late_answers_to_any_number_of_departures_do_not_end_the_connection() {
         }
     });
     let gateway = server.gateway().limit(50).start();
-    // From here on there is a connection that takes them all.
+    // From here on there is a connection that takes all requests.
     assert_eq!(gateway.get("/").text(), "fine");
     for round in 1..=DEPARTURES / 50 {
         let clients: Vec<_> = (0..50).map(|_| gateway.asks("/")).collect();
@@ -242,7 +242,7 @@ fn late_answers_to_any_number_of_departures_do_not_end_the_connection() {
         drop(clients);
         eventually("all are reset", || reset.load(Ordering::SeqCst) == round * 50);
     }
-    // So long the library remembers a stream.
+    // Longer than the library remembers a stream.
     std::thread::sleep(Duration::from_millis(1_200));
     for _ in 0..3 {
         assert_eq!(gateway.get("/").text(), "fine");
@@ -257,7 +257,7 @@ fn a_connection_that_has_died_is_noticed_though_every_client_leaves_early() {
             return serve(frames);
         }
         say(&mut frames, SETTINGS, 0, 0, b"");
-        // Takes all and says nothing, not to a PING either.
+        // Reads everything and answers nothing, not even a PING.
         let _ = std::io::copy(&mut frames.0, &mut std::io::sink());
     });
     let gateway = server.gateway().start();
