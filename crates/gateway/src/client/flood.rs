@@ -25,7 +25,7 @@
 //! and trailers that do not end the stream are not seen here, because that would take HPACK or the
 //! state of each stream. The library's limit of resets above bounds those. That limit also counts
 //! streams refused above `max_concurrent_streams`. The library ends the connection at once for DATA
-//! on a half-closed stream and for a connection increment of zero.
+//! on a half-closed stream and for an increment of zero.
 //!
 //! The budgets and their reasons are in `budgets`.
 

@@ -44,7 +44,7 @@ pub(crate) struct Client {
     waker: RefCell<Option<Waker>>,
     /// The connection's phase, and the value of the coarse clock when it began.
     held: Arc<Held>,
-    /// The connection is in a state in which the client can be told that it is too slow.
+    /// The client can get a response that it is too slow.
     may_be_told: Cell<bool>,
     /// A disconnect takes effect later.
     postpones: Cell<bool>,
@@ -193,7 +193,7 @@ impl Clients {
         match phase {
             Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(Wish::End),
             Phase::Open | Phase::Head if lasted > in_quarters(limits.header_timeout) => {
-                // A client that was told and has not left is not told a second time.
+                // A client that got this response and has not left gets no second one.
                 let told = client.wish.get() == Wish::TooSlow || !client.may_be_told.get();
                 Some(if told { Wish::End } else { Wish::TooSlow })
             }
@@ -274,7 +274,7 @@ impl Client {
         self.held.state()
     }
 
-    /// Sets whether the client can be told that it is too slow before the connection is ended.
+    /// Sets whether the client can get a response that it is too slow before the connection ends.
     pub(crate) fn may_be_told(&self, yes: bool) {
         self.may_be_told.set(yes);
     }

@@ -3,11 +3,12 @@
 //!
 //! A request holds its slot while its body arrives and while its response is read. Where that is
 //! slow, the client and not the application decides for how long. Twice a second the request is
-//! judged. If the gateway has waited for the client for more than half of that time, the engine is
-//! told the rate at which the client moves bytes, and may stop the request while others wait
-//! (`Event::ClientSlow`). For a response, only bytes that the client's kernel has acknowledged
-//! count, because our kernel accepts a hundred kilobytes however slow the client is. The rate is
-//! the mean over the time in which the client was slow. Beyond eight seconds, older samples fade.
+//! judged. If the gateway has waited for the client for more than half of that time, it tells the
+//! engine the rate at which the client moves bytes. The engine may then stop the request while
+//! others wait (`Event::ClientSlow`). For a response, only bytes that the client's kernel has
+//! acknowledged count, because our kernel accepts a hundred kilobytes however slow the client is.
+//! The rate is the mean over the time in which the client was slow. Beyond eight seconds, older
+//! samples fade.
 //!
 //! When a response begins, the client's kernel fills its buffer, however slowly the client reads.
 //! So the first quarter of a second is excluded from the mean.
@@ -40,11 +41,11 @@ pub(crate) struct ClientRate {
     window: Option<Window>,
     answer: Answer,
     mean: Mean,
-    /// The engine was told that the client is slow.
+    /// The gateway has told the engine that the client is slow.
     is_slow: bool,
     /// The request was stopped because the client is slow.
     was_stopped: bool,
-    /// The engine was told that the body is not complete.
+    /// The gateway has told the engine that the body is not complete.
     is_unfinished: bool,
 }
 
@@ -121,8 +122,8 @@ impl ClientRate {
         ticket.client_slow(rate.unwrap_or(NOT_ASKED));
     }
 
-    /// Returns whether the engine was told that the client is slow. Only then may the request be
-    /// stopped.
+    /// Returns whether the gateway has told the engine that the client is slow. Only then may the
+    /// request be stopped.
     pub(super) const fn is_slow(&self) -> bool {
         self.is_slow
     }
@@ -133,7 +134,7 @@ impl ClientRate {
         self.judge(None, ticket);
     }
 
-    /// Records that the engine was told that the body is not complete.
+    /// Records that the gateway has told the engine that the body is not complete.
     pub(super) const fn begins_unfinished(&mut self) {
         self.is_unfinished = true;
     }

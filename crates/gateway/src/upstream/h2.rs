@@ -6,8 +6,8 @@
 //!
 //! **Requests that the server has not processed.** A stream that the server refuses
 //! (`REFUSED_STREAM`), or one above the last stream that its GOAWAY names, was not processed (RFC
-//! 9113 §8.7). That is not a failure of the server, and any such request may be sent again. Until
-//! the server has announced how many streams it accepts, a connection carries one.
+//! 9113 §8.7). That is not a failure of the server, and the request may be sent again whatever its
+//! method. Until the server has announced how many streams it accepts, a connection carries one.
 //!
 //! **No authentication of the connection.** HTTP/2 has none, and a server that accepts one
 //! nevertheless would attribute every later stream to the same user. So a connection on which NTLM
@@ -215,7 +215,7 @@ impl Exchange {
         self.state.as_ref().map_or(true, |state| state.body.is_none())
     }
 
-    /// Returns whether any such request may be sent again, because it was not processed.
+    /// Returns whether the request was not processed, and may be sent again whatever its method.
     pub(super) const fn is_unprocessed(&self) -> bool {
         self.unprocessed
     }

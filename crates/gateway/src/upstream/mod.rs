@@ -257,8 +257,8 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the server has not processed the request. If so, any such request may be
-    /// sent again, and the server has not failed.
+    /// Returns whether the server has not processed the request. If so, the request may be sent
+    /// again whatever its method, and the server has not failed.
     pub(crate) fn is_unprocessed(&self) -> bool {
         match self {
             // HTTP/1 cannot report this.
