@@ -1,30 +1,33 @@
-//! HTTP/2 clients that make work and want nothing: frames counted as they are read, and an end to
-//! connections that exceed a budget.
+//! Budgets for HTTP/2 frames that cost work and request nothing. Frames are counted as they are
+//! read, and a connection that exceeds a budget is ended.
 //!
-//! **What the library bounds** (h2 0.4.20, from its source), so that it need not be bounded here:
-//! memory. It reads no further before there is room for the acknowledgement of a PING or SETTINGS;
-//! buffers small DATA up to half the connection's window, counting each for 256 bytes, and 100
-//! empty ones in a connection's life; lets 20 streams be reset that nobody has looked at yet
-//! (`max_pending_accept_reset_streams`); remembers 50 streams that it has reset for 1 s
-//! (`reset_stream_max`, `reset_stream_duration`); takes 1.25 times the CONTINUATION frames that
-//! the largest list of fields needs, at least 5; and ends a connection for which it had to reset
-//! more streams than `h2.rs` allows: 256, or any number where many users share the connection
-//! (`max_local_error_reset_streams`).
+//! **Bounded by the library** (h2 0.4.20, according to its source), and therefore not bounded here:
+//! memory. The library:
+//! - reads no further until there is room for the acknowledgement of a PING or SETTINGS;
+//! - buffers small DATA up to half the connection's window, counting each frame as 256 bytes, and
+//!   at most 100 empty frames in a connection's life;
+//! - lets 20 streams be reset that the application has not accepted yet
+//!   (`max_pending_accept_reset_streams`);
+//! - remembers 50 streams that it has reset for 1 s (`reset_stream_max`, `reset_stream_duration`);
+//! - accepts 1.25 times the CONTINUATION frames that the largest field block needs, at least 5;
+//! - ends a connection for which it had to reset more streams than `h2.rs` allows: 256, or any
+//!   number where many users share the connection (`max_local_error_reset_streams`).
 //!
-//! **What it leaves**: time. PING, SETTINGS, PRIORITY, `WINDOW_UPDATE`, unknown frames, frames for
-//! closed streams, resets of streams that were looked at, and tiny DATA that is read at once go on
-//! for as long as the client likes. That is counted here, in front of it: CVE-2019-9511 to -9518,
-//! CVE-2023-44487 (rapid reset), VU#421644 (CONTINUATION), CVE-2025-8671 (made you reset). And a
-//! list of fields may take no longer than the head of an HTTP/1 request.
+//! **Not bounded by the library**: time. PING, SETTINGS, PRIORITY, `WINDOW_UPDATE`, unknown frames,
+//! frames for closed streams, resets of accepted streams, and tiny DATA that is read at once go on
+//! for as long as the client likes. They are counted here, in front of the library: CVE-2019-9511
+//! to -9518, CVE-2023-44487 (rapid reset), VU#421644 (CONTINUATION), CVE-2025-8671 (made you
+//! reset). In addition, a field block may take no longer than the head of an HTTP/1 request.
 //!
-//! **Made you reset** makes the server reset the client's streams. Seen here: dependencies on
-//! oneself, increments that overflow or are zero, requests without fields. Not seen, because it
-//! would take HPACK or the state of each stream: malformed fields, bodies unlike their
-//! `content-length` or beyond the window, trailers that do not end. For those stands that limit of
-//! the library's, which also counts streams refused above `max_concurrent_streams`. DATA on a
-//! half-closed stream, and increments of zero, end the connection there at once.
+//! **Made you reset** makes the server reset the client's streams. The frames seen here are
+//! dependencies of a stream on itself, increments that overflow or are zero, and requests without
+//! fields. Malformed fields, bodies that do not match their `content-length` or exceed the window,
+//! and trailers that do not end the stream are not seen here, because that would take HPACK or the
+//! state of each stream. The library's limit of resets above bounds those. That limit also counts
+//! streams refused above `max_concurrent_streams`. The library ends the connection at once for DATA
+//! on a half-closed stream and for an increment of zero.
 //!
-//! How much is allowed, and why, is in `budgets`.
+//! The budgets and their reasons are in `budgets`.
 
 mod budgets;
 mod walk;
@@ -37,37 +40,37 @@ use budgets::{
 };
 use walk::{Frame, Walk};
 
-/// What a connection was ended for.
+/// The reason for which a connection was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
-    /// Streams opened and reset at once, or reset again and again (CVE-2023-44487).
+    /// Streams opened and reset at once, or reset repeatedly (CVE-2023-44487).
     Reset,
     /// Frames that make the server reset the stream (CVE-2019-9514, CVE-2025-8671).
     Provoked,
-    /// A list of fields without end (VU#421644).
+    /// A field block without end (VU#421644).
     Continuation,
-    /// A list of fields that takes too long to arrive.
+    /// A field block that takes too long to arrive.
     SlowList,
-    /// Fields for streams that are open already.
+    /// HEADERS for streams that are open already.
     Headers,
     /// Settings changed all the time (CVE-2019-9515).
     Settings,
     /// PING without anything to measure (CVE-2019-9512).
     Ping,
-    /// DATA with nothing in it (CVE-2019-9518).
+    /// DATA without content (CVE-2019-9518).
     EmptyData,
-    /// DATA with next to nothing in it.
+    /// DATA with almost no content.
     SmallData,
-    /// Streams put in order all the time (CVE-2019-9513).
+    /// Streams reprioritised all the time (CVE-2019-9513).
     Priority,
-    /// Windows opened by next to nothing (CVE-2019-9511), or for nothing.
+    /// Windows opened by almost nothing (CVE-2019-9511), or without need.
     WindowUpdate,
-    /// Frames that mean nothing here.
+    /// Frames that have no meaning here.
     Other,
 }
 
 impl Flood {
-    /// In the order of their numbers.
+    /// All kinds, in the order of their discriminants.
     pub(crate) const ALL: [Self; 12] = [
         Self::Reset,
         Self::Provoked,
@@ -83,7 +86,7 @@ impl Flood {
         Self::Other,
     ];
 
-    /// As in the metrics.
+    /// Returns the name used in the metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Reset => "reset",
@@ -102,13 +105,13 @@ impl Flood {
     }
 }
 
-/// Answers in what goes out.
+/// Finds responses in the bytes that are sent to a client.
 #[derive(Debug, Default)]
 pub(crate) struct Answers(Walk);
 
 impl Answers {
-    /// Whether a part of one begins in these bytes, which are not acknowledgements only; and how much of
-    /// bodies the frames carry that begin in them.
+    /// Returns whether a part of a response begins in these bytes (as opposed to acknowledgements
+    /// only), and the number of body bytes carried by the frames that begin in them.
     pub(crate) fn begin_in(&mut self, mut bytes: &[u8]) -> (bool, usize) {
         let (mut answers, mut carried) = (false, 0);
         while let Some(frame) = self.0.frame(&mut bytes) {
@@ -121,29 +124,29 @@ impl Answers {
     }
 }
 
-/// The budgets of one connection. About a hundred bytes, and nothing behind a pointer.
+/// The budgets of one connection: about a hundred bytes, without heap memory.
 #[derive(Debug)]
 pub(crate) struct Frames {
     walk: Walk,
-    /// The coarse clock at the last look.
+    /// The value of the coarse clock at the last call.
     second: Option<u32>,
     /// The highest stream that the client has opened.
     newest: u32,
-    /// The same as this second began, and as the last one did.
+    /// `newest` at the start of the current second, and at the start of the one before it.
     newest_before: [u32; 2],
-    /// CONTINUATION frames and bytes of the list of fields at hand.
+    /// CONTINUATION frames and bytes of the current field block.
     list: (u32, u32),
-    /// The second in which it began, until its last byte has come.
+    /// The second in which the field block began, until its last byte has arrived.
     list_since: Option<u32>,
-    /// Its last frame has begun.
+    /// The last frame of the field block has begun.
     list_ends: bool,
-    /// Seconds that it may take.
+    /// Seconds that a field block may take.
     list_limit: u32,
     empty_data: u32,
     provoked: u32,
-    /// By a proxy in front that many users share.
+    /// The connection comes from a trusted proxy, which many users share.
     shared: bool,
-    /// How many may be open at a time.
+    /// The number of streams that may be open at a time.
     streams: u32,
     young_resets: u32,
     late_resets: LateResets,
@@ -158,9 +161,10 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// For a connection on which nothing has been read and `streams` may be open at a time.
-    /// `shared`: by a trusted proxy in front, on which many users' requests meet: what they reset
-    /// is not held against all of them. `list_limit`: seconds that a list of fields may take.
+    /// Creates the budgets of a connection from which nothing has been read and which may have
+    /// `streams` open at a time. `shared`: the connection comes from a trusted proxy that carries
+    /// the requests of many users, so the resets of some are not held against all of them.
+    /// `list_limit`: seconds that a field block may take.
     pub(crate) fn new(streams: u32, shared: bool, list_limit: u32) -> Self {
         let streams = streams.max(LEAST_STREAMS);
         Self {
@@ -189,21 +193,24 @@ impl Frames {
         }
     }
 
-    /// Counts what the client has sent, from the preface or from the first frame on, in pieces of
-    /// any size. `second` is any clock that counts seconds and does not go back.
+    /// Counts the bytes that the client has sent, from the preface or from the first frame on, in
+    /// pieces of any size. `second` is the value of any clock that counts seconds and does not go
+    /// back.
     ///
     /// # Errors
-    /// The budget that is used up. The connection is to be ended without handing on these bytes;
-    /// what comes after them has no meaning here any more.
+    /// Returns the budget that is used up. The connection must then be ended without handing on
+    /// these bytes. Later bytes have no meaning here.
     pub(crate) fn note(&mut self, mut bytes: &[u8], second: u32) -> Result<(), Flood> {
         self.pass(second);
-        // Before a look at what has come: it is late however it is cut into reads.
+        // Checked before the bytes are parsed, so that it does not depend on how they are cut into
+        // reads.
         let lasts = self.list_since.map_or(0, |since| second.saturating_sub(since));
         if lasts > self.list_limit && !bytes.is_empty() {
             return Err(Flood::SlowList);
         }
         while let Some(frame) = self.walk.frame(&mut bytes) {
-            // Nothing but its own frames may stand between a list's first and last.
+            // Only CONTINUATION frames may stand between the first and the last frame of a field
+            // block.
             if self.list_ends {
                 self.list_has_come();
             }
@@ -219,7 +226,8 @@ impl Frames {
         (self.list_since, self.list_ends) = (None, false);
     }
 
-    /// Counts what was sent to the client, frames and all: PING and `WINDOW_UPDATE` answer it.
+    /// Counts the bytes sent to the client, frame heads included. PING and `WINDOW_UPDATE` respond
+    /// to them.
     pub(crate) fn wrote(&mut self, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.pings.gain(bytes);
@@ -277,7 +285,7 @@ impl Frames {
         if self.empty_data > EMPTY_DATA {
             return Err(Flood::EmptyData);
         }
-        // Each stream has but one last frame.
+        // A stream has only one last frame.
         if carried >= SMALL || frame.ends_stream() {
             self.small_data.gain(carried.saturating_sub(SMALL));
             return Ok(());
@@ -311,7 +319,7 @@ impl Frames {
         Ok(())
     }
 
-    /// The list of fields goes on with `frame`.
+    /// Adds `frame` to the current field block.
     fn list(&mut self, frame: &Frame) -> Result<(), Flood> {
         self.list_ends = frame.ends_headers();
         let (continuations, bytes) = &mut self.list;
@@ -347,7 +355,7 @@ impl Frames {
         self.window_updates.spend(WINDOW_UPDATE).ok_or(Flood::WindowUpdate)
     }
 
-    /// A stream must not depend on itself (RFC 7540 section 5.3.1).
+    /// Checks that a stream does not depend on itself (RFC 7540 section 5.3.1).
     fn depends(&mut self, frame: &Frame) -> Result<(), Flood> {
         if frame.depends_on() == Some(frame.stream) { self.provokes() } else { Ok(()) }
     }

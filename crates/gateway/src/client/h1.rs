@@ -1,13 +1,13 @@
-//! HTTP/1 with a client: one request after another on a connection, each answered before the next
-//! is looked at.
+//! HTTP/1 with a client. Requests on a connection are processed in turn: the next one is parsed
+//! only after the response to the one before it.
 //!
-//! **Framing.** A head is parsed once, strictly (`bywash_message`); what it says about the body is
-//! the only thing that decides where the body ends. After any fault in it nothing more of the
-//! connection is understood: the fault is answered and the connection closed. So it is after an
-//! answer whose request still has a body to send: what little is left of it is read and thrown
-//! away, or the connection ends.
+//! **Framing.** A head is parsed once, strictly (`bywash_message`), and alone determines where the
+//! body ends. After a fault in a head the rest of the connection cannot be understood: the fault is
+//! answered and the connection closed. The same applies after a response whose request body has not
+//! arrived completely: a small rest is read and discarded, or else the connection ends.
 //!
-//! Here heads and bodies are read; `answer.rs` writes, `tunnel.rs` carries what is no HTTP.
+//! This file reads heads and bodies. `answer.rs` writes responses, and `tunnel.rs` carries other
+//! protocols.
 
 mod answer;
 mod tunnel;
@@ -32,21 +32,21 @@ use crate::stream::Stream;
 use crate::upstream::PinnedLink;
 use crate::wire::Wire;
 
-/// One client's connection that speaks HTTP/1.
+/// A client connection that speaks HTTP/1.
 pub(crate) struct Conn {
     wire: RefCell<Wire>,
     incoming: RefCell<Incoming>,
-    /// The head of the final answer has been written: nothing may come before it any more.
+    /// The head of the final response has been written, so no interim response may follow.
     answered: Cell<bool>,
-    /// HTTP/1.0 knows no answers before the answer.
+    /// The present request is HTTP/1.0, which has no interim responses.
     old: Cell<bool>,
-    /// The present request asks for another protocol.
+    /// The present request asks to upgrade to another protocol.
     upgrades: Cell<bool>,
     /// The lane that the connection was last put into.
     mark: Cell<Mark>,
-    /// The connection to a server that goes with this one.
+    /// The upstream connection that is pinned to this connection.
     pin: PinnedLink,
-    /// The present request, as it counts against the budget of memory.
+    /// The memory charged for the present request.
     request: RefCell<Held>,
     limits: Limits,
 }
@@ -54,16 +54,16 @@ pub(crate) struct Conn {
 /// The body of the present request.
 struct Incoming {
     decoder: Decoder,
-    /// The client sends it only when it is told to, and has not been told.
+    /// The client waits for `100 Continue` before it sends the body, and that has not been sent.
     awaits_continue: bool,
     pace: Pace,
 }
 
-/// What has become of a connection.
+/// The result of serving a connection.
 pub(crate) enum Ended {
-    /// It is over.
+    /// The connection is over.
     Closed,
-    /// It speaks HTTP/2: the connection, and what was read of it.
+    /// The client speaks HTTP/2: the connection, and the bytes read from it so far.
     Http2(Stream, BytesMut),
 }
 
@@ -75,7 +75,7 @@ enum Next {
     Closed,
 }
 
-/// What the answer must know of the request.
+/// The properties of a request that its response depends on.
 #[derive(Clone, Copy)]
 struct Asked {
     head: bool,
@@ -89,14 +89,15 @@ enum After {
     Close,
 }
 
-/// How an HTTP/2 connection with prior knowledge begins (RFC 9113 §3.4).
+/// The bytes that begin an HTTP/2 connection with prior knowledge (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Data up to this size is copied out of the buffer that it was read into rather than keeping it.
+/// Data up to this size is copied out of the read buffer, so that it does not keep the buffer
+/// alive.
 const COPIED: usize = 4096;
 
-/// Bytes that are read beyond a request that waits, to see its client end TLS.
+/// Bytes that are read beyond a waiting request, to see its client end TLS.
 const AHEAD: usize = 4096;
 
 impl Conn {
@@ -121,7 +122,7 @@ impl Conn {
         &self.pin
     }
 
-    /// The next head, or why there is none.
+    /// Returns the next head, or the reason why there is none.
     async fn next(&self, handler: &impl Handler, is_first: bool) -> Next {
         let mut head = Head::default();
         if !is_first {
@@ -138,7 +139,7 @@ impl Conn {
                     return Poll::Ready(next);
                 }
                 if handler.is_too_slow() {
-                    // Who has said nothing is told nothing: it opened a connection to have one.
+                    // A preconnect that never sent a byte is closed without a response.
                     let silent = wire.input.is_empty();
                     return Poll::Ready(if silent { Next::Closed } else { Next::TooSlow });
                 }
@@ -152,7 +153,7 @@ impl Conn {
         .await
     }
 
-    /// What has been read so far, if it is something.
+    /// Interprets the bytes read so far. Returns `None` if more are needed.
     fn understand(&self, input: &mut BytesMut, head: &mut Head, sniffs: bool) -> Option<Next> {
         if input.is_empty() {
             return None;
@@ -187,8 +188,8 @@ impl Conn {
         }
     }
 
-    /// Waits for an answer. Returns `None` if the client has left by ending TLS (`close_notify`) while
-    /// the connection stays open, which only a reader sees.
+    /// Waits for a response. Returns `None` if the client has left by ending TLS (`close_notify`)
+    /// while the TCP connection stays open, which only a reader sees.
     async fn unless_left(
         &self,
         handler: &impl Handler,
@@ -205,8 +206,8 @@ impl Conn {
         .await
     }
 
-    /// Returns whether the client has ended its sending side, behind no more than [`AHEAD`] bytes of
-    /// requests to come. While there is a body, the reader of the body sees the end.
+    /// Returns whether the client has ended its sending side after at most [`AHEAD`] bytes of
+    /// further requests. While a body is incomplete, the reader of the body sees the end instead.
     fn has_ended(&self, cx: &mut Context<'_>) -> bool {
         if !self.incoming.borrow().decoder.is_ended() {
             return false;
@@ -222,19 +223,19 @@ impl Conn {
         false
     }
 
-    /// More of the present request's body.
+    /// Returns the next piece of the present request's body.
     pub(crate) fn poll_body(&self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         let mut incoming = self.incoming.borrow_mut();
         let Incoming { decoder, awaits_continue, pace } = &mut *incoming;
         let mut wire = self.wire.borrow_mut();
         if std::mem::take(awaits_continue) && !self.answered.get() {
             wire.out().extend_from_slice(CONTINUE);
-            // If it does not all go out now, the rest goes with the answer.
+            // If not all of it goes out now, the rest goes with the response.
             let _ = wire.poll_flush(cx);
         }
         loop {
             let piece = decode(decoder, &mut wire.input).map_err(BodyError::Malformed)?;
-            // Of what was taken nothing is to stay here while the request waits.
+            // Give the buffer back: the request may wait while it holds the piece.
             wire.rest();
             if let Some(piece) = piece {
                 return Poll::Ready(Ok(piece));
@@ -242,7 +243,7 @@ impl Conn {
             match wire.poll_fill(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(BodyError::BrokenOff)),
                 Poll::Ready(Ok(bytes)) => pace.moves(bytes),
-                // Behind the beginning of the answer both sides may talk when they like.
+                // After the response has begun, both sides may pause as long as they like.
                 Poll::Pending if self.answered.get() => return Poll::Pending,
                 Poll::Pending => {
                     let slow = pace.poll_too_slow(cx);
@@ -252,7 +253,7 @@ impl Conn {
         }
     }
 
-    /// Passes an answer on that comes before the answer (1xx).
+    /// Passes on an interim response (1xx).
     pub(crate) fn interim(&self, cx: &mut Context<'_>, status: StatusCode, fields: &Fields) {
         let mut wire = self.wire.borrow_mut();
         if !self.old.get() && !self.answered.get() && wire.has_room() {
@@ -262,7 +263,7 @@ impl Conn {
     }
 }
 
-/// Takes the next piece of a body out of what was read. `None`: more must be read.
+/// Takes the next piece of a body out of the bytes read. Returns `None` if more must be read.
 pub(crate) fn decode(decoder: &mut Decoder, input: &mut BytesMut) -> Result<Option<Piece>, Fault> {
     let (used, part) = decoder.decode(input)?;
     match part {
@@ -280,7 +281,7 @@ pub(crate) fn decode(decoder: &mut Decoder, input: &mut BytesMut) -> Result<Opti
             Ok(Some(Piece::Data(data)))
         }
         Part::Data(data) => {
-            // Data is the last of what was used: framing comes before it.
+            // Data is the last part of the used bytes; chunk framing comes before it.
             let length = data.len();
             input.advance(used - length);
             Ok(Some(Piece::Data(input.split_to(length).freeze())))
@@ -307,7 +308,8 @@ pub(crate) async fn serve(
                 let asked = conn.begin(&request, handler.body_rate());
                 let body = Body::of_h1(&conn, request.framing);
                 let back = Back::H1(Rc::clone(&conn));
-                // By itself: what a request needs, a connection between requests does not keep.
+                // Boxed, so that a connection between requests does not keep the memory that a
+                // request needs.
                 let serving = Box::pin(handler.serve(*request, body, back));
                 match conn.unless_left(handler, serving).await {
                     Some(reply) => (reply, asked),
@@ -327,5 +329,5 @@ pub(crate) async fn serve(
     Ended::Http2(wire.stream, wire.input)
 }
 
-/// What is known of a request that was not understood.
+/// The properties assumed of a request that could not be parsed.
 const FAULTY: Asked = Asked { head: false, old: false, keep_alive: false };

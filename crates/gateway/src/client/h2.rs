@@ -1,11 +1,12 @@
-//! HTTP/2 with a client: the `h2` library speaks the protocol, here each stream becomes a request.
+//! HTTP/2 with a client. The `h2` library speaks the protocol; this module turns each stream into a
+//! request.
 //!
-//! All requests of a connection are polled inside the connection's own future: when the client
-//! goes, that is dropped, and every request with it. A stream that the client resets drops its
-//! request alone.
+//! All requests of a connection are polled inside the connection's own future. When the client
+//! leaves, that future is dropped, and every request with it. A stream that the client resets drops
+//! only its own request.
 //!
-//! **Floods.** The library bounds what it stores; `flood.rs` counts frames as they are read and
-//! ends a connection whose frames only make work (GOAWAY, `ENHANCE_YOUR_CALM`).
+//! **Floods.** The library bounds what it stores. `flood.rs` counts frames as they are read, and
+//! ends a connection whose frames only cost work (GOAWAY, `ENHANCE_YOUR_CALM`).
 
 mod send;
 
@@ -33,58 +34,59 @@ use crate::body::{BodyError, Piece};
 use crate::memory::{self, Held};
 use crate::stream::Stream;
 
-/// The window for the body of one request. That of a connection is as much for each stream that it
-/// may have: no body that waits in the queue keeps another from coming.
+/// The window for the body of one request. The window of a connection is this times its maximum
+/// number of streams, so that no body that waits in the queue blocks another.
 const STREAM_WINDOW: u32 = 64 * 1024;
 
-/// The same near the budget of memory.
+/// The window for the body of one request near the memory budget.
 const LITTLE_WINDOW: u32 = 8 * 1024;
 
-/// The window of a connection that the protocol begins with, and the least there is (RFC 9113 §6.9.2).
+/// The initial window of a connection, which is also the smallest possible (RFC 9113 §6.9.2).
 const LEAST_CONNECTION_WINDOW: u32 = 65_535;
 
-/// The largest window there is (RFC 9113 §6.9.1).
+/// The largest window (RFC 9113 §6.9.1).
 const MOST_WINDOW: u32 = (1 << 31) - 1;
 
-/// What may wait in memory to be sent, of one stream.
+/// Bytes of one stream that may wait in memory to be sent.
 const SEND_BUFFER: usize = 64 * 1024;
 
-/// Streams that a client may have reset while they wait to be looked at, and for how long a reset
-/// stream is remembered. As the library's own defaults; here because the flood tests rely on them.
+/// The number of streams that a client may have reset before they are accepted. Equal to the
+/// library's default, and set here because the flood tests rely on it.
 const PENDING_RESETS: usize = 20;
 
-/// Streams that a client may make us reset: malformed fields, a wrong length, data beyond the
+/// Streams that a client may make us reset by malformed fields, a wrong length, or data beyond the
 /// window (CVE-2025-8671). The library's default is 1,024.
 const LOCAL_RESETS: usize = 256;
 
-/// What small DATA frames may cost, in the library's own measure. With its default a slow upstream
-/// would end the connection of a client that streams messages of a few bytes; that kind of flood
-/// is counted in `flood.rs`.
+/// The budget for small DATA frames, in the library's own measure. With the library's default, a
+/// slow upstream would end the connection of a client that streams messages of a few bytes.
+/// `flood.rs` counts that kind of flood.
 const DATA_FRAMES: usize = 4 << 20;
 
 /// The length of the preface (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
-/// How long the last words of a connection may take.
+/// The time limit for sending GOAWAY to a client that is cut off.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A request's body.
+/// The body of a request.
 pub(crate) struct Incoming {
     body: RecvStream,
     pace: Pace,
-    /// The client sends it only when it is told to, and has not been told.
+    /// The client waits for `100 Continue` before it sends the body, and that has not been sent.
     awaits_continue: bool,
     outgoing: Rc<Outgoing>,
     /// The bytes of the window that the client may fill.
     fills: usize,
-    /// These bytes are counted while nobody reads, and none while all that has come was taken.
+    /// The memory charged for the window: `fills` bytes while the body is not being read, and none
+    /// while everything that has arrived was taken.
     window: Held,
 }
 
-/// The way back, before the answer.
+/// The way back to the client for interim responses.
 pub(crate) struct Outgoing {
     respond: RefCell<SendResponse<Bytes>>,
-    /// The head of the answer has gone.
+    /// The head of the final response has been sent.
     answered: Cell<bool>,
 }
 
@@ -96,7 +98,7 @@ impl Incoming {
         match self.body.poll_data(cx) {
             Poll::Ready(Some(Ok(data))) => {
                 self.pace.moves(data.len());
-                // It is bounded by whoever reads: they do not ask for more than they can keep.
+                // The reader bounds the memory: it does not poll for more than it can keep.
                 let _ = self.body.flow_control().release_capacity(data.len());
                 self.pauses();
                 Poll::Ready(Ok(Piece::Data(data)))
@@ -105,7 +107,7 @@ impl Incoming {
             Poll::Ready(None) => self.poll_trailers(cx),
             Poll::Pending => {
                 self.window.set(0);
-                // Behind the beginning of the answer both sides may talk when they like.
+                // After the response has begun, both sides may pause as long as they like.
                 if self.outgoing.answered.get() {
                     return Poll::Pending;
                 }
@@ -114,7 +116,8 @@ impl Incoming {
         }
     }
 
-    /// It is not read for now, so its client may fill the window.
+    /// Charges the window to the memory budget, because the client may fill it while the body is
+    /// not read.
     pub(super) fn pauses(&mut self) {
         self.window.set(self.fills);
     }
@@ -135,11 +138,11 @@ impl Outgoing {
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = fields.to_header_map();
-        // A client that has gone is seen elsewhere.
+        // A client that has left is detected elsewhere.
         let _ = self.respond.borrow_mut().send_informational(response);
     }
 
-    /// Ready when the client has reset the stream.
+    /// Completes when the client has reset the stream.
     fn poll_reset(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.respond.borrow_mut().poll_reset(cx).map(|_| ())
     }
@@ -171,7 +174,8 @@ pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handl
 
 fn builder(limits: &Limits, handler: &Plane, window: u32) -> Builder {
     let streams = handler.streams();
-    // On a connection that many users share they count for each of them.
+    // A connection that many users share has no limit, because it would count the resets of all of
+    // them.
     let local_resets = if handler.is_shared() { None } else { Some(LOCAL_RESETS) };
     let mut builder = Builder::new();
     builder
@@ -186,7 +190,7 @@ fn builder(limits: &Limits, handler: &Plane, window: u32) -> Builder {
     builder
 }
 
-/// As much for each stream that the connection may have.
+/// Returns the window of a connection: one stream's window for each stream that it may have.
 fn connection_window(window: u32, streams: u32) -> u32 {
     window.saturating_mul(streams).clamp(LEAST_CONNECTION_WINDOW, MOST_WINDOW)
 }
@@ -196,7 +200,7 @@ struct Session {
     flood: Rc<Cell<Option<Flood>>>,
     limits: Limits,
     handler: Rc<Plane>,
-    /// That new streams begin with.
+    /// The initial window of new streams.
     window: u32,
     unsent: Rc<Unsent>,
     requests: FuturesUnordered<Pin<Box<dyn Future<Output = ()>>>>,
@@ -217,7 +221,7 @@ impl Session {
         })
         .await;
         if self.handler.makes_room() {
-            // What goes out at once is all that there is time for.
+            // Send only what goes out at once: there is no time for more.
             self.connection.abrupt_shutdown(Reason::NO_ERROR);
             poll_fn(|cx| Poll::Ready(self.connection.poll_closed(cx).is_ready())).await;
         } else if let Some(flood) = self.flood.get() {
@@ -229,12 +233,12 @@ impl Session {
         }
     }
 
-    /// Takes new requests and goes on with those that are there. Ready when there is nothing more
-    /// to come.
+    /// Accepts new requests and polls those that are running. Completes when the connection has
+    /// ended.
     ///
-    /// All of the one, then all of the other: a departure is seen before its request goes on, and
-    /// answers that are ready at the same time go out together, when the connection is polled next;
-    /// each of them has woken it.
+    /// The order matters. The connection is polled first, so that a disconnect is seen before its
+    /// request goes on. Responses that become ready at the same time go out together when the
+    /// connection is polled next, because each of them has woken it.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match self.connection.poll_accept(cx) {
@@ -263,11 +267,11 @@ impl Session {
         self.fit_window();
     }
 
-    /// Gives the streams that come next the window that the budget of memory allows. Those that are open
-    /// get it too (RFC 9113 §6.9.2), and are counted with what they had.
+    /// Sets the initial window to what the memory budget allows. Open streams get it too (RFC 9113
+    /// §6.9.2), but stay charged with the window that they began with.
     fn fit_window(&mut self) {
         let window = self.handler.window(STREAM_WINDOW, LITTLE_WINDOW);
-        // An error says that the client has not acknowledged the last change yet.
+        // An error means that the client has not acknowledged the last change yet.
         if window != self.window && self.connection.set_initial_window_size(window).is_ok() {
             let whole = connection_window(window, self.handler.streams());
             self.connection.set_target_window_size(whole);
@@ -276,7 +280,7 @@ impl Session {
     }
 }
 
-/// What a stream has of its connection.
+/// The parts of its connection that a stream needs.
 struct Link {
     handler: Rc<Plane>,
     limits: Limits,
@@ -284,9 +288,10 @@ struct Link {
     unsent: Rc<Unsent>,
 }
 
-/// What the library still has of answers whose exchanges are over, in bytes. It does not tell: what an
-/// exchange has handed over counts as unsent, and data that goes out of any of them as sent, for the
-/// library sends from all in turn.
+/// An estimate of the response bytes that the library still buffers after the exchanges are over.
+/// The library does not report this number. So the bytes that a finished exchange has handed over
+/// are added, and DATA sent on any stream is subtracted, because the library sends from all streams
+/// in turn.
 struct Unsent(RefCell<Held>);
 
 impl Unsent {
@@ -303,7 +308,7 @@ impl Unsent {
     }
 }
 
-/// What a client may fill of its window: no more than the body that it has announced.
+/// Returns how much of its window a client may fill: no more than the body that it has announced.
 fn fills(window: u32, framing: Framing) -> usize {
     match framing {
         Framing::Length(length) => {
@@ -314,7 +319,7 @@ fn fills(window: u32, framing: Framing) -> usize {
     }
 }
 
-/// One request and its answer.
+/// Processes one request and its response.
 async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
     let Link { handler, limits, window, unsent } = link;
     let _held = handler.hold(memory::REQUEST);
@@ -342,7 +347,8 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
                 Poll::Ready(reply) => Poll::Ready(Some(reply)),
                 Poll::Pending => outgoing.poll_reset(cx).map(|()| None),
             });
-            // `None`: it was reset, and dropping it is all there is to do.
+            // `None`: the client has reset the stream, and dropping the request is all there is to
+            // do.
             let Some(reply) = reply.await else { return };
             reply
         }
@@ -351,16 +357,16 @@ async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendR
     send::send(&outgoing, reply, head, &handler, &unsent).await;
 }
 
-/// The connection as the library reads it: every frame is counted.
+/// The connection as the library sees it. Every frame is counted on the way.
 struct Guarded {
     stream: Stream,
-    /// Read before it was known to be HTTP/2.
+    /// Bytes read before the protocol was known to be HTTP/2.
     ahead: BytesMut,
     frames: Frames,
     out: Answers,
-    /// How much of the preface is still to come: frames come after it.
+    /// Bytes of the preface that have yet to arrive. Frames begin after it.
     preface: usize,
-    /// In quarters of a second.
+    /// The coarse clock, in quarters of a second.
     clock: Rc<Cell<u32>>,
     flood: Rc<Cell<Option<Flood>>>,
     unsent: Rc<Unsent>,
@@ -403,7 +409,7 @@ impl AsyncRead for Guarded {
         let preface = this.preface.min(read.len());
         this.preface -= preface;
         if let Err(flood) = this.frames.note(&read[preface..], this.clock.get() / 4) {
-            // Nothing of it is understood: the session looks at the flood and ends.
+            // Withhold these bytes from the library. The session sees the flood and ends.
             this.flood.set(Some(flood));
             buffer.set_filled(before);
             cx.waker().wake_by_ref();

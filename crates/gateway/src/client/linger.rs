@@ -1,9 +1,9 @@
-//! How a connection is ended so that the client can read what it was told.
+//! Ends a connection so that the client can read the response.
 //!
-//! Closing a socket that has unread bytes resets it, and so do bytes that arrive after a close, be
-//! it a line end or the word that something was read: a reset makes the kernel forget what is still
-//! to be sent. So the sending side is shut, and what the client still says is read and forgotten
-//! for a short while (RFC 9112 §9.6).
+//! Closing a socket that has unread bytes resets the connection, and so do bytes that arrive after
+//! the close, such as a line end or a `WINDOW_UPDATE`. A reset makes the kernel discard what it has
+//! not sent yet. So the sending side is shut down, and whatever the client still sends is
+//! read and discarded for a short time (RFC 9112 §9.6).
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::time::Sleep;
 
 use crate::stream::Stream;
 
-/// For how long, the shutting included.
+/// The time limit, including the shutdown of the sending side.
 const LINGERS: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -25,9 +25,9 @@ pub(super) struct Linger {
 }
 
 impl Linger {
-    /// Ready when the client has closed too, something has failed, or the while is over.
+    /// Completes when the client has closed too, an operation has failed, or the time is over.
     pub(super) fn poll(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> Poll<()> {
-        // First: a client that sends all the time must not put it off.
+        // Checked first, so that a client that sends all the time cannot postpone it.
         let end = self.end.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGERS)));
         if end.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());

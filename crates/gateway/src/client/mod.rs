@@ -1,9 +1,9 @@
-//! Client connections: accepted, understood, watched, served, bounded.
+//! Client connections: accepting, parsing, watching, serving and bounding them.
 //!
 //! `h1.rs` and `h2.rs` speak the two protocols with a client and hand each request to a
-//! [`Handler`]: the data plane's or the admin listener's. `opening.rs` is what comes before a
-//! protocol: PROXY header and TLS. `watch.rs` sees clients leave and be late, `pace.rs` sees them
-//! dawdle, `flood.rs` sees HTTP/2 clients that only make work.
+//! [`Handler`]: the data plane's or the admin listener's. `opening.rs` handles the PROXY header and
+//! TLS, which come before HTTP. `watch.rs` detects disconnects and timeouts, `pace.rs` detects
+//! clients that send or read too slowly, and `flood.rs` detects HTTP/2 clients that only cost work.
 
 mod flood;
 pub(crate) mod h1;
@@ -44,30 +44,32 @@ pub(crate) use opening::{Handshake, NotOpened};
 use watch::Wish;
 pub(crate) use watch::{Client, Clients, Phase};
 
-/// Who answers the requests of a connection.
+/// Handles the requests of a connection.
 pub(crate) trait Handler {
     /// Answers one request. Dropping the future ends the request.
     fn serve(&self, request: Request, body: Body, back: Back) -> impl Future<Output = Reply>;
-    /// Answers what is no message.
+    /// Returns the response to a message that could not be parsed.
     fn malformed(&self, fault: Fault) -> Reply;
-    /// Answers a head that does not come to its end.
+    /// Returns the response to a head that does not arrive in time.
     fn too_slow(&self) -> Reply;
-    /// It has not read its answer at [`Handler::body_rate`], and is given up.
+    /// Records that the client has not read its response at [`Handler::body_rate`] and was given
+    /// up.
     fn dawdles(&self);
-    /// The connection does this now.
+    /// Records what the connection is doing now.
     fn enter(&self, phase: Phase);
-    /// It has taken too long for a head.
+    /// Returns whether the connection has taken too long for a head.
     fn is_too_slow(&self) -> bool;
-    /// The next answer is the connection's last.
+    /// Returns whether the next response is the connection's last.
     fn is_stopping(&self) -> bool;
-    /// Bytes a second that a body must make.
+    /// Returns the minimum rate of a body, in bytes a second.
     fn body_rate(&self) -> u64;
-    /// An answer comes next on this connection, which carries no other: it goes by its lane, or what holds it back
-    /// does so here.
+    /// Prepares for a response on a connection that carries no other response at the same time.
+    /// Puts the connection into the response's lane. A response that is held back without a lane is
+    /// paced by the gateway itself.
     fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer);
-    /// Whether a connection in clear may turn out to be HTTP/2.
+    /// Returns whether a cleartext connection may turn out to be HTTP/2.
     fn speaks_http2(&self) -> bool;
-    /// Returns whether a client that ends TLS, and not the connection, has left.
+    /// Returns whether a client that ends TLS, but not the TCP connection, counts as having left.
     fn leaves_by_ending_tls(&self) -> bool {
         false
     }
@@ -80,7 +82,7 @@ pub(crate) enum Body {
     H2(Box<h2::Incoming>),
 }
 
-/// The way back to a client, for what comes before the answer.
+/// The way back to a client for interim responses.
 #[derive(Clone)]
 pub(crate) enum Back {
     H1(Rc<h1::Conn>),
@@ -97,7 +99,7 @@ impl Body {
         }
     }
 
-    /// The next piece. Not to be asked after the end.
+    /// Returns the next piece. Must not be called after the end.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         match self {
             Self::None => Poll::Ready(Ok(Piece::End(None))),
@@ -106,7 +108,7 @@ impl Body {
         }
     }
 
-    /// It is not read for now.
+    /// Marks the body as not being read for now.
     pub(crate) fn pauses(&mut self) {
         if let Self::H2(incoming) = self {
             incoming.pauses();
@@ -115,7 +117,7 @@ impl Body {
 }
 
 impl Back {
-    /// Returns the place of this client connection's own connection to a server. HTTP/2 has none: an
+    /// Returns the pinned upstream connection of this client connection. HTTP/2 has none: an
     /// authentication cannot belong to a connection of many streams.
     pub(crate) fn pin(&self) -> Option<&PinnedLink> {
         match self {
@@ -124,7 +126,7 @@ impl Back {
         }
     }
 
-    /// Passes an answer on that comes before the answer (1xx).
+    /// Passes on an interim response (1xx).
     pub(crate) fn interim(&self, cx: &mut Context<'_>, status: StatusCode, fields: &Fields) {
         match self {
             Self::H1(conn) => conn.interim(cx, status, fields),
@@ -133,7 +135,7 @@ impl Back {
     }
 }
 
-/// Serves one connection, in a task of its own.
+/// Serves one connection in a task of its own.
 pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, door: Door) {
     let (shared, settings) = (&worker.shared, worker.settings());
     let Some(seat) = Seat::take(shared, &settings, worker.clients.inbox(), peer) else {
@@ -157,8 +159,8 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
     });
 }
 
-/// The whole life of one connection. Dropping its future drops whatever request is in it, in
-/// whatever phase: this is the one place where a departure takes effect.
+/// Runs one connection for its whole life. Dropping its future drops the requests in it, in
+/// whatever phase they are. This is the one place where a disconnect takes effect.
 async fn live(client: &Client, mut connection: Pin<&mut impl Future<Output = ()>>) {
     std::future::poll_fn(|cx| match client.poll_wish(cx) {
         Wish::End => Poll::Ready(()),
@@ -178,20 +180,23 @@ async fn connection(
     #[cfg(test)]
     worker.shared.traps.pass(crate::panics::Trap::Connection);
     let not_opened = |failure: &NotOpened| worker.shared.metrics.not_opened(*failure);
-    // Large, and over, or never begun, for most of a connection's life: as is HTTP/2 below.
+    // Boxed, because the future is large, and is finished or never started for most of a
+    // connection's life. The same holds for HTTP/2 below.
     let mut ahead = Vec::new();
     let mut whence = Box::pin(opening::whence(worker, &mut stream, from, &mut ahead));
     let peer = opening::in_time(client, whence.as_mut()).await.unwrap_or(Err(NotOpened::Timeout));
     drop(whence);
     let Ok(peer) = peer.inspect_err(not_opened) else { return };
-    // Before the handshake, which is the dearest thing that a stranger can ask for.
+    // Checked before the TLS handshake, which is the most expensive operation that an unknown
+    // client can cause.
     if !seat.belongs_to(&worker.settings(), peer.ip()) {
         worker.shared.metrics.connection_refused();
         return;
     }
     let tls = if door == Door::Tls { memory::TLS } else { 0 };
     let held = worker.shared.memory.hold(tls);
-    // A client that refuses the certificate says so, and leaves: what it says is read first.
+    // A client that rejects the certificate sends an alert and leaves. The alert must be read
+    // first.
     client.postpones_departure(true);
     let mut opening = Box::pin(opening::open(worker, stream, ahead, door));
     let opened = opening::in_time(client, opening.as_mut()).await;
@@ -222,14 +227,14 @@ async fn connection(
     drop(held);
 }
 
-/// The data plane, as one connection sees it.
+/// The data plane as seen from one connection.
 pub(crate) struct Plane {
     worker: Rc<Worker>,
     client: Rc<Client>,
     address: SocketAddr,
     secure: bool,
-    /// What is known of the client under the settings that were in force when it was last looked
-    /// up: whom to trust may change while a connection lasts.
+    /// The client's properties, and the settings that they were computed from. The trusted
+    /// addresses may change while a connection lasts.
     peer: RefCell<(Rc<Settings>, Rc<Peer>)>,
 }
 
@@ -251,42 +256,42 @@ impl Plane {
         Rc::clone(&known.1)
     }
 
-    /// Bytes of an answer have gone out.
+    /// Records that bytes of a response have gone out.
     fn moves(&self) {
         self.client.moves();
     }
 
-    /// Counts bytes that the client makes the gateway hold.
+    /// Charges bytes that the client makes the gateway hold.
     fn hold(&self, bytes: usize) -> Held {
         self.worker.shared.memory.hold(bytes)
     }
 
-    /// The window for one stream of a connection.
+    /// Returns the window for one stream of a connection.
     fn window(&self, calm: u32, little: u32) -> u32 {
         if self.worker.shared.memory.shrinks(1, 0) == 0 { little } else { calm }
     }
 
-    /// Streams that one connection may have open at once.
+    /// Returns the number of streams that one connection may have open at once.
     fn streams(&self) -> u32 {
         self.worker.settings().config.limits.h2_streams
     }
 
-    /// Whether many users' requests meet on it.
+    /// Returns whether the connection carries the requests of many users.
     fn is_shared(&self) -> bool {
         self.peer().is_trusted()
     }
 
-    /// Whether the budget of memory lets it take no further requests.
+    /// Returns whether the memory budget allows no further requests on the connection.
     fn closes(&self) -> bool {
         self.worker.shared.memory.closes()
     }
 
-    /// It ends now, for another connection.
+    /// Returns whether the connection must end now to make room for another one.
     fn makes_room(&self) -> bool {
         self.client.makes_room()
     }
 
-    /// Seconds that a list of fields may take.
+    /// Returns the number of seconds that a field block may take.
     fn list_limit(&self) -> u32 {
         self.worker.settings().config.limits.header_timeout.as_secs_f64().ceil() as u32
     }
@@ -295,7 +300,7 @@ impl Plane {
         self.worker.clients.quarters()
     }
 
-    /// An answer comes next that shares the connection with others.
+    /// Prepares for a response that shares the connection with others, and so has no lane.
     fn shares(&self, answer: &mut Answer) {
         if answer.held_back().is_some() {
             self.worker.shared.metrics.held_back(Some(NoLane::Http2));

@@ -1,6 +1,6 @@
-//! What comes before a protocol: where the client really is (PROXY header), and TLS.
+//! The steps before HTTP: the client's real address (PROXY header), and TLS.
 //!
-//! All of it counts as the head of the first request and has the same time.
+//! All of it counts as part of the head of the first request, and shares its time limit.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -20,20 +20,20 @@ use crate::worker::Worker;
 /// A connection that is ready to speak HTTP.
 pub(super) struct Opened {
     pub(super) stream: Stream,
-    /// What was read of it already.
+    /// Bytes that were read already.
     pub(super) input: BytesMut,
     pub(super) secure: bool,
     pub(super) http2: bool,
 }
 
-/// Why a connection did not get as far as TLS or HTTP.
+/// The reason why a connection did not get as far as TLS or HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotOpened {
-    /// No PROXY header from one who must send it, or a broken one.
+    /// The PROXY header of a hop that must send one is missing or malformed.
     ProxyHeader,
-    /// The header took too long.
+    /// The PROXY header took too long.
     Timeout,
-    /// The client has gone.
+    /// The client has left.
     Gone,
 }
 
@@ -49,17 +49,17 @@ impl NotOpened {
     }
 }
 
-/// How a TLS handshake ended.
+/// The outcome of a TLS handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     Done,
-    /// It took too long.
+    /// The handshake took too long.
     Timeout,
     Failed(HandshakeFailure),
 }
 
 impl Handshake {
-    /// Every word for an end, in the order of their numbers.
+    /// Returns the names of all outcomes, in the order of [`Handshake::number`].
     pub(crate) fn names() -> Vec<&'static str> {
         let failures = HandshakeFailure::ALL.map(HandshakeFailure::name);
         ["ok", "timeout"].into_iter().chain(failures).collect()
@@ -74,7 +74,7 @@ impl Handshake {
     }
 }
 
-/// Awaits what comes before HTTP; `None` if the client takes longer than it may.
+/// Awaits a step before HTTP. Returns `None` if the client takes too long.
 pub(super) async fn in_time<T>(
     client: &Client,
     mut opening: Pin<&mut impl Future<Output = T>>,
@@ -91,8 +91,8 @@ pub(super) async fn in_time<T>(
     opened
 }
 
-/// Where a connection comes from, as it says itself or its PROXY header does. What was read behind
-/// that is left in `ahead`.
+/// Returns the address that a connection comes from: its peer address, or the one in its PROXY
+/// header. Bytes read after the header are left in `ahead`.
 pub(super) async fn whence(
     worker: &Worker,
     stream: &mut TcpStream,
@@ -106,7 +106,7 @@ pub(super) async fn whence(
     Ok(from)
 }
 
-/// Makes it ready to speak HTTP.
+/// Makes a connection ready to speak HTTP.
 pub(super) async fn open(
     worker: &Worker,
     stream: TcpStream,
@@ -128,7 +128,7 @@ pub(super) async fn open(
     Ok(Opened { stream, input, secure: true, http2 })
 }
 
-/// Reads a PROXY header; what follows it is left in `ahead`.
+/// Reads a PROXY header. Bytes after it are left in `ahead`.
 async fn proxied(
     stream: &mut TcpStream,
     ahead: &mut Vec<u8>,

@@ -1,10 +1,10 @@
-//! A body must move: a client that sends or reads more slowly than a minimum holds a slot for
-//! nothing.
+//! The minimum rate of a body. A client that sends or reads more slowly than that occupies a slot
+//! for nothing.
 //!
-//! Only the time counts in which the client was what the gateway waited for. Ten seconds of it are
-//! free; each `rate` bytes that move earn a second back, and nobody saves up more than the ten: a
-//! client that has taken much and then stops is given up as soon as any other. One `Pace` is for
-//! one direction of one request.
+//! Only the time counts in which the gateway waited for the client. The first ten seconds of it are
+//! free. Every `rate` bytes that move earn one second back, but never more than the ten: a client
+//! that has taken much and then stops is given up as soon as any other. One `Pace` covers one
+//! direction of one request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// Waiting that costs nothing.
+/// The waiting time that is free.
 const FREE: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
 pub(crate) struct Pace {
-    /// Bytes a second; 0 for no limit.
+    /// The minimum rate in bytes a second; 0 for no limit.
     rate: u64,
-    /// How long the client has been waited for, less what it has earned back; the present wait
-    /// apart.
+    /// The time that the gateway has waited for the client, minus what the client has earned back.
+    /// It does not include the present wait.
     waited: Duration,
     waiting: Option<Wait>,
 }
@@ -35,7 +35,7 @@ impl Pace {
         Self { rate, ..Self::default() }
     }
 
-    /// Bytes have moved: whatever the gateway waits for next, it is not these.
+    /// Records that bytes have moved, which ends the present wait.
     pub(crate) fn moves(&mut self, bytes: usize) {
         if bytes == 0 || self.rate == 0 {
             return;
@@ -49,7 +49,7 @@ impl Pace {
         }
     }
 
-    /// The gateway waits for the client. Ready when it has done so for too long.
+    /// Records that the gateway waits for the client. Completes when it has waited for too long.
     pub(crate) fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.rate == 0 {
             return Poll::Pending;
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// Waits until the client is too slow; says after how much waiting.
+    /// Waits until the client is too slow. Returns how long that took.
     async fn endures(pace: &mut Pace) -> Duration {
         let start = Instant::now();
         poll_fn(|cx| pace.poll_too_slow(cx)).await;
@@ -97,7 +97,7 @@ mod tests {
                 assert!(wait.await.is_err());
                 pace.moves(1);
             }
-            // A minute in which the upstream was waited for is not the client's fault.
+            // A minute of waiting for the upstream is not the client's fault.
             tokio::time::sleep(Duration::from_secs(60)).await;
             assert_eq!(endures(&mut pace).await.as_secs(), 1);
         });

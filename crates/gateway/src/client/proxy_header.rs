@@ -1,64 +1,66 @@
-//! Who the client is when a proxy stands between and says so: the PROXY protocol, versions 1 and 2
-//! (HAProxy's `doc/proxy-protocol.txt`, revision of 2020-03-05, cited by section).
+//! The PROXY protocol, versions 1 and 2: the address of a client behind a proxy (HAProxy's
+//! `doc/proxy-protocol.txt`, revision of 2020-03-05, cited by section).
 //!
-//! A pure function of the bytes that have arrived so far: it says how many belong to the header,
-//! or that more are needed, or that the connection is to be closed. It is to be asked only where
-//! every connection begins with such a header and only from peers that may name a client
-//! (section 2: never guess, or anybody names any address).
+//! The parser is a pure function of the bytes that have arrived so far. It returns how many of them
+//! belong to the header, or that more are needed, or that the connection must be closed. Use it
+//! only where every connection begins with such a header, and only for peers that may name a client
+//! (section 2: never guess, or else any client can claim any address).
 //!
-//! Where the protocol leaves a choice, the stricter: both versions are read whole before anything
-//! is believed, an address that is not in its canonical form is refused, and so is a version 2
-//! header with a block that does not add up. Mapped addresses (`::ffff:192.0.2.1`) become what
-//! they are, version 4, so that a client has one address and not two.
+//! Where the protocol leaves a choice, the parser takes the stricter one. Both versions are read
+//! completely before anything is believed. An address that is not in its canonical form is refused,
+//! and so is a version 2 header with a block whose lengths do not add up. Mapped addresses
+//! (`::ffff:192.0.2.1`) become version 4 addresses, so that a client has one address and not two.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// What the first bytes of a connection are.
+/// The result of parsing the first bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
-    /// The beginning of a header. Never more than 2,063 bytes, so who reads on reads to an end.
+    /// The beginning of a header. Returned for at most 2,063 bytes, so a caller that reads on comes
+    /// to an end.
     More,
     /// A whole header.
     Done {
-        /// Its length; what follows is the client's.
+        /// The length of the header. The client's own bytes follow.
         used: usize,
-        /// The client, or nobody else than the peer itself: `LOCAL` and `UNKNOWN`, as a proxy
-        /// sends with its own health checks, and families that have no address of ours.
+        /// The client. `None` stands for the peer itself: for `LOCAL` and `UNKNOWN`, which a proxy
+        /// sends with its own health checks, and for families without an IP address.
         source: Option<SocketAddr>,
     },
 }
 
-/// Why the connection is to be closed.
+/// The reason why the connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Bad {
-    /// Neither signature; most likely a client that came past its proxy.
+    /// The bytes have neither signature. Most likely the client has bypassed its proxy.
     #[error("no PROXY header")]
     Absent,
     /// Version 1: 107 bytes without an end of line.
     #[error("the line of a PROXY header is longer than 107 bytes")]
     Endless,
-    /// Version 1: anything else than what section 2.1 says, to the byte.
+    /// Version 1: a line that deviates from section 2.1 in any byte.
     #[error("a malformed line as PROXY header")]
     Line,
-    /// Version 2: not version 2, or a command that is neither `LOCAL` nor `PROXY`.
+    /// Version 2: a wrong version, or a command that is neither `LOCAL` nor `PROXY`.
     #[error("an unknown command in a PROXY header")]
     Command,
-    /// Version 2: a family or transport that section 2.2 does not have.
+    /// Version 2: a family or transport that section 2.2 does not define.
     #[error("an unknown address family in a PROXY header")]
     Family,
-    /// Version 2: more than anybody sends.
+    /// Version 2: longer than any real header.
     #[error("a PROXY header of more than 2064 bytes")]
     Long,
-    /// Version 2: shorter than its addresses, or additions that overrun it.
+    /// Version 2: shorter than its addresses, or with additions that overrun it.
     #[error("a PROXY header that does not add up")]
     Length,
-    /// Version 2: the header has been damaged on the way (section 2.2.3).
+    /// Version 2: the header was damaged on the way (section 2.2.3).
     #[error("the checksum of a PROXY header is wrong")]
     Checksum,
 }
 
-/// Version 2 is meant to fit in the smallest segment, 536 bytes (section 2); this leaves room for
-/// additions such as the names in a client's certificate.
+/// The longest accepted block of version 2. The protocol intends the header to fit in the smallest
+/// segment, 536 bytes (section 2). This leaves room for additions such as the names in a client's
+/// certificate.
 const LONGEST_BLOCK: usize = 2048;
 
 /// Reads a header from the beginning of `bytes`, the first bytes of a connection.
@@ -72,12 +74,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Bad> {
     }
 }
 
-/// `bytes` start with `with`, or may still do so.
+/// Returns whether `bytes` start with `with`, or may turn out to when more bytes arrive.
 fn begins(bytes: &[u8], with: &[u8]) -> bool {
     bytes.iter().zip(with).all(|(byte, expected)| byte == expected)
 }
 
-/// Section 2.1: the longest line, with its end.
+/// The longest line, including its end (section 2.1).
 const LONGEST_LINE: usize = 107;
 
 fn version_1(bytes: &[u8]) -> Result<Parsed, Bad> {
@@ -96,11 +98,11 @@ fn version_1(bytes: &[u8]) -> Result<Parsed, Bad> {
     }
 }
 
-/// The line without its end.
+/// Returns the client in a line. `line` excludes the end of line.
 fn client_of_line(line: &[u8]) -> Result<Option<SocketAddr>, Bad> {
     let line = line.strip_prefix(b"PROXY ").ok_or(Bad::Line)?;
     match line.strip_prefix(b"UNKNOWN") {
-        // Whatever follows is to be ignored.
+        // The rest of the line must be ignored.
         Some([] | [b' ', ..]) => Ok(None),
         Some(_) => Err(Bad::Line),
         None => client_of_words(line).map(Some).ok_or(Bad::Line),
@@ -111,7 +113,7 @@ fn client_of_words(line: &[u8]) -> Option<SocketAddr> {
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let [family, source, target, port, target_port] = std::array::from_fn(|_| words.next());
     let family = family?;
-    // Not of interest, but a line is believed only if all of it is well-formed.
+    // The target is not used, but a line is believed only if all of it is well-formed.
     let (_target, _target_port) = (address(family, target?)?, canonical_port(target_port?)?);
     let source = SocketAddr::new(address(family, source?)?, canonical_port(port?)?);
     words.next().is_none().then_some(source)
@@ -125,7 +127,7 @@ fn address(family: &str, word: &str) -> Option<IpAddr> {
     }
 }
 
-/// Decimal without leading zeros or a sign.
+/// Parses a decimal port without leading zeros or a sign.
 fn canonical_port(word: &str) -> Option<u16> {
     let canonical =
         word.bytes().all(|byte| byte.is_ascii_digit()) && (word == "0" || !word.starts_with('0'));
@@ -134,7 +136,8 @@ fn canonical_port(word: &str) -> Option<u16> {
 
 const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Signature, version and command, family and transport, length of the block that follows.
+/// The length of the fixed part: signature, version and command, family and transport, length of
+/// the block.
 const FIXED: usize = 16;
 
 fn version_2(bytes: &[u8]) -> Result<Parsed, Bad> {
@@ -154,13 +157,13 @@ fn version_2(bytes: &[u8]) -> Result<Parsed, Bad> {
     let Some(block) = rest.get(..length) else {
         return Ok(Parsed::More);
     };
-    // The block of LOCAL is to be discarded, family and all.
+    // The block of LOCAL must be ignored, including its family.
     let source = if local { None } else { client_of_block(fixed, family, block)? };
     Ok(Parsed::Done { used: FIXED + length, source })
 }
 
-/// Reads the addresses, and walks what follows them. Datagrams name nobody: their sender is not
-/// who has sent these bytes (section 2.2: fall back to UNSPEC for what is not supported).
+/// Reads the addresses and checks the additions behind them. Datagrams name no client: the sender
+/// of a datagram has not sent these bytes (section 2.2: treat an unsupported family as UNSPEC).
 fn client_of_block(
     fixed: &[u8; FIXED],
     family: u8,
@@ -172,7 +175,7 @@ fn client_of_block(
         _ => return Err(Bad::Family),
     };
     let (source, additions) = match family >> 4 {
-        // Without a family nothing says where addresses end.
+        // Without a family it is unknown where the addresses end.
         0x0 => return Ok(None),
         0x1 => {
             let (&[a, b, c, d, _, _, _, _, high, low, _, _], rest) =
@@ -193,11 +196,11 @@ fn client_of_block(
     Ok(client.map(|(address, port)| SocketAddr::new(address, u16::from_be_bytes(port))))
 }
 
-/// Section 2.2.3.
+/// The type of the addition that holds a checksum (section 2.2.3).
 const CRC32C: u8 = 0x03;
 
-/// Walks the additions (type, length, value) to the end of the block, and compares the checksum
-/// if there is one.
+/// Walks the additions (type, length, value) to the end of the block, and compares the checksum if
+/// there is one.
 fn check_additions(fixed: &[u8; FIXED], block: &[u8], additions: &[u8]) -> Result<(), Bad> {
     let mut rest = additions;
     while !rest.is_empty() {
@@ -210,7 +213,7 @@ fn check_additions(fixed: &[u8; FIXED], block: &[u8], additions: &[u8]) -> Resul
             let summed = fixed
                 .iter()
                 .chain(block.iter().take(before))
-                // As it was when the sender summed.
+                // The sender computed the checksum over zeros in this place.
                 .chain(&[0; 4])
                 .chain(next);
             if crc32c(summed) != u32::from_be_bytes(said) {
@@ -222,7 +225,8 @@ fn check_additions(fixed: &[u8; FIXED], block: &[u8], additions: &[u8]) -> Resul
     Ok(())
 }
 
-/// CRC-32 with Castagnoli's polynomial, reflected (RFC 9260 appendix A, once RFC 4960's B).
+/// Computes a CRC-32 with Castagnoli's polynomial, reflected (RFC 9260 appendix A, formerly RFC
+/// 4960's B).
 fn crc32c<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
     !bytes.fold(!0, |crc: u32, &byte| {
         let [low, ..] = (crc ^ u32::from(byte)).to_le_bytes();

@@ -1,11 +1,12 @@
-//! Who has left, and who takes too long.
+//! Detects clients that have left and clients that take too long.
 //!
 //! Each connection is added once, at accept, to a [`bywash_sentry::Watch`] in the worker's own
-//! runtime. Waiting requests read their bodies ahead besides (`request/upload.rs`): a FIN behind
-//! more bytes than the socket's buffer holds has not arrived, as far as the kernel is concerned.
+//! runtime. In addition, waiting requests read their bodies ahead (`request/upload.rs`), because
+//! the kernel does not report a FIN that is behind more bytes than the socket's buffer holds.
 //!
-//! A connection's seat is `(index, generation)`; the generation makes an event that was on its
-//! way when a connection ended void for the next one on the same seat.
+//! A connection's place in the table is `(index, generation)`. The generation voids events for an
+//! ended connection that were still on their way, so that they do not hit the next connection with
+//! the same index.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -27,7 +28,7 @@ pub(crate) struct Clients {
     stopping: Cell<bool>,
     /// Quarters of a second since the worker began: the coarse clock of the limits below.
     quarters: Rc<Cell<u32>>,
-    /// Connections that are to make room.
+    /// Connections that must make room.
     inbox: Arc<Inbox>,
 }
 
@@ -41,62 +42,63 @@ struct Seats {
 pub(crate) struct Client {
     wish: Cell<Wish>,
     waker: RefCell<Option<Waker>>,
-    /// What it does, and since when on the coarse clock.
+    /// The connection's phase, and the value of the coarse clock when it began.
     held: Arc<Held>,
-    /// It speaks a protocol in which it can be told that it is too slow.
+    /// The client can get a response that it is too slow.
     may_be_told: Cell<bool>,
-    /// Its departure takes effect later.
+    /// A disconnect takes effect later.
     postpones: Cell<bool>,
-    /// It has left meanwhile.
+    /// The client has left while the effect was postponed.
     has_left: Cell<bool>,
     quarters: Rc<Cell<u32>>,
     seat: u32,
     seats: Rc<RefCell<Seats>>,
 }
 
-/// What is to become of a connection.
+/// The next action for a connection's task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// Nothing in particular.
+    /// Continue.
     GoOn,
-    /// The gateway stops, or it has been idle for too long: it ends with its present request.
+    /// End after the present request, because the gateway stops or the connection has been idle for
+    /// too long.
     EndSoon,
-    /// It makes room for another: it ends now, and says so where its protocol can.
+    /// End now to make room for another connection, and tell the client so if its protocol can.
     Leave,
-    /// Its head does not come to an end: it is told so, if its protocol has a word for it, and
-    /// ends.
+    /// End because the head takes too long, and tell the client so if its protocol can.
     TooSlow,
-    /// Its client has left, or has taken too long.
+    /// End at once, because the client has left or has taken too long.
     End,
 }
 
-/// What a connection is doing, as far as its time is limited.
+/// The state of a connection that determines its time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Between requests.
     Idle,
-    /// It was opened and has said nothing yet; so it is from the start.
+    /// Opened, with no bytes received yet. Every connection begins here.
     Open,
-    /// The head of a request is arriving, or what comes before it.
+    /// The head of a request, or the PROXY header or TLS handshake before it, is arriving.
     Head,
-    /// A request is in the gateway's hands.
+    /// A request is being processed.
     Busy,
-    /// It carries another protocol: whoever carries it sees the ends of both sides in their turn.
+    /// The connection carries another protocol. The tunnel itself sees the ends of both sides, in
+    /// their order.
     Tunnel,
 }
 
 impl Phase {
-    /// In the order of their numbers.
+    /// All phases, in the order of their discriminants.
     pub(crate) const ALL: [Self; 5] =
         [Self::Idle, Self::Open, Self::Head, Self::Busy, Self::Tunnel];
 }
 
-/// How long a connection of a gateway that stops may still be idle, in quarters of a second: long
-/// enough that a busy client's next request meets an answer that says it is the last.
+/// The time that a connection may stay idle while the gateway stops, in quarters of a second. It is
+/// long enough that a busy client's next request gets a response that announces the end.
 const LAST_IDLE: u32 = 4;
 
-/// How long a goodbye may take, in quarters of a second: the client's answer to it, and what is
-/// still to be read.
+/// The time limit for ending an HTTP/2 connection gracefully, in quarters of a second: for the
+/// client's reaction to GOAWAY and the rest of its reading.
 const GOODBYE: u32 = 12;
 
 impl Clients {
@@ -135,7 +137,7 @@ impl Clients {
         Ok(client)
     }
 
-    /// Waits until somebody has left, and tells their connections.
+    /// Waits for disconnects and ends the requests of those connections.
     pub(crate) async fn departures(&self) -> io::Result<()> {
         self.watch.departures(|token| self.departed(token)).await
     }
@@ -155,12 +157,12 @@ impl Clients {
         }
     }
 
-    /// What this worker is told of connections that make room.
+    /// Returns the inbox that names the connections of this worker that must make room.
     pub(crate) fn inbox(&self) -> &Arc<Inbox> {
         &self.inbox
     }
 
-    /// Ends a connection that is to make room, if it is still idle. Says why it was ended.
+    /// Ends a connection that must make room, if it is still idle. Returns why it was ended.
     pub(crate) fn evict(&self, told: &Told) -> Option<Evicted> {
         let cause = told.cause()?;
         let client = self.find(told.token())?;
@@ -169,8 +171,9 @@ impl Clients {
         Some(cause)
     }
 
-    /// A quarter of a second has passed: ends connections that took too long for a head or were
-    /// idle. They end up to a quarter late, never early.
+    /// Advances the coarse clock by a quarter of a second, and ends connections that took too long
+    /// for a head or were idle for too long. They end up to a quarter of a second late, never
+    /// early.
     pub(crate) fn tick(&self, limits: &Limits) {
         self.quarters.set(self.quarters.get() + 1);
         self.inbox.ticks(self.quarters.get());
@@ -190,7 +193,7 @@ impl Clients {
         match phase {
             Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(Wish::End),
             Phase::Open | Phase::Head if lasted > in_quarters(limits.header_timeout) => {
-                // One that was told and has not gone is not told twice.
+                // A client that got this response and has not left gets no second one.
                 let told = client.wish.get() == Wish::TooSlow || !client.may_be_told.get();
                 Some(if told { Wish::End } else { Wish::TooSlow })
             }
@@ -203,7 +206,8 @@ impl Clients {
         }
     }
 
-    /// The gateway stops: every connection ends with its present request, or when it has none.
+    /// Stops the worker's connections: each ends after its present request, or at once if it has
+    /// none.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
         for client in self.all().iter().filter(|client| client.wish.get() == Wish::GoOn) {
@@ -211,7 +215,7 @@ impl Clients {
         }
     }
 
-    /// The coarse clock: quarters of a second since the worker began.
+    /// Returns the coarse clock: quarters of a second since the worker began.
     pub(crate) fn quarters(&self) -> Rc<Cell<u32>> {
         Rc::clone(&self.quarters)
     }
@@ -220,7 +224,7 @@ impl Clients {
         self.seats.borrow().seats.iter().filter_map(|(_, client)| client.upgrade()).collect()
     }
 
-    /// How many are open.
+    /// Returns the number of open connections.
     pub(crate) fn open(&self) -> usize {
         let seats = self.seats.borrow();
         seats.seats.len() - seats.free.len()
@@ -238,7 +242,7 @@ impl Seats {
 }
 
 impl Client {
-    /// What is to become of it; the task is woken when that changes.
+    /// Returns the next action for the task, which is woken when that changes.
     pub(crate) fn poll_wish(&self, cx: &mut Context<'_>) -> Wish {
         let mut waker = self.waker.borrow_mut();
         match waker.as_mut() {
@@ -248,8 +252,8 @@ impl Client {
         self.wish.get()
     }
 
-    /// It does this now. The time for a head runs from its first byte, that for the first one
-    /// from the start.
+    /// Sets the phase. The time for a head runs from its first byte, and the time for the first
+    /// head from the start of the connection.
     pub(crate) fn enter(&self, phase: Phase) {
         let mut state = self.state();
         let begun = matches!(state.phase, Phase::Open | Phase::Head);
@@ -259,7 +263,7 @@ impl Client {
         self.held.set(State { phase, ..state });
     }
 
-    /// Whether its last request was of a proven session. Says whether that is new.
+    /// Records whether the last request was of a proven session. Returns whether that has changed.
     pub(crate) fn proves(&self, proven: bool) -> bool {
         let state = self.state();
         self.held.set(State { proven, ..state });
@@ -270,7 +274,7 @@ impl Client {
         self.held.state()
     }
 
-    /// Whether it can be told that it is too slow, before it is ended.
+    /// Sets whether the client can get a response that it is too slow before the connection ends.
     pub(crate) fn may_be_told(&self, yes: bool) {
         self.may_be_told.set(yes);
     }
@@ -282,7 +286,8 @@ impl Client {
         }
     }
 
-    /// Postpones the effect of a departure, for somebody who reads to the end of what the client has sent.
+    /// Sets whether a disconnect takes effect later, so that the client's last bytes can be read
+    /// first.
     pub(crate) fn postpones_departure(&self, yes: bool) {
         self.postpones.set(yes);
         if !yes && self.has_left.get() {
@@ -290,12 +295,13 @@ impl Client {
         }
     }
 
-    /// It speaks HTTP/2, which has a word for the end: idle, it is told before it is ended.
+    /// Marks the connection as HTTP/2, which announces the end of an idle connection before it
+    /// ends.
     pub(crate) fn speaks_http2(&self) {
         self.held.set(State { http2: true, ..self.state() });
     }
 
-    /// Bytes of an answer have gone out: as long as they do, it is not idle.
+    /// Records that bytes of a response have gone out. While they do, the connection is not idle.
     pub(crate) fn moves(&self) {
         let state = self.state();
         if state.phase == Phase::Idle {

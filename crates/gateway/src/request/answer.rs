@@ -1,12 +1,12 @@
-//! The fourth phase: the answer streams back, and the request ends.
+//! The fourth phase: the response is streamed back, and the request ends.
 //!
-//! The slot, the upstream connection and the record ride in the answer's body. It is dropped when
-//! the last byte is written or when the client has left; either way everything goes back.
+//! The body of the response owns the slot, the upstream connection and the record. It is dropped
+//! when the last byte is written or when the client has left, and either way releases all of them.
 //!
-//! **Streams apart.** A connection that has switched protocols (WebSocket) and an answer of
-//! server-sent events last as long as somebody looks at them, and cost the application next to
-//! nothing while they do. They give their slot back when they begin and are counted by themselves,
-//! against `limits.streams`.
+//! **Streams are counted separately.** A connection that has switched protocols (WebSocket) and a
+//! response of server-sent events last as long as a user looks at them, and cost the application
+//! almost nothing meanwhile. They give their slot back when they begin, and are counted against
+//! `limits.streams` instead.
 
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -35,47 +35,48 @@ use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, Pool, UpstreamError};
 use crate::worker::Worker;
 
-/// A request whose answer has begun: what is to be given back at its end.
+/// A request whose response has begun, with everything that must be released at its end.
 pub(crate) struct Streaming {
     worker: Rc<Worker>,
     pub(crate) record: Box<Record>,
-    /// `None`: the gateway is bypassed, or the slot was given back already.
+    /// `None` if the gateway is bypassed, or if the slot was given back already.
     ticket: Option<Ticket>,
     pool: Rc<Pool>,
-    /// The client connection that owns a connection which a server has authenticated. `None`: such a
-    /// connection is closed.
+    /// The client connection that owns an upstream connection which a server has authenticated.
+    /// `None`: such a connection is closed.
     owner: Option<Back>,
     load: Option<Load>,
 }
 
-/// The body of the upstream's answer.
+/// The body of the upstream's response.
 pub(crate) struct Stream {
     exchange: Option<Exchange>,
     deadline: Deadline,
     status: StatusCode,
-    /// The session that gets on by this answer.
+    /// The session that makes progress by this response.
     served: Option<SessionKey>,
-    /// What it brings when it is complete.
+    /// The revenue of the response once it is complete.
     earned: Utility,
-    /// Its body says whether it brings anything.
+    /// Looks for the conditions of success in the body. `None` if the head has decided about
+    /// success.
     sought: Option<Box<Sought>>,
     takes_trailers: bool,
-    /// How much of the request's body had gone up at the last look.
+    /// The number of bytes of the request's body that had been sent at the last look.
     sent: u64,
-    /// It may stand still for as long as it likes.
+    /// The response may pause for any length of time.
     endless: bool,
-    /// There was no room for more of it: its client was slow to take it.
+    /// There was no room for more of the response, because its client was slow to read it.
     held_up: bool,
-    /// Bytes of it that were handed on.
+    /// Bytes of the response that were handed on.
     taken: u64,
     client: ClientRate,
-    /// A rule holds its bytes back.
+    /// Delays the bytes if a rule says so.
     paced: Option<Paced>,
     /// `None` once the request has ended.
     running: Option<Streaming>,
 }
 
-/// The answer for the client. One without a body ends its request here and now.
+/// Returns the response for the client. A request whose response has no body ends here.
 pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice) -> Reply {
     let Forwarded { exchange, response, mut load, deadline, takes_trailers, client, owner, .. } =
         forwarded;
@@ -97,7 +98,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         return switch(running, exchange, response, voice);
     }
     let Response { status, reason, mut fields, framing, .. } = response;
-    // A client is told where it ends, wherever it can be: then a break looks like one.
+    // Delimit the body wherever possible, so that the client can detect a truncated one.
     let framing = if framing == Framing::UntilClose { Framing::Chunked } else { framing };
     let endless = is_event_stream(&fields);
     if endless && !running.becomes_a_stream() {
@@ -140,7 +141,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     Reply { status, reason, fields, framing, close: false, body }
 }
 
-/// The upstream has agreed to another protocol.
+/// Switches to another protocol after the upstream has agreed to it.
 fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice: &Voice) -> Reply {
     let Response { status, reason, mut fields, .. } = response;
     let protocol = fields.get(Name::Upgrade).map(<[u8]>::to_vec);
@@ -167,7 +168,7 @@ fn is_event_stream(fields: &Fields) -> bool {
     kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
 }
 
-/// Gives a connection back that can carry another exchange: to its pool, or to its one user.
+/// Returns a reusable connection to its pool, or to the one client connection that owns it.
 fn gives_back(pool: &Rc<Pool>, owner: Option<&Back>, server: usize, link: Link) {
     match (link, owner.and_then(Back::pin)) {
         (Link::H1(link), Some(pin)) if link.is_authenticated() => pin.keep(pool, server, link),
@@ -175,12 +176,13 @@ fn gives_back(pool: &Rc<Pool>, owner: Option<&Back>, server: usize, link: Link) 
     }
 }
 
-/// Whether a session may get on by an answer with this status: its [`kind`] decides.
+/// Returns whether a session may make progress by a response with this status. Its [`kind`]
+/// decides.
 pub(super) fn gets_on(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
 }
 
-/// The kind of an answer with this status.
+/// Returns the kind of a response with this status.
 pub(super) fn kind(status: StatusCode) -> AnswerKind {
     match status {
         StatusCode::NOT_MODIFIED => AnswerKind::NotModified,
@@ -199,14 +201,16 @@ impl Streaming {
         Self { worker, record, ticket, pool, owner: None, load: None }
     }
 
-    /// Counts it apart from the limit, if there is a place.
+    /// Counts the request as a stream instead of against the concurrency limit, if there is room
+    /// for a stream.
     fn becomes_a_stream(&mut self) -> bool {
         let most = self.record.settings().config.limits.streams;
         let seat = CountedSeat::stream(&self.worker.shared, most);
         seat.map(|seat| self.record.sits(seat)).is_some()
     }
 
-    /// The session that gets on by an answer with this head, which may be given a token.
+    /// Returns the session that makes progress by a response with this head, which may be given a
+    /// token.
     fn session_served(
         &self,
         status: StatusCode,
@@ -221,17 +225,17 @@ impl Streaming {
         grant::session_served(&self.record, self.ticket.is_some(), status, earned, fields)
     }
 
-    /// It goes on without a slot.
+    /// Gives the slot back. The request goes on without one.
     fn gives_slot_back(&mut self, served: Option<SessionKey>, status: StatusCode, earned: Utility) {
         self.record.earned(earned);
         if let Some(ticket) = self.ticket.take() {
             self.record.decided(&ticket);
-            // How long it took to begin says nothing about how long requests take.
+            // The time to the first byte of a stream is not a sample of how long requests take.
             ticket.answered(self.progress(served, status, earned), End::Failed);
         }
     }
 
-    /// The session's, if it is one's.
+    /// Returns the progress of the session, if there is one.
     fn progress(
         &self,
         served: Option<SessionKey>,
@@ -299,7 +303,7 @@ impl Stream {
                 }
                 match self.paced(data) {
                     Some(data) => Ok(Piece::Data(data)),
-                    // It waits: whoever asks is woken when it is due.
+                    // The piece waits. The caller's task is woken when it is due.
                     None => return self.poll_piece(cx),
                 }
             }
@@ -314,12 +318,12 @@ impl Stream {
         })
     }
 
-    /// What holds its bytes back, if a rule does.
+    /// Returns the pacing of the response, if a rule delays its bytes.
     pub(crate) const fn held_back(&mut self) -> Option<&mut Paced> {
         self.paced.as_mut()
     }
 
-    /// A piece that has come, unless a rule lets it wait.
+    /// Returns a piece that has arrived, unless a rule delays it.
     fn paced(&mut self, data: Bytes) -> Option<Bytes> {
         let (Some(paced), Some(running)) = (&mut self.paced, &self.running) else {
             return Some(data);
@@ -329,13 +333,13 @@ impl Stream {
             return Some(data);
         }
         let due = paced.take(running.worker.shared.driver.now(), data);
-        // How long it takes says nothing of the upstream.
+        // The duration of the response is then not a sample of the upstream's speed.
         self.held_up |= due.is_none();
         due
     }
 
-    /// The client reads slowly: that the answer does not get on is not the upstream's doing. Ready when the
-    /// request was stopped because of it.
+    /// Records that the client reads slowly, so a pause of the response is not the upstream's
+    /// fault. Completes when the request was stopped because of it.
     pub(crate) fn poll_upload(
         &mut self,
         cx: &mut Context<'_>,
@@ -349,13 +353,13 @@ impl Stream {
         self.poll_slow(cx, true, unread)
     }
 
-    /// Whether it was stopped, as its client was slow and others waited.
+    /// Returns whether the request was stopped because its client was slow while others waited.
     pub(crate) const fn was_stopped(&self) -> bool {
         self.client.was_stopped()
     }
 
-    /// Tells the engine whether it waits for its client. Ready when it was stopped because of that: then it has
-    /// ended.
+    /// Tells the engine whether the request waits for its client. Completes when the request was
+    /// stopped because of that, and has therefore ended.
     fn poll_slow(
         &mut self,
         cx: &mut Context<'_>,
@@ -378,17 +382,18 @@ impl Stream {
         Poll::Ready(())
     }
 
-    /// It is stopped in the middle of its answer. What is there of the answer must not look complete.
+    /// Stops the request in the middle of its response. The part that was sent must not look
+    /// complete.
     fn stops(&mut self, refusal: &Refusal) {
         self.client.stops();
         let exchange = self.exchange.take();
-        // The ticket, which is dropped here, has no slot to give back, and the server is not to blame.
+        // The ticket is dropped here. It has no slot to give back, and the server is not to blame.
         let Some(Streaming { mut record, .. }) = self.running.take() else { return };
         record.sent(exchange.as_ref().map_or(0, Exchange::sent));
         record.stopped(refusal, self.status);
     }
 
-    /// The answer is complete.
+    /// Ends the request after a complete response.
     fn end(&mut self) {
         let Some(running) = self.running.take() else { return };
         if let Some(sought) = &self.sought {
@@ -428,8 +433,8 @@ impl Stream {
         }
     }
 
-    /// It broke off in the middle. The client's connection or stream is closed on the error, so
-    /// that nobody takes the part for the whole.
+    /// Ends the request after its response broke off. The client's connection or stream is closed
+    /// on the error, so that the client does not take the truncated response for a complete one.
     fn breaks_off(&mut self, error: &UpstreamError) {
         let exchange = self.exchange.take();
         if let (Some(exchange), UpstreamError::IdleTimeout(_)) = (&exchange, error) {
@@ -444,7 +449,7 @@ impl Stream {
         if error.is_given_up() {
             record.is_out_of_time();
         }
-        // The whole time includes the client's, and so does a pause in which its body was missing.
+        // The total time includes the client's, and so does a pause in which its body was missing.
         let waits = exchange.as_ref().is_some_and(Exchange::waits_for_client);
         if let Some(ticket) = ticket {
             record.decided(&ticket);

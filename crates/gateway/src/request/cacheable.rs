@@ -1,26 +1,27 @@
-//! Whether a shared cache may keep an answer, and hand its cookie to the next visitor.
+//! Decides whether a shared cache may keep a response, and hand its cookie to the next visitor.
 //!
-//! **Unless the answer says no.** A cache goes by what it understands: with a directive that is new
-//! to it, `no-cache` or `max-age=0` it keeps an answer and asks again before it hands it on (RFC 9111
-//! §4.3), or hands it on stale (RFC 5861); by a date or a validator it may guess for how long an
-//! answer is good (§4.2.2). So no directive but two says that nobody keeps it, and an answer that
-//! says nothing of all this is one that nobody keeps in practice.
+//! **A response may be kept unless it says no.** A cache acts on the directives that it
+//! understands. If one is unknown to it, or with `no-cache` or `max-age=0`, it keeps the response
+//! and validates it before it serves it (RFC 9111 §4.3), or serves it stale (RFC 5861). From a date
+//! or a validator it may guess for how long a response is fresh (§4.2.2). So only two directives
+//! guarantee that no shared cache keeps the response (`private` and `no-store`). A response without
+//! directive, date or validator is not kept in practice.
 
 use bywash_message::{Fields, Name};
 use http::StatusCode;
 
-/// By one of these a cache keeps an answer that says nothing else.
+/// Fields by which a cache keeps a response without any directive.
 const GROUNDS: [&[u8]; 3] = [b"expires", b"last-modified", b"etag"];
 
-/// How the names of fields end that tell some caches more than `Cache-Control` does, whatever that
-/// says (RFC 9213 and what was before): `CDN-Cache-Control` and the like, Varnish, Fastly and
+/// The endings of the names of fields that control only some caches, and override `Cache-Control`
+/// there (RFC 9213 and its predecessors): `CDN-Cache-Control` and similar, Varnish, Fastly and
 /// Akamai, nginx.
 const FOR_SOME: [&[u8]; 4] =
     [b"-cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"];
 
-/// Statuses by which a cache keeps an answer that says nothing at all (RFC 9110 §15.1). The others of
-/// that list (200, 203, 204, 206) belong to ordinary pages, which no cache keeps in practice without
-/// a validator or a date.
+/// The statuses by which a cache keeps a response that says nothing about caching (RFC 9110 §15.1).
+/// The others of that list (200, 203, 204, 206) belong to ordinary pages, which no cache keeps in
+/// practice without a validator or a date.
 const KEPT_BY_STATUS: [StatusCode; 8] = [
     StatusCode::MULTIPLE_CHOICES,
     StatusCode::MOVED_PERMANENTLY,
@@ -32,8 +33,8 @@ const KEPT_BY_STATUS: [StatusCode; 8] = [
     StatusCode::NOT_IMPLEMENTED,
 ];
 
-/// Whether a shared cache may keep it. One that revalidates what is kept already (304) counts as
-/// such.
+/// Returns whether a shared cache may keep the response. A response that revalidates a stored one
+/// (304) counts as kept.
 pub(super) fn may_be_kept(status: StatusCode, fields: &Fields) -> bool {
     if status == StatusCode::NOT_MODIFIED || fields.iter().any(|field| is_for_some(field.spelled)) {
         return true;
@@ -47,18 +48,18 @@ pub(super) fn may_be_kept(status: StatusCode, fields: &Fields) -> bool {
         || KEPT_BY_STATUS.contains(&status)
 }
 
-/// Tells shared caches that they may not keep an answer, if it does not say so itself: for one that
-/// is given a cookie of one visitor's.
+/// Adds `private` to a response that receives a visitor's cookie, unless the response already
+/// forbids shared caches to keep it.
 pub(super) fn keep_private(fields: &mut Fields) {
     if !is_kept_by_nobody(fields) {
         fields.push(b"Cache-Control", b"private");
     }
 }
 
-/// Returns whether an answer says that no shared cache keeps it.
+/// Returns whether a response says that no shared cache may keep it.
 fn is_kept_by_nobody(fields: &Fields) -> bool {
     let says = |name: &[u8]| directives(fields).any(|said| said.eq_ignore_ascii_case(name));
-    // A cache that knows `must-understand` takes no notice of `no-store` beside it (§5.2.2.3).
+    // A cache that knows `must-understand` ignores `no-store` next to it (§5.2.2.3).
     says(b"private") || (says(b"no-store") && !says(b"must-understand"))
 }
 
@@ -70,8 +71,8 @@ fn is_for_some(name: &[u8]) -> bool {
     FOR_SOME.iter().any(ends)
 }
 
-/// The directives of `Cache-Control`. What stands behind a quote is one of them, whatever it is: a
-/// comma in a quoted text begins none.
+/// Returns the directives of `Cache-Control`. Everything behind a quote counts as one directive: a
+/// comma in a quoted text does not begin a new one.
 fn directives(fields: &Fields) -> impl Iterator<Item = &[u8]> {
     fields.all(Name::CacheControl).flat_map(|line| {
         let quote = line.iter().position(|byte| *byte == b'"').unwrap_or(line.len());

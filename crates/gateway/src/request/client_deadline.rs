@@ -1,20 +1,23 @@
-//! How long a client waits, by its own word, and how long whoever is next has.
+//! The client's own deadline, and the deadline passed on to the next hop.
 //!
-//! `bywash-deadline` says in how many milliseconds an answer must have begun: of no use is what begins
-//! later. `grpc-timeout` (gRPC over HTTP/2, «Requests») is about the whole call, its answer's end included.
-//! Both bound the time until an answer begins; neither cuts one that has begun, as a client that does not
-//! want the rest leaves. What is malformed or stands twice is no word at all, and is not passed on: to
-//! refuse it would make an error of a field that is there to help.
+//! `bywash-deadline` gives the milliseconds within which a response must begin; a later response is
+//! of no use to the client. `grpc-timeout` (gRPC over HTTP/2, «Requests») limits the whole call,
+//! including the end of its response. Both limit the time until a response begins. Neither cuts a
+//! response that has begun, because a client that does not want the rest can leave. A malformed or
+//! repeated value is ignored and not passed on: refusing the request would turn a field that is
+//! meant to help into an error.
 //!
-//! **Only shorter.** A deadline is one more thing that a request is ended by, beside `queue.max_wait`,
-//! `response_timeout` and `run_max`, each of which holds as before. While the request waits its refusal is that
-//! of `queue.max_wait`. While it runs its end is that of a client that leaves, but for the 504: nothing is
-//! learned of the server or of how many requests may run, and nothing is charged to the load. Else tiny
-//! deadlines would eject servers, lower the limit and shorten what others are granted.
+//! **It only shortens.** A deadline is one more limit in addition to `queue.max_wait`,
+//! `response_timeout` and `run_max`, each of which applies as before. If it expires while the
+//! request waits, the refusal is the one of `queue.max_wait`. If it expires while the request runs,
+//! the request ends as if the client had left, except that the response is a 504. The gateway then
+//! learns nothing about the server or the concurrency limit, and charges nothing to the load.
+//! Otherwise, tiny deadlines would eject servers, lower the limit and shorten the grants of others.
 //!
-//! **What goes on.** The next one is told the least of what bounds the request here, written anew: an
-//! application, or a gateway of ours, need not work longer than that. `grpc-timeout` says no more than what
-//! bounds a whole call: a stream lasts longer than its server may take to begin.
+//! **What is passed on.** The next hop gets the shortest limit on the request here, freshly
+//! computed, so that an application or another bywash gateway need not work longer than that.
+//! `grpc-timeout` contains only the limits on a whole call, because a stream lasts longer than its
+//! server may take to begin.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -23,22 +26,22 @@ use bywash_message::{Fields, Name};
 use bywash_units::{Span, Time};
 use tokio::time::{Instant, Sleep};
 
-/// The field that is ours.
+/// The field defined by bywash.
 const FIELD: &[u8] = b"Bywash-Deadline";
 const GRPC_FIELD: &[u8] = b"grpc-timeout";
 
-/// The digits that either may have.
+/// The maximum number of digits of each field.
 const DIGITS: usize = 9;
 const GRPC_DIGITS: usize = 8;
 
-/// What is said in a request's head.
+/// The deadlines in a request's head.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Told {
-    /// An answer must have begun by then.
+    /// The time within which a response must begin.
     pub(crate) begins: Option<Span>,
-    /// The whole call must be over.
+    /// The time within which the whole call must be over.
     whole: Option<Span>,
-    /// Whoever is next reads `grpc-timeout`.
+    /// The next hop understands `grpc-timeout`.
     is_grpc: bool,
 }
 
@@ -52,8 +55,8 @@ impl Told {
         Self { begins: least(ours, whole), whole, is_grpc }
     }
 
-    /// Writes what is left: an answer must begin within `begins`, and be whole within `total`. `passed` since
-    /// the request came.
+    /// Writes the remaining time into `fields`: a response must begin within `begins` and be
+    /// complete within `total`. `passed` is the time since the request arrived.
     pub(super) fn write(&self, fields: &mut Fields, passed: Span, begins: Span, total: Span) {
         let left = |span: Span| span.as_nanos().saturating_sub(passed.as_nanos());
         let own = self.begins.map(|span| Span::from_nanos(left(span)));
@@ -70,7 +73,7 @@ fn least(one: Option<Span>, other: Option<Span>) -> Option<Span> {
     [one, other].into_iter().flatten().min()
 }
 
-/// Two are none.
+/// Returns the only value. Repeated values count as none.
 fn one<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
     let value = values.next()?;
     if values.next().is_none() { Some(value) } else { None }
@@ -80,7 +83,7 @@ fn milliseconds(text: &[u8]) -> Option<Span> {
     number(text, DIGITS).map(Span::from_millis)
 }
 
-/// Digits and a unit. None of them is what some clients say when nothing is left, so zero is taken.
+/// Parses digits and a unit. Some clients send a zero when no time is left, so zero is valid.
 fn timeout(text: &[u8]) -> Option<Span> {
     let (unit, digits) = text.split_last()?;
     let count = number(digits, GRPC_DIGITS)?;
@@ -95,13 +98,13 @@ fn timeout(text: &[u8]) -> Option<Span> {
     })
 }
 
-/// Digits alone, and not too many.
+/// Parses a number of at most `most` digits and nothing else.
 fn number(text: &[u8], most: usize) -> Option<u64> {
     let fits = !text.is_empty() && text.len() <= most && text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text).ok().filter(|_| fits)?.parse().ok()
 }
 
-/// A number in digits, with a unit behind it if it has one: no allocation for each request.
+/// A decimal number with an optional unit, formatted without allocating for each request.
 struct Decimal {
     digits: [u8; 21],
     from: usize,
@@ -112,7 +115,7 @@ impl Decimal {
         Self::with_unit(number, None)
     }
 
-    /// In the finest unit in which it has few enough digits.
+    /// Formats a time in the finest unit in which it has few enough digits.
     fn of_timeout(span: Span) -> Self {
         let most = 10_u64.pow(GRPC_DIGITS as u32);
         let in_unit = [(span.as_micros(), b'u'), (span.as_millis(), b'm')];
@@ -147,17 +150,17 @@ impl Decimal {
     }
 }
 
-/// Waits for a client's time to be over. Costs nothing where it has said nothing.
+/// Waits for a client's deadline. Costs nothing for a client without one.
 pub(super) struct ClientDeadline {
     at: Option<Instant>,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl ClientDeadline {
-    /// It is never over.
+    /// A deadline that never expires.
     pub(super) const NEVER: Self = Self { at: None, sleep: None };
 
-    /// Over at that time, if at any; it is `now`.
+    /// Creates a deadline that expires at `until`, or never. `now` is the present time.
     pub(super) fn at(until: Option<Time>, now: Time) -> Self {
         let at = until.map(|until| Instant::now() + until.since(now).to_std());
         Self { at, sleep: None }
@@ -169,7 +172,7 @@ impl ClientDeadline {
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.at else { return Poll::Pending };
-        // The runtime's timers learn only now and then what time it is.
+        // The runtime's timers notice the present time only now and then.
         if at <= Instant::now() {
             return Poll::Ready(());
         }
@@ -228,8 +231,9 @@ mod tests {
         assert_eq!(both("20", "x"), Some(20_000_000));
     }
 
-    /// What goes on after a second, with ten seconds to begin, of what has come; an hour in all if nothing else is
-    /// said.
+    /// Returns the fields that are passed on one second after a request with these `lines` arrived.
+    /// A response has ten seconds to begin. `total` limits the whole in seconds, by default to an
+    /// hour.
     fn written(lines: &[(&str, &str)], total: Option<u64>) -> [Option<String>; 2] {
         let mut map = fields(lines);
         let told = Told::of(&map);

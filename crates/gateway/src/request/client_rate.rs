@@ -1,16 +1,20 @@
-//! Whether a running request waits for its client, and how fast that client sends or reads.
+//! Measures whether a running request waits for its client, and how fast that client sends or
+//! reads.
 //!
-//! A request holds its slot while its body arrives and while its answer is read. Where that is slow, the
-//! client and not the application decides for how long. Twice a second the request is judged: if the gateway
-//! has waited for the client for more than half of that time, the engine is told so, with the rate at which
-//! the client moves bytes, and may stop the request while others wait (`Event::ClientSlow`). Of an answer only those
-//! bytes count that the client's kernel has acknowledged, as ours takes a hundred kilobytes however slow it is. The rate is
-//! the mean over the time in which the client was slow; of more than eight seconds what is older fades.
+//! A request holds its slot while its body arrives and while its response is read. Where that is
+//! slow, the client and not the application decides for how long. Twice a second the request is
+//! judged. If the gateway has waited for the client for more than half of that time, it tells the
+//! engine the rate at which the client moves bytes. The engine may then stop the request while
+//! others wait (`Event::ClientSlow`). For a response, only bytes that the client's kernel has
+//! acknowledged count, because our kernel accepts a hundred kilobytes however slow the client is.
+//! The rate is the mean over the time in which the client was slow. Beyond eight seconds, older
+//! samples fade.
 //!
-//! When an answer begins, the client's kernel fills its buffer, however slowly the client reads. So the first quarter of a
-//! second has no part in the mean.
+//! When a response begins, the client's kernel fills its buffer, however slowly the client reads.
+//! So the first quarter of a second is excluded from the mean.
 //!
-//! Nothing is computed, and no timer is set, until the gateway waits for the client for the first time.
+//! Until the gateway waits for the client for the first time, nothing is computed and no timer is
+//! set.
 
 use std::pin::Pin;
 use std::task::Context;
@@ -21,13 +25,14 @@ use tokio::time::{Instant, Sleep};
 use crate::driver::Ticket;
 use crate::upstream::Exchange;
 
-/// Time between two judgements.
+/// The time between two judgements.
 const WINDOW: Duration = Duration::from_millis(500);
 
-/// Seconds over which the rate is averaged.
+/// The number of seconds over which the rate is averaged.
 const AVERAGED: f64 = 8.0;
 
-/// Bytes a second of a client that was not asked for its body before: less than most honest clients send.
+/// The assumed rate, in bytes a second, of a client that was not asked for its body before: less
+/// than most honest clients send.
 const NOT_ASKED: u64 = 8192;
 
 /// The client of one running request, in both directions.
@@ -36,26 +41,26 @@ pub(crate) struct ClientRate {
     window: Option<Window>,
     answer: Answer,
     mean: Mean,
-    /// The engine was told that it is slow.
+    /// The gateway has told the engine that the client is slow.
     is_slow: bool,
-    /// Its request was stopped because of that.
+    /// The request was stopped because the client is slow.
     was_stopped: bool,
-    /// The engine was told that its body has not come as a whole.
+    /// The gateway has told the engine that the body is not complete.
     is_unfinished: bool,
 }
 
-/// How far the answer is, as far as that concerns its client's rate.
+/// The state of the response that matters for the client's rate.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Answer {
     #[default]
     NotBegun,
-    /// It fills the buffer of the client's kernel.
+    /// The response fills the buffer of the client's kernel.
     FillsBuffer,
-    /// That buffer is full, or has room because the client reads.
+    /// The buffer is full, or has room because the client reads.
     IsRead,
 }
 
-/// Bytes that the client has moved in so many seconds.
+/// The bytes that the client has moved in a number of seconds.
 #[derive(Default)]
 struct Mean {
     bytes: f64,
@@ -70,7 +75,7 @@ impl Mean {
         self.seconds = seconds * kept;
     }
 
-    /// Bytes a second; not before the first window.
+    /// Returns the rate in bytes a second. Must not be called before the first window.
     fn rate(&self) -> u64 {
         (self.bytes / self.seconds) as u64
     }
@@ -78,13 +83,13 @@ impl Mean {
 
 struct Window {
     since: Instant,
-    /// Bytes that the client had moved by then.
+    /// Bytes that the client had moved when the window began.
     moved: u64,
-    /// How long the gateway has waited for the client, without the present wait.
+    /// The time that the gateway has waited for the client, without the present wait.
     waited: Duration,
     waits_since: Option<Instant>,
     over: Pin<Box<Sleep>>,
-    /// It was over while the gateway did not wait: the next wait is judged at once.
+    /// The window ended while the gateway did not wait, so the next wait is judged at once.
     is_due: bool,
 }
 
@@ -95,7 +100,7 @@ impl Window {
         Self { since: now, moved, waited: Duration::ZERO, waits_since, over, is_due: false }
     }
 
-    /// The gateway waits for the client from now on, or does not.
+    /// Records whether the gateway waits for the client from now on.
     fn waits(&mut self, now: Instant, waits: bool) {
         match (self.waits_since, waits) {
             (None, true) => self.waits_since = Some(now),
@@ -109,37 +114,39 @@ impl Window {
 }
 
 impl ClientRate {
-    /// Begins with a client whose body has not come: it counts as slow from the start, so that nobody holds slots
-    /// by asking for them again and again. `rate`: bytes a second of its body so far; `None` if it was not asked for.
+    /// Begins with a client whose body has not arrived. It counts as slow from the start, so that a
+    /// client cannot hold slots by requesting them repeatedly. `rate`: bytes a second of its body
+    /// so far, or `None` if it was not asked for the body.
     pub(super) fn begins_slow(&mut self, rate: Option<u64>, ticket: &Ticket) {
         self.is_slow = true;
         ticket.client_slow(rate.unwrap_or(NOT_ASKED));
     }
 
-    /// Whether the engine was told that the client is slow: then the request may be stopped.
+    /// Returns whether the gateway has told the engine that the client is slow. Only then may the
+    /// request be stopped.
     pub(super) const fn is_slow(&self) -> bool {
         self.is_slow
     }
 
-    /// Its body is complete, or the server takes no more of it now: it is not slow, whatever was before.
+    /// Clears the slowness: the body is complete, or the server takes no more of it now.
     fn catches_up(&mut self, ticket: &Ticket) {
         self.window = None;
         self.judge(None, ticket);
     }
 
-    /// The engine was told that its body has not come as a whole.
+    /// Records that the gateway has told the engine that the body is not complete.
     pub(super) const fn begins_unfinished(&mut self) {
         self.is_unfinished = true;
     }
 
-    /// Its body has come as a whole.
+    /// Tells the engine that the body is complete.
     fn completes_body(&mut self, ticket: &Ticket) {
         if std::mem::take(&mut self.is_unfinished) {
             ticket.body_complete();
         }
     }
 
-    /// Takes note of how a running request's body comes, while there is no answer.
+    /// Observes how a running request's body arrives while there is no response.
     pub(super) fn look_at_upload(
         &mut self,
         cx: &mut Context<'_>,
@@ -156,17 +163,17 @@ impl ClientRate {
         }
     }
 
-    /// Its request is stopped because it is slow.
+    /// Records that the request is stopped because its client is slow.
     pub(super) const fn stops(&mut self) {
         self.was_stopped = true;
     }
 
-    /// Whether its request was stopped because it is slow.
+    /// Returns whether the request was stopped because its client is slow.
     pub(super) const fn was_stopped(&self) -> bool {
         self.was_stopped
     }
 
-    /// Takes note of how the client reads the answer. `moved` is asked twice a second.
+    /// Observes how the client reads the response. `moved` is called twice a second.
     pub(super) fn look_at_answer(
         &mut self,
         cx: &mut Context<'_>,
@@ -180,8 +187,8 @@ impl ClientRate {
         self.look(cx, waits, moved, ticket);
     }
 
-    /// Takes note of whether the gateway waits for the client, which has moved so many bytes since the request
-    /// began, and tells the engine at the end of each window what that comes to.
+    /// Observes whether the gateway waits for the client. `moved` returns how many bytes the client
+    /// has moved since the request began. At the end of each window the engine gets the result.
     fn look(
         &mut self,
         cx: &mut Context<'_>,
@@ -210,8 +217,9 @@ impl ClientRate {
         let waited = window.waited + window.waits_since.map_or(Duration::ZERO, |since| now - since);
         let mostly_waited = waited * 2 > elapsed;
         if mostly_waited && !waits {
-            // It takes a piece for which there was room. Whether the client took the ones before shows when the
-            // gateway waits next, or when it has not waited for as long.
+            // The client takes a piece for which there was room. Whether it has read the pieces
+            // before will show when the gateway waits next, or when it has not waited for an
+            // equally long time.
             window.is_due = true;
             window.over.as_mut().reset(now + WINDOW);
             let _ = window.over.as_mut().poll(cx);
@@ -220,7 +228,7 @@ impl ClientRate {
         if mostly_waited {
             self.mean.add(moved().saturating_sub(window.moved), elapsed);
         }
-        // Without a wait now, the next one begins the next window.
+        // If the gateway does not wait now, the next wait begins the next window.
         self.window = None;
         if waits {
             self.begin_window(cx, now, WINDOW, moved());
@@ -228,13 +236,13 @@ impl ClientRate {
         self.judge(mostly_waited.then(|| self.mean.rate()), ticket);
     }
 
-    /// Begins a window in which the gateway waits for the client, and whose end wakes its task.
+    /// Begins a window in which the gateway waits for the client. Its end wakes the task.
     fn begin_window(&mut self, cx: &mut Context<'_>, now: Instant, length: Duration, moved: u64) {
         let window = self.window.insert(Window::new(now, length, moved, true));
         let _ = window.over.as_mut().poll(cx);
     }
 
-    /// Tells the engine at what rate the client is slow, or that it is not any more.
+    /// Tells the engine the rate of a slow client, or that the client is not slow any more.
     fn judge(&mut self, slow: Option<u64>, ticket: &Ticket) {
         match slow {
             Some(rate) => ticket.client_slow(rate),
@@ -254,11 +262,12 @@ mod tests {
 
     use super::*;
 
-    /// The bytes of a TLS record.
+    /// The bytes of one TLS record.
     const PIECE: u64 = 16_384;
 
-    /// Tells the rate of a running request's client whether the gateway waits for it and how much it has moved. Returns
-    /// whether it is slow.
+    /// Returns a function whose arguments say whether the gateway waits for a running request's
+    /// client and how many bytes that client has moved. The function returns whether the client is
+    /// slow.
     fn looker() -> impl FnMut(bool, u64) -> bool {
         let driver = crate::driver::tests::driver(1);
         let ticket = driver.arrive(Request::of(ClassId(0)), true);
@@ -269,7 +278,7 @@ mod tests {
         }
     }
 
-    /// A [`looker`] at a reader whose buffer is full.
+    /// Returns a [`looker`] for a reader whose buffer is full.
     async fn looker_at_reader() -> impl FnMut(bool, u64) -> bool {
         let mut look = looker();
         assert!(!look(true, 0));
@@ -278,8 +287,8 @@ mod tests {
         look
     }
 
-    /// A reader that takes all of one TLS record at a time: at the end of a window there is room for a piece, though the
-    /// gateway has waited for nearly all of it.
+    /// Tests a reader that takes a whole TLS record at a time. At the end of a window there is room
+    /// for a piece, though the gateway has waited for nearly all of the window.
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_takes_a_piece_at_the_end_of_a_window_is_judged_at_the_next_wait() {
         let mut look = looker_at_reader().await;

@@ -1,34 +1,34 @@
-//! Cookies in a head: found by their name, and one of them taken out.
+//! Cookies in a head: finding them by name, and removing one of them.
 
 mod date;
 
 use bywash_message::{Fields, Name};
 
-/// The value of a cookie that a request brings. The first of that name counts, one that is empty
-/// not at all.
+/// Returns the value of a cookie of a request. The first one of that name counts, and an empty one
+/// is ignored.
 pub(super) fn brought<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
     fields.all(Name::Cookie).flat_map(pairs).find_map(|pair| value(name, pair))
 }
 
-/// The value of a cookie that an answer sets. `now`, in seconds since 1970, is asked only if the
-/// cookie ends at a time. One that is deleted has a value as well, which is everybody's (`deleted`)
-/// and nobody's session.
+/// Returns the value of a cookie that a response sets. `now`, in seconds since 1970, is called only
+/// if the cookie has an `Expires`. A deletion has a value too (`deleted`), but the value is the
+/// same for all visitors and is not a session, so it is ignored.
 pub(super) fn set<'a>(fields: &'a Fields, name: &str, now: impl Fn() -> i64) -> Option<&'a [u8]> {
     let set = |line| value(name, pairs(line).next()?).filter(|_| !is_deleted(line, &now));
     fields.all(Name::SetCookie).find_map(set)
 }
 
-/// A cookie that an answer sets or deletes.
+/// A cookie that a response sets or deletes.
 pub(super) struct Line<'a> {
     pub(super) name: &'a [u8],
     pub(super) value: &'a [u8],
-    /// Scripts of the page cannot read it.
+    /// Scripts of the page cannot read the cookie.
     pub(super) http_only: bool,
-    /// It ends at once.
+    /// The cookie expires at once.
     pub(super) deleted: bool,
 }
 
-/// Returns the cookies that an answer sets or deletes and that have a value. `now` is as for [`set`].
+/// Returns the cookies with a value that a response sets or deletes. `now` is as for [`set`].
 pub(super) fn all_set(fields: &Fields, now: impl Fn() -> i64) -> impl Iterator<Item = Line<'_>> {
     fields.all(Name::SetCookie).filter_map(move |line| {
         let (name, value) = named(pairs(line).next()?)?;
@@ -41,13 +41,13 @@ pub(super) fn all_set(fields: &Fields, now: impl Fn() -> i64) -> impl Iterator<I
     })
 }
 
-/// Returns the names and values of the cookies that a request brings, those without a value left out.
+/// Returns the names and values of a request's cookies, except those without a value.
 pub(super) fn all_brought(fields: &Fields) -> impl Iterator<Item = (&[u8], &[u8])> {
     fields.all(Name::Cookie).flat_map(pairs).filter_map(named)
 }
 
-/// Whether a line deletes its cookie: `Max-Age` counts before `Expires`, and of each the last that
-/// can be read (RFC 6265 §5.2, §5.3).
+/// Returns whether a line deletes its cookie. `Max-Age` takes precedence over `Expires`, and of
+/// each the last readable one counts (RFC 6265 §5.2, §5.3).
 fn is_deleted(line: &[u8], now: impl Fn() -> i64) -> bool {
     match attribute(line, b"max-age", is_over) {
         Some(is_over) => is_over,
@@ -64,14 +64,14 @@ fn attribute<T>(line: &[u8], name: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> 
     attributes.last()
 }
 
-/// Whether so many seconds are none, or less.
+/// Returns whether a number of seconds is zero or negative, or `None` if it is not a number.
 fn is_over(seconds: &[u8]) -> Option<bool> {
     let digits = seconds.strip_prefix(b"-").unwrap_or(seconds);
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     is_number.then(|| digits.len() < seconds.len() || digits.iter().all(|digit| *digit == b'0'))
 }
 
-/// Takes every cookie of this name out of a request. What is left is as it came.
+/// Removes every cookie of this name from a request. The others stay unchanged.
 pub(super) fn take_out(fields: &mut Fields, name: &str) {
     let is_there = |line| pairs(line).any(|pair| is_of(name, pair));
     if !fields.all(Name::Cookie).any(is_there) {
@@ -98,13 +98,13 @@ fn pairs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| *byte == b';')
 }
 
-/// The value of a `name=value` pair, if it is of this name and not empty.
+/// Returns the value of a `name=value` pair, if it has this name and is not empty.
 fn value<'a>(name: &str, pair: &'a [u8]) -> Option<&'a [u8]> {
     let (spelled, value) = named(pair)?;
     (spelled == name.as_bytes()).then_some(value)
 }
 
-/// The two parts of a `name=value` pair, if neither is empty.
+/// Returns the two parts of a `name=value` pair, if neither is empty.
 fn named(pair: &[u8]) -> Option<(&[u8], &[u8])> {
     let pair = pair.trim_ascii();
     let (name, value) = pair.split_at(pair.iter().position(|byte| *byte == b'=')?);
@@ -112,7 +112,7 @@ fn named(pair: &[u8]) -> Option<(&[u8], &[u8])> {
     if name.is_empty() || value.is_empty() { None } else { Some((name, value)) }
 }
 
-/// Whether some reader could take the pair for one of this name.
+/// Returns whether some reader could take the pair for a cookie of this name.
 fn is_of(name: &str, pair: &[u8]) -> bool {
     let spelled = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
     spelled.trim_ascii() == name.as_bytes()
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(brought(&fields, "sid"), Some(&b"2"[..]));
     }
 
-    /// The session that an answer with these lines begins, in the year 2033.
+    /// Returns the session that a response with these lines begins in the year 2033.
     fn begun(lines: &[&str]) -> Option<String> {
         let mut fields = Fields::new();
         for line in lines {

@@ -1,4 +1,4 @@
-//! How long an upstream may take: to the first byte, between two, altogether.
+//! The time limits of an upstream: to the first byte, between two bytes, and in total.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,16 +10,16 @@ use tokio::time::{Instant, Sleep};
 
 use crate::upstream::{Exchange, UpstreamError};
 
-/// The time of one exchange. Costs nothing until it is first waited for.
+/// The time limits of one exchange. Costs nothing until it is first waited for.
 pub(super) struct Deadline {
     limit: Duration,
-    /// What is over when `limit` is: the wait for the first byte, or the pause between two.
+    /// `limit` is for the pause between two bytes, and not for the wait for the first byte.
     answering: bool,
     idle: Duration,
     last: Instant,
-    /// Bytes a second that the client's body must make; 0 for no minimum.
+    /// The minimum rate of the client's body in bytes a second; 0 for no minimum.
     rate: u64,
-    /// What went up of it since `last`.
+    /// Bytes of the client's body sent since `last`.
     uploaded: u64,
     total: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -40,17 +40,18 @@ impl Deadline {
         }
     }
 
-    /// Something has moved.
+    /// Records progress in either direction.
     pub(super) fn progressed(&mut self) {
         self.last = Instant::now();
         self.uploaded = 0;
     }
 
-    /// The upstream need not go on while the client's body goes up, or, until its answer has begun,
-    /// while it waits for that: whether the client is too slow is for its pace to say. Behind the
-    /// beginning of the answer there is no pace: both sides may talk when they like, and who has
-    /// nothing to send is not slow. But then a body counts only if it comes at the client's rate,
-    /// or a byte now and then would hold the slot. `sent` is how far it was.
+    /// Restarts the time while the upstream need not go on. Before the response has begun, that is
+    /// while the client's body is sent, or while the upstream waits for more of it; the client's
+    /// pace decides whether the client is too slow. After the response has begun, there is no pace:
+    /// both sides may pause, and a client with nothing to send is not slow. From then on, a body
+    /// counts only if it arrives at the minimum rate. Otherwise, a byte now and then would hold the
+    /// slot. `sent` is the number of bytes sent at the last call.
     pub(super) fn excuses(&mut self, exchange: &Exchange, sent: &mut u64) {
         let before = std::mem::replace(sent, exchange.sent());
         self.uploaded += sent.saturating_sub(before);
@@ -64,32 +65,32 @@ impl Deadline {
         }
     }
 
-    /// Bytes that the client's rate has made since the last progress.
+    /// Returns the bytes due by now at the minimum rate of the client.
     fn due_by_now(&self) -> f64 {
         self.last.elapsed().as_secs_f64() * self.rate as f64
     }
 
-    /// What is left of the whole time.
+    /// Returns what is left of the total time.
     pub(super) fn left(&self) -> Span {
         Span::from(self.total.saturating_duration_since(Instant::now()))
     }
 
-    /// The answer has begun: from now on it may not stand still.
+    /// Records that the response has begun, so that from now on its pauses are limited.
     pub(super) fn answers(&mut self) {
         self.limit = self.idle;
-        // It may be due sooner than the one for the head was.
+        // The new limit may be due sooner than the limit for the head.
         self.sleep = None;
         self.answering = true;
         self.progressed();
     }
 
-    /// Ready when the time is over.
+    /// Completes when a limit is exceeded.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamError> {
         loop {
             let due = self.due();
             let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
             ready!(sleep.as_mut().poll(cx));
-            // What has moved meanwhile has put it off.
+            // Progress since the timer was set has postponed the limit.
             if due <= sleep.deadline() {
                 return Poll::Ready(self.over());
             }

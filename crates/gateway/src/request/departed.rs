@@ -1,16 +1,19 @@
-//! The slot of a request whose client has gone while the application works on it.
+//! Holds the slot of a request whose client has left while the application works on it.
 //!
-//! Many applications do not notice that a client has gone and work on until they answer. If the slot went to the next
-//! request at once, more requests than there are slots would be in the application. So the slot is held until the
-//! answer begins or the server closes the connection, and no longer than the answer might have taken.
-//! `upstream.departures` says what the application notices.
+//! Many applications do not notice that a client has left, and work on until they respond. If the
+//! slot went to the next request at once, the application would process more requests than there
+//! are slots. So the slot is held until the response begins or the server closes the connection,
+//! but no longer than the response might have taken. `upstream.departures` says what the
+//! application notices.
 //!
-//! Nothing is learned: with `auto` each departure is passed on by ending this side of the connection, as the client
-//! has ended its own. A server that notices closes the connection, and the slot is free at once. The same is done with
-//! `unnoticed` if the body of the request has not come as a whole: a server that waits for the rest closes then.
+//! The gateway does not learn this. With `auto`, each disconnect is passed on by ending this side
+//! of the upstream connection, as the client has ended its own. A server that notices closes the
+//! connection, and the slot is free at once. The same is done with `unnoticed` if the body of the
+//! request has not arrived completely, because a server that waits for the rest then closes the
+//! connection.
 //!
-//! The place of a request for a file (`static_file.rs`) is held in the same way. A request that holds neither is ended by
-//! closing its connection.
+//! The permit of a request for a file (`static_file.rs`) is held in the same way. A request that
+//! holds neither a slot nor a permit is ended by closing its connection.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -26,7 +29,7 @@ use crate::shared::{CountedSeat, Shared};
 use crate::upstream::Exchange;
 use crate::worker::Worker;
 
-/// A request that has been admitted and whose answer has not begun. If it is dropped, its client has gone.
+/// An admitted request whose response has not begun. If it is dropped, its client has left.
 pub(super) struct Unanswered {
     worker: Rc<Worker>,
     pub(super) place: Place,
@@ -34,18 +37,18 @@ pub(super) struct Unanswered {
     departures: Departures,
 }
 
-/// The place that a request holds while it runs.
+/// The slot or permit that a request holds while it runs.
 pub(super) enum Place {
     /// Nothing that others wait for.
     None,
-    /// A slot, or a place in the engine's books alone.
+    /// A slot, or a ticket that only counts in the engine.
     Slot(Ticket),
-    /// One of the places of files.
+    /// A permit for a file that runs without a slot.
     File(FileKey, CountedSeat),
 }
 
 impl Place {
-    /// The slot, if it is one.
+    /// Returns the ticket, if the request has one.
     pub(super) const fn ticket(&self) -> Option<&Ticket> {
         match self {
             Self::Slot(ticket) => Some(ticket),
@@ -55,13 +58,13 @@ impl Place {
 }
 
 impl Unanswered {
-    /// Begins with nothing sent. `departures`: as the application notices them; of a request that holds nothing,
-    /// [`Departures::Noticed`].
+    /// Creates a request of which nothing was sent yet. `departures`: the disconnects that the
+    /// application notices; [`Departures::Noticed`] for a request that holds nothing.
     pub(super) const fn new(worker: Rc<Worker>, place: Place, departures: Departures) -> Self {
         Self { worker, place, at_server: None, departures }
     }
 
-    /// Takes its place away.
+    /// Takes the slot or permit out of the request.
     pub(super) const fn take_place(&mut self) -> Place {
         std::mem::replace(&mut self.place, Place::None)
     }
@@ -89,7 +92,7 @@ impl Drop for Unanswered {
     }
 }
 
-/// A request whose client has gone and which the application may still work on.
+/// A request whose client has left, and which the application may still work on.
 pub(crate) struct Departed {
     place: Place,
     at_server: AtServer,
@@ -98,7 +101,7 @@ pub(crate) struct Departed {
 }
 
 impl Departed {
-    /// Holds the place until the application is done, and then closes the connection.
+    /// Holds the slot or permit until the application is done, and then closes the connection.
     pub(crate) async fn hold(self, shared: &Shared) {
         let Self { place, at_server, half_closes, counted } = self;
         let AtServer { mut exchange, load, mut deadline } = at_server;
@@ -111,7 +114,8 @@ impl Departed {
         };
         let head = forward::head(&mut exchange, &mut deadline, waits, |_, _, _| {}, false);
         let mut head = Box::pin(head);
-        // Whatever the server says, that its time is over, and that the engine stops it: each is the end.
+        // Any response or error of the server, a timeout, and a stop by the engine each end the
+        // wait.
         poll_fn(|cx| {
             let stopped = place.ticket().map_or(Poll::Pending, |ticket| ticket.poll_stopped(cx));
             if stopped.is_ready() { Poll::Ready(()) } else { head.as_mut().poll(cx).map(drop) }

@@ -1,6 +1,6 @@
-//! The first phase: whose request is it, and of what class?
+//! The first phase: determines the visitor and the class of a request.
 //!
-//! That it is a message that may be passed on, `bywash_message` has made sure of.
+//! `bywash_message` has already checked that the message may be passed on.
 
 use std::net::IpAddr;
 
@@ -20,27 +20,28 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::tokens::Shown;
 
-/// What the gateway knows of a request from its head.
+/// The facts that the gateway derives from a request's head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub(crate) request: EngineRequest,
-    /// The client's address, as far as the hops in front are believed.
+    /// The client's address, as far as the hops in front are trusted.
     pub(crate) client: IpAddr,
-    /// Why a forwarding field of a trusted hop was not believed.
+    /// The reason why a forwarding field of a trusted hop was not believed.
     pub(crate) doubt: Option<Doubt>,
-    /// What is decided about it is carried out, by its class and as its visitor is of the part that this is for.
+    /// Decisions are enforced: the class is in mode `enforce` and the client falls into its
+    /// percentage.
     pub(crate) enforced: bool,
-    /// What it shows of session tokens.
+    /// The content of the request's session token.
     pub(crate) token: Shown,
-    /// Its way from the client is encrypted, as far as the hops in front are believed.
+    /// The client's connection is encrypted, as far as the hops in front are trusted.
     pub(crate) secure: bool,
-    /// It asks to see something and for nothing to be done (RFC 9110 §9.2.1).
+    /// The method is safe: it only retrieves something (RFC 9110 §9.2.1).
     pub(crate) safe: bool,
-    /// How long its client waits, by its own word.
+    /// The client's own deadline.
     pub(crate) told: Told,
-    /// What it says of its customer.
+    /// The customer level that the request claims.
     pub(crate) said: Said,
-    /// How much it deserves, if there are levels.
+    /// The service level of the request, if levels are configured.
     pub(crate) level: Option<Level>,
 }
 
@@ -89,14 +90,14 @@ pub(super) fn examine(
     let told = Told::of(fields);
     let levels = settings.levels.as_ref();
     let said = levels.map_or(Said::Nothing, |levels| levels.said(fields, peer.is_trusted));
-    // The greater is the worse one.
+    // The greater level is the worse one.
     let level = levels.and_then(|levels| {
         settings.classes(&request).map(|class| levels.level(class.level, said)).max()
     });
     Facts { request, client, doubt, enforced, token, secure, safe, told, said, level }
 }
 
-/// Fields, as a classifier asks for them.
+/// The fields of a request, for the classifier.
 struct FieldsOf<'a>(&'a Fields);
 
 impl HasField for FieldsOf<'_> {
@@ -105,19 +106,20 @@ impl HasField for FieldsOf<'_> {
     }
 }
 
-/// The rule that a request of this class falls under. A transaction falls under none.
+/// Returns the rule that applies to a request of this class. No rule applies to a transaction.
 fn rule(shared: &Shared, settings: &Settings, request: &Request, class: ClassId) -> Option<RuleId> {
     let browses = settings.class(class).class.tier == Tier::Browse;
     shared.elephants.rule_of(request, &settings.config.classifier).filter(|_| browses)
 }
 
-/// Whether a client is of so many in a hundred. By its address, which nobody can choose as a cookie can be: so who is
-/// refused does not try another one.
+/// Returns whether a client falls into a percentage. The address decides, because a client cannot
+/// choose it as it can choose a cookie. So a refused client does not gain from trying another
+/// cookie.
 fn is_of_part(percent: u8, address: impl FnOnce() -> AddressKey) -> bool {
     percent >= 100 || (u128::from(address().0) * 100) >> 64 < u128::from(percent)
 }
 
-/// The name of the application's session cookie, if it has one and it is known.
+/// Returns the name of the application's session cookie, if it has one and its name is known.
 fn session_cookie(settings: &Settings) -> Option<&str> {
     settings.session_cookie.as_ref()?.name()
 }
@@ -128,19 +130,20 @@ fn shown(settings: &Settings, fields: &Fields, cookie: Option<&[u8]>, gives: boo
     tokens.shown(Moment::from_millis(wall_clock_ms()), token, cookie, gives)
 }
 
-/// The cookie of the session that an answer begins.
+/// Returns the cookie of the session that a response begins.
 pub(super) fn session_begun<'a>(settings: &Settings, fields: &'a Fields) -> Option<&'a [u8]> {
     cookies::set(fields, session_cookie(settings)?, wall_clock_s)
 }
 
-/// The time in seconds since 1970.
+/// Returns the time in seconds since 1970.
 pub(super) fn wall_clock_s() -> i64 {
     i64::try_from(wall_clock_ms() / 1000).unwrap_or(i64::MAX)
 }
 
-/// What its repetition is known by: the same visitor asks for the same, or says by an
-/// `Idempotency-Key` that it is the same. Without a session a visitor is an address and a browser:
-/// many people share an address, and all of them want the front page.
+/// Returns a key by which the repetition of a request is recognised: the same visitor requests the
+/// same target, or states by an `Idempotency-Key` that the request is the same. Without a session,
+/// an address and a browser stand for the visitor, because many people share an address, and all of
+/// them request the front page.
 fn attempt(
     shared: &Shared,
     request: &Request,

@@ -1,11 +1,12 @@
-//! The third phase: the request goes to the upstream, the head of its answer comes back.
+//! The third phase: the request goes to the upstream, and the head of the response comes back.
 //!
-//! **Which server** is the balancer's to say. A server that cannot be connected to has been sent
-//! nothing, so the next one is tried, whatever the request. **Nothing is done twice**: a request
-//! of which something may have been sent is sent again only if it is safe (RFC 9110 §9.2.1) and
-//! has no body, and only after a connection that had carried another request before ended without
-//! a byte of an answer: then the server was closing it just as the request went out. What the
-//! server says it has not processed (HTTP/2) is sent again if it has no body, and is no failure.
+//! **Server choice.** The balancer chooses the server. A server that cannot be connected to has
+//! been sent nothing, so the next one is tried for any request. **No request is processed twice.**
+//! A request of which something may have been sent is sent again only if it is safe (RFC 9110
+//! §9.2.1), has no body, and used a connection that had carried another request before and ended
+//! without a byte of a response: then the server was closing it just as the request went out. A
+//! request that the server reports as not processed (HTTP/2) is sent again if it has no body, and
+//! does not count as a failure.
 
 mod sender;
 
@@ -29,7 +30,7 @@ use crate::upstream::servers::Load;
 use crate::upstream::{Exchange, MOST_HEADS, Outbound, Pool, UpstreamError};
 use crate::worker::Worker;
 
-/// A request as it is to be forwarded.
+/// A request ready to be forwarded.
 pub(super) struct Forward {
     pub(super) request: Request,
     pub(super) upload: Upload,
@@ -37,11 +38,11 @@ pub(super) struct Forward {
     pub(super) peer: Rc<Peer>,
     pub(super) back: Back,
     pub(super) client: ClientRate,
-    /// Its name.
+    /// The identifier of the request.
     pub(super) name: u64,
 }
 
-/// A request that the upstream has begun to answer.
+/// A request to which the upstream has begun to respond.
 pub(super) struct Forwarded {
     pub(super) exchange: Exchange,
     pub(super) response: Response,
@@ -50,18 +51,18 @@ pub(super) struct Forwarded {
     pub(super) deadline: Deadline,
     pub(super) takes_trailers: bool,
     pub(super) client: ClientRate,
-    /// The client connection that owns the connection if a server has authenticated it.
+    /// The client connection that owns the upstream connection if a server has authenticated it.
     pub(super) owner: Option<Back>,
 }
 
-/// A request that was sent to a server and is not answered yet.
+/// A request that was sent to a server and has no response yet.
 pub(super) struct AtServer {
     pub(super) exchange: Exchange,
     pub(super) load: Load,
     pub(super) deadline: Deadline,
 }
 
-/// The beginning of an answer, and what it came from.
+/// The beginning of a response, and the exchange that it came from.
 struct Answered {
     exchange: Exchange,
     response: Response,
@@ -71,7 +72,7 @@ struct Answered {
 }
 
 impl Forward {
-    /// Adds to an answer what is still needed of its request.
+    /// Adds to a response what is still needed of its request.
     fn answered(self, may_pin: bool, answered: Answered) -> Forwarded {
         let Answered { exchange, response, load, pool, deadline } = answered;
         let Self { request, client, back, .. } = self;
@@ -81,21 +82,21 @@ impl Forward {
     }
 }
 
-/// What a request's head carries to say that it has been through a gateway like this one.
+/// The pseudonym in `Via` that marks a pass through a bywash gateway.
 const PSEUDONYM: &[u8] = b"bywash";
 
-/// Gateways like this one that a request may pass. More is a loop.
+/// The number of bywash gateways that a request may pass. More are a loop.
 const HOPS: usize = 8;
 
-/// Whether the request has been here too often.
+/// Returns whether the request has passed too many bywash gateways.
 pub(super) fn loops(fields: &Fields) -> bool {
     let hops = fields.all(Name::Via).flat_map(|line| line.split(|byte| *byte == b','));
     hops.filter(|hop| hop.trim_ascii().ends_with(PSEUDONYM)).count() >= HOPS
 }
 
-/// Sends a request; gives the head of the answer and the exchange that its body comes on. `at_server` is the
-/// place of its exchange while no answer has begun, for a caller that drops this future.
-/// `ticket`: of one that is stopped if its client is slow and others wait.
+/// Sends a request. Returns the head of the response and the exchange that its body arrives on.
+/// `at_server` holds the exchange until a response begins, for a caller that drops this future.
+/// `ticket`: for a request that may be stopped if its client is slow and others wait.
 pub(super) async fn forward(
     worker: &Worker,
     record: &mut Record,
@@ -111,14 +112,15 @@ pub(super) async fn forward(
     let timeouts = settings.timeouts(&facts.request);
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let stopped_at = record.may_run_until();
-    // A hop sends requests of many users on one connection, and which are whose it does not say.
+    // A trusted hop sends requests of many users on one connection, and does not say which belongs
+    // to whom.
     let may_pin = !peer.is_trusted;
     let pin = back.pin().filter(|_| may_pin);
     let mut sender = Sender::new(worker, record, &timeouts, pin);
     let mut may_be_stale = true;
     loop {
         let Connected { link, mut load, reused } = sender.connect(may_be_stale, &deadline).await?;
-        // How long connecting took is no measure of how long the answer may take.
+        // The time to connect must not count as time without a response.
         deadline.progressed();
         let now = worker.shared.driver.now();
         load.is_sent(now, reused);
@@ -143,7 +145,7 @@ pub(super) async fn forward(
         let taken = at_server.take().expect("only whoever drops this future takes it away");
         let AtServer { exchange, load, deadline: until } = taken;
         deadline = until;
-        // A server that was closing an idle connection has done nothing wrong.
+        // A server that was closing an idle connection is not at fault.
         let stale = reused && exchange.is_unanswered();
         let again = match answer {
             Ok(response) => {
@@ -178,8 +180,9 @@ fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r>
     }
 }
 
-/// The head of the answer. `waits` is told while it does not come. What comes before it goes to `hints`, but for `100`, which is about a body
-/// that the gateway asks for itself.
+/// Returns the head of the response. `waits` is called while the head has not arrived. Interim
+/// responses go to `hints`, except for `100`, which is about a body that the gateway requests
+/// itself.
 pub(super) async fn head(
     exchange: &mut Exchange,
     deadline: &mut Deadline,
@@ -223,8 +226,8 @@ const fn has_no_body(framing: Framing) -> bool {
     matches!(framing, Framing::None | Framing::Length(0))
 }
 
-/// Makes the client's head into ours; `tells`: it will say the request's level. Gives the protocol that the client wants
-/// to change to.
+/// Turns the client's head into the one for the upstream. `tells`: the request's level will be
+/// added. Returns the protocol that the client wants to switch to.
 fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8>> {
     let Forward { request, peer, name, .. } = forward;
     let (settings, fields) = (record.settings(), &mut request.fields);
@@ -240,7 +243,7 @@ fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8
     }
     fields.remove(Name::GrpcTimeout);
     if record.class_enforces() && !record.class_config().success.json.is_empty() {
-        // The gateway reads the body of the answer.
+        // The gateway must read the response body, so it must not be compressed.
         fields.remove_named(b"accept-encoding");
     }
     if let Some(tokens) = &settings.tokens {
@@ -250,7 +253,7 @@ fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8
         fields.remove(Name::Trailer);
     }
     if !fields.has(Name::Host) {
-        // An HTTP/1.0 client may leave it out; the upstream is spoken to in HTTP/1.1.
+        // An HTTP/1.0 client may leave it out, but the upstream is sent HTTP/1.1.
         let upstream = || settings.config.upstream.servers[0].authority().into_bytes();
         let host =
             if request.authority.is_empty() { upstream() } else { request.authority.to_vec() };
@@ -273,7 +276,7 @@ const fn via(version: Version) -> &'static [u8] {
     }
 }
 
-/// Sixteen hexadecimal digits.
+/// Formats a number as sixteen hexadecimal digits.
 fn hexadecimal(name: u64) -> [u8; 16] {
     core::array::from_fn(|i| b"0123456789abcdef"[(name >> (60 - 4 * i)) as usize & 0xf])
 }

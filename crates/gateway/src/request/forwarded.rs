@@ -1,16 +1,17 @@
-//! Where a request comes from, as the upstream is told.
+//! The origin of a request, and the fields that tell the upstream about it.
 //!
 //! `X-Forwarded-For`, `-Proto`, `-Host`, `-Port`, `X-Real-IP` and `Forwarded` (RFC 7239) are
-//! written anew, from what was understood. What a client says in them is thrown away; what a trusted
-//! hop says is gone on from. The client is the last address of the chain that is not a trusted hop's
-//! own. Other spellings of these fields are no hop's, and thrown away whoever lets them through.
+//! rewritten from their parsed values. Values from a client are discarded; values from a trusted
+//! hop are continued. The client is the last address of the chain that does not belong to a trusted
+//! hop. Other spellings of these fields are discarded even if a trusted hop lets them through,
+//! because no hop writes them.
 //!
 //! **One field is authoritative** (`listen.forwarded`). A hop that writes one of the two fields may
-//! let a client's other one through: nothing tells which of them is the hop's. So the chain, the
-//! scheme and the host are taken from the authoritative field and its companions alone. Where the other
-//! field names another client, something is wrong in front, and neither is believed: the hop is the
-//! client, to the engine and in the log. The upstream is told `unknown`, because the hop's own address
-//! may be one to which an application gives more than to a stranger.
+//! let a client's version of the other one through, and nothing shows which of them is the hop's.
+//! So the chain, the scheme and the host are taken only from the authoritative field and its
+//! companions. If the other field names a different client, a hop in front is misconfigured, and
+//! neither is believed: to the engine and in the log, the hop is the client. The upstream gets
+//! `unknown`, because an application may give the hop's own address more rights than a stranger.
 
 use std::net::IpAddr;
 
@@ -19,7 +20,7 @@ use bywash_message::{Fields, Forwarded, Name, Node, is_host};
 
 use super::Peer;
 
-/// The fields that say where a request comes from.
+/// The fields that state the origin of a request.
 const FIELDS: [Name; 7] = [
     Name::XForwardedFor,
     Name::XForwardedProto,
@@ -30,28 +31,28 @@ const FIELDS: [Name; 7] = [
     Name::Forwarded,
 ];
 
-/// The schemes that mean something.
+/// The accepted schemes.
 const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
 
-/// The origin of a request, as far as the hop in front is believed.
+/// The origin of a request, as far as the hop in front is trusted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
     /// The client's address.
     pub(super) client: IpAddr,
     /// The client speaks TLS with the first hop.
     pub(super) secure: bool,
-    /// Something that a trusted hop has sent was not believed.
+    /// The reason why a field of a trusted hop was not believed, if any.
     pub(super) doubt: Option<Doubt>,
 }
 
-/// Why a forwarding field of a trusted hop was not believed.
+/// The reason why a forwarding field of a trusted hop was not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// Both fields are there, and they name different clients.
+    /// Both fields are present, and they name different clients.
     Differ,
-    /// Only the field is there that is not authoritative.
+    /// Only the field that is not authoritative is present.
     NotAuthoritative,
-    /// `Forwarded` is authoritative, and a line of it is not as RFC 7239 says.
+    /// `Forwarded` is authoritative, and one of its lines violates RFC 7239.
     Malformed,
 }
 
@@ -67,7 +68,7 @@ impl Doubt {
     }
 }
 
-/// Returns where a request with these fields comes from.
+/// Returns the origin of a request with these fields.
 pub(super) fn origin(fields: &Fields, peer: &Peer, listen: &Listen) -> Origin {
     let said = Said::by(peer, fields, listen);
     Origin {
@@ -77,7 +78,7 @@ pub(super) fn origin(fields: &Fields, peer: &Peer, listen: &Listen) -> Origin {
     }
 }
 
-/// Writes the fields anew.
+/// Rewrites the forwarding fields.
 pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, listen: &Listen) {
     let said = Said::by(peer, fields, listen);
     for name in FIELDS {
@@ -102,13 +103,13 @@ pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, listen: &Listen) {
     }
 }
 
-/// The address of a node that does not say it (RFC 7239 §6.2).
+/// The name of a node with a hidden address (RFC 7239 §6.2).
 const UNKNOWN: &[u8] = b"unknown";
 
 /// The statements of a trusted hop.
 #[derive(Default)]
 struct Said {
-    /// An element for each hop, the nearest last.
+    /// One element for each hop, the nearest last.
     chain: Vec<Forwarded>,
     /// The client, if the chain names one.
     client: Option<IpAddr>,
@@ -119,7 +120,7 @@ struct Said {
 }
 
 impl Said {
-    /// Reads the fields of the peer; an untrusted one says nothing.
+    /// Reads the fields of the peer. The fields of an untrusted peer are ignored.
     fn by(peer: &Peer, fields: &Fields, listen: &Listen) -> Self {
         if !peer.is_trusted {
             return Self::default();
@@ -168,7 +169,7 @@ impl Said {
         }
     }
 
-    /// The chain and the peer as `X-Forwarded-For` has them.
+    /// Formats the chain and the peer as in `X-Forwarded-For`.
     fn addresses(&self, peer: &Peer) -> Vec<u8> {
         let mut list = Vec::new();
         for element in &self.chain {
@@ -182,7 +183,7 @@ impl Said {
         list
     }
 
-    /// The chain and the peer as `Forwarded` has them.
+    /// Formats the chain and the peer as in `Forwarded`.
     fn forwarded(&self, peer: &Peer) -> Vec<u8> {
         let mut list = Vec::new();
         for element in &self.chain {
@@ -195,7 +196,7 @@ impl Said {
     }
 }
 
-/// Compares the two fields. The first is authoritative and names this client.
+/// Compares the two fields, of which the first is authoritative and names `client`.
 fn doubt(
     fields: &Fields,
     [field, other]: [Name; 2],
@@ -212,8 +213,8 @@ fn doubt(
     }
 }
 
-/// Returns the client that a chain names, and the element farthest from here that a trusted hop has
-/// written. An element beyond a hidden node has nobody to vouch for it.
+/// Returns the client that a chain names, and the farthest element that a trusted hop has written.
+/// No trusted hop vouches for an element beyond a hidden node.
 fn farthest<'a>(
     chain: &'a [Forwarded],
     trusted: &[Network],
@@ -230,8 +231,8 @@ fn farthest<'a>(
     (client, farthest)
 }
 
-/// Returns the chain of `X-Forwarded-For`, over all its lines. Empty elements do not count (RFC 9110
-/// §5.6.1); an element that is not an address is a hidden node.
+/// Returns the chain of `X-Forwarded-For`, over all its lines. Empty elements do not count (RFC
+/// 9110 §5.6.1). An element that is not an address is a hidden node.
 fn x_forwarded_for(fields: &Fields) -> Vec<Forwarded> {
     let lines = fields.all(Name::XForwardedFor);
     let elements = lines.flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
@@ -240,8 +241,8 @@ fn x_forwarded_for(fields: &Fields) -> Vec<Forwarded> {
     elements.filter(|text| !text.is_empty()).map(|text| Forwarded::from(node(text))).collect()
 }
 
-/// Returns the chain of `Forwarded`, over all its lines, and whether all of them are well-formed. Lines
-/// before a malformed one are not read.
+/// Returns the chain of `Forwarded`, over all its lines, and whether all of them are well-formed.
+/// Lines before a malformed one are ignored.
 fn forwarded(fields: &Fields) -> (Vec<Forwarded>, bool) {
     let mut chain = Vec::new();
     let mut is_whole = true;
@@ -256,15 +257,15 @@ fn forwarded(fields: &Fields) -> (Vec<Forwarded>, bool) {
     (chain, is_whole)
 }
 
-/// The value of a field that is there once.
+/// Returns the value of a field that occurs exactly once and is not empty.
 fn one(fields: &Fields, name: Name) -> Option<&[u8]> {
     let mut values = fields.all(name);
     values.next().filter(|value| !value.is_empty() && values.next().is_none())
 }
 
-/// Removes the fields that an application might believe though a client can write them
-/// ([`Name::HopClaim`], [`Name::MethodOverride`]). The operator lets some through (`listen.pass_fields`):
-/// from a client method overrides only, from a trusted hop any.
+/// Removes the fields that an application might believe although a client can write them
+/// ([`Name::HopClaim`], [`Name::MethodOverride`]). The operator can let some through
+/// (`listen.pass_fields`): from a client only method overrides, from a trusted hop any of them.
 pub(super) fn take_claims_out(fields: &mut Fields, peer: &Peer, passes: &[String]) {
     const CLAIMS: [Name; 3] = [Name::MethodOverride, Name::HopClaim, Name::XForwardedOther];
     fields.remove(Name::NeverPassed);

@@ -1,4 +1,4 @@
-//! The body of the fuzz target `examine`: strangers are not believed, whatever a head says.
+//! The fuzz target `examine`: an untrusted client must not be believed, whatever its head says.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]
 
 use std::sync::LazyLock;
@@ -14,15 +14,15 @@ use super::{Peer, cacheable, cookies, examine, forwarded};
 use crate::settings::Settings;
 use crate::shared::{Secret, Shared};
 
-/// Small enough to be met by what a fuzzer makes.
+/// Limits small enough for a fuzzer to reach.
 const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };
 
-/// Enough for what is added here to a head within [`SMALL`].
+/// Limits large enough for a head within [`SMALL`] and everything that is added to it here.
 const LARGE: Limits = Limits { target: 512, fields: 32, bytes: 8192 };
 
 static SHARED: LazyLock<Shared> = LazyLock::new(|| crate::fuzz::shared(configured(), Secret(1, 2)));
 
-/// With keys that were in no file. The classes have none of these levels.
+/// Returns a configuration whose keys were never in a file. No class has one of these levels.
 fn configured() -> Config {
     let mut config = crate::fuzz::config(
         "listen.trusted_proxies = ['10.0.0.0/8', 'fd00::/8']\n\
@@ -42,11 +42,12 @@ fn configured() -> Config {
     config
 }
 
-/// Checks that a stranger is not believed whatever its head says, and that what is written for the upstream is a head
-/// again. And of the same fields in an answer: which session it begins, and whether a cache may keep it.
+/// Checks that an untrusted client is not believed whatever its head says, and that the head
+/// written for the upstream can be parsed again. With the same fields as a response, checks which
+/// session it begins and whether a cache may keep it.
 ///
-/// The first byte of the input says whether the peer is trusted, and whether its connection is encrypted; the rest is a
-/// head.
+/// The first byte of the input says whether the peer is trusted and whether its connection is
+/// encrypted. The rest is a head.
 pub fn examine(input: &[u8]) {
     let [kind, head @ ..] = input else { return };
     let Ok(Some(end)) = Head::default().end(head, &SMALL) else { return };
@@ -84,7 +85,7 @@ pub fn examine(input: &[u8]) {
         write_request(&mut out, &request.method, target, &request.fields, request.framing);
         let again = Request::parse(&out, &LARGE).expect("it is a head");
         assert_eq!(again.target, request.target);
-        // The next gateway behind this one, which trusts it, finds the same client.
+        // The next bywash gateway, which trusts this one, must find the same client.
         let behind = Peer::new(&settings, "10.0.0.2:1".parse().expect("an address"), false);
         let seen = examine::examine(shared, &settings, &again, &behind);
         assert_eq!(seen.client, facts.client);
@@ -93,7 +94,8 @@ pub fn examine(input: &[u8]) {
     }
 }
 
-/// The next hop is told one number, and no more time than the client has said or there is here.
+/// Checks that the next hop gets one number, which exceeds neither the client's deadline nor the
+/// limit here.
 fn shortens_deadlines(fields: &Fields) {
     let (told, limit) = (Told::of(fields), Span::from_secs(60));
     let mut next = Fields::new();

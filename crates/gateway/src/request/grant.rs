@@ -1,16 +1,17 @@
-//! The session that gets on by an answer, and the token that tells it so.
+//! Determines the session that makes progress by a response, and adds a token that proves it.
 //!
-//! **With the head.** A token goes out with the answer's head, when the work has been done for it
-//! and before it is known whether the client reads the rest. The table of sessions waits for the
-//! end; a cookie cannot.
+//! **Sent with the head.** A token goes out with the head of the response, after the work has been
+//! done and before it is known whether the client reads the rest. The table of sessions waits for
+//! the end; a cookie cannot.
 //!
-//! **Not where it could be kept.** A cache between us and the visitors that keeps an answer keeps
-//! its cookie, and would hand one visitor's token to all of them (RFC 9111 §7.3): useless where it
-//! is bound to a cookie, one session for everybody where it is the session. So an answer that a
-//! shared cache may keep (`cacheable`) brings none; the next one will. One that brings a token and
-//! says nothing to caches is made `private`.
+//! **Not in cacheable responses.** A cache between the gateway and the visitors that keeps a
+//! response keeps its cookie, and would hand one visitor's token to all of them (RFC 9111 §7.3).
+//! That token would be useless where it is bound to a cookie, and one session for all visitors
+//! where it is the session. So a response that a shared cache may keep (`cacheable`) brings none,
+//! and the next response will. A response that brings a token and has no caching directive is made
+//! `private`.
 //!
-//! **Not in mode observe,** which promises to change nothing, nor while bypassed.
+//! **Not in mode `observe`,** which promises to change nothing, nor while bypassed.
 
 use bywash_engine::{AnswerKind, ClassSet, Service, SessionKey};
 use bywash_message::Fields;
@@ -25,8 +26,9 @@ use crate::access_log::wall_clock_ms;
 use crate::record::Record;
 use crate::tokens::Tokens;
 
-/// The session that gets on by an answer with this head: the request's own, or one that begins with
-/// it. Puts a token into the head if one is due. `asked`: the engine has decided about the request.
+/// Returns the session that makes progress by a response with this head: the request's own session,
+/// or one that begins with the response. Puts a token into the head if one is due. `asked`: the
+/// engine has decided about the request.
 pub(super) fn session_served(
     record: &Record,
     asked: bool,
@@ -36,7 +38,7 @@ pub(super) fn session_served(
 ) -> Option<SessionKey> {
     let (shared, settings, facts) = (record.shared(), record.settings(), record.facts());
     if !facts.request.also.is_empty() {
-        // Nobody knows which of its classes the application has served.
+        // It is unknown which of the request's classes the application has served.
         return None;
     }
     let begun = examine::session_begun(settings, fields);
@@ -63,7 +65,8 @@ pub(super) fn session_served(
     Some(session)
 }
 
-/// Whether the table of sessions counts an answer with this status: a token proves no more than it does.
+/// Returns whether the table of sessions counts a response with this status. A token proves no more
+/// than the table.
 fn begins_or_gets_on(record: &Record, status: StatusCode) -> bool {
     let request = record.facts().request;
     let service = Service {
@@ -76,7 +79,8 @@ fn begins_or_gets_on(record: &Record, status: StatusCode) -> bool {
         || record.shared().driver.gets_on(request.session, &service)
 }
 
-/// Puts the token of this session into the head, if one is due; always if the session `begins`.
+/// Puts the session's token into the head if one is due, which is always so if the session
+/// `begins`.
 fn give(
     record: &Record,
     tokens: &Tokens,

@@ -1,7 +1,7 @@
 //! The life of a request: examine → wait for a slot → forward → stream back.
 //!
-//! [`serve`] is one future inside the future of its client's connection. Nothing in it watches
-//! for the client's departure: that drops the connection's future, and this one with it.
+//! [`serve`] is one future inside the future of its client's connection. It does not watch for the
+//! client's disconnect: a disconnect drops the connection's future, and this one with it.
 
 mod answer;
 mod cacheable;
@@ -61,8 +61,8 @@ use crate::shared::{CountedSeat, Shared};
 use crate::upstream::UpstreamError;
 use crate::worker::Worker;
 
-/// One request, from its head to the beginning of its answer; the rest of its life is in the
-/// answer's body.
+/// Processes one request from its head to the beginning of its response. The body of the response
+/// then owns the rest of the request's life.
 pub(crate) async fn serve(
     worker: Rc<Worker>,
     peer: Rc<Peer>,
@@ -109,7 +109,7 @@ pub(crate) async fn serve(
     run(&worker, record, place, deadline, forward, &voice).await
 }
 
-/// Refuses a body that the budget of memory has no room for.
+/// Checks that the memory budget has room for the body.
 fn memory_for(worker: &Worker, framing: Framing) -> Result<(), Refusal> {
     let length = match framing {
         Framing::None => Some(0),
@@ -122,14 +122,14 @@ fn memory_for(worker: &Worker, framing: Framing) -> Result<(), Refusal> {
     Err(memory_full(worker))
 }
 
-/// The refusal of a request for whose body there is no memory.
+/// Returns the refusal of a request for whose body there is no memory.
 fn memory_full(worker: &Worker) -> Refusal {
     let at = worker.shared.driver.now();
     Refusal { reason: Reason::MemoryFull, retry_after: memory::RETRY_AFTER, at }
 }
 
-/// Answers what is no message. Nothing of it was forwarded, and the connection is closed, as there
-/// is no telling where the next message begins.
+/// Returns the response to a malformed message. Nothing of it was forwarded. The connection is
+/// closed, because it is unknown where the next message begins.
 pub(crate) fn malformed(worker: &Worker, peer: &Peer, fault: Fault) -> Reply {
     let status = refuse::status_of_fault(fault);
     worker.shared.metrics.malformed(fault);
@@ -138,7 +138,7 @@ pub(crate) fn malformed(worker: &Worker, peer: &Peer, fault: Fault) -> Reply {
     refuse::malformed(fault)
 }
 
-/// Answers a head that does not come to its end.
+/// Returns the response to a head that does not arrive in time.
 pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
     worker.shared.metrics.too_slow();
     worker.shared.metrics.message_refused(StatusCode::REQUEST_TIMEOUT);
@@ -151,12 +151,12 @@ struct Admitted {
     record: Box<Record>,
     upload: Upload,
     place: Place,
-    /// Of one that is only observed nothing ends.
+    /// The client's own deadline. It never ends a request that is only observed.
     deadline: ClientDeadline,
     client: ClientRate,
 }
 
-/// Asks the engine and, where its decisions are carried out, waits for what it says.
+/// Asks the engine about a request and, where decisions are enforced, waits for its decision.
 async fn admit(
     worker: &Worker,
     peer: &Peer,
@@ -199,7 +199,8 @@ async fn admit(
             }
         }
     }
-    // A request that is only observed does not wait for its body, so that has hardly begun.
+    // A request that is only observed does not wait for its body, which has therefore hardly begun
+    // to arrive.
     let unfinished = record.is_enforced() && !upload.has_ended();
     let mut asked = facts.request;
     if unfinished {
@@ -229,7 +230,8 @@ async fn admit(
     Ok(Admitted { record, upload, place: Place::Slot(ticket), deadline, client })
 }
 
-/// Returns the place of a request for a file that may run without a slot. One that is only observed has a seat already.
+/// Returns the permit of a request for a file that may run without a slot. A request that is only
+/// observed has a permit already.
 fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
     let file = record.file().filter(|file| shared.files.has(*file))?;
     if !record.is_enforced() {
@@ -240,22 +242,22 @@ fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
     CountedSeat::file(shared, most, observed).map(|seat| Place::File(file, seat))
 }
 
-/// Ends a request whose client waits no longer, by its own word.
+/// Ends a request whose client's own deadline has expired.
 fn out_of_time(mut record: Box<Record>, voice: &Voice) -> Reply {
     record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
     record.is_out_of_time();
     refuse::out_of_time(voice)
 }
 
-/// Whether both sides may talk at once from the beginning: then the first piece of the body may be the
-/// client's answer to the application.
+/// Returns whether both sides may send at once from the beginning. If so, the first piece of the
+/// body may be the client's reaction to the application.
 fn is_grpc(fields: &Fields) -> bool {
     const KIND: &[u8] = b"application/grpc";
     let kind = fields.get(Name::ContentType).unwrap_or_default();
     kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
 }
 
-/// Answers a request beyond those that may run without a slot.
+/// Returns the response to a request that exceeds the number of requests without a slot.
 fn has_no_place(shared: &Shared, record: &mut Record, voice: &Voice) -> Reply {
     let error = UpstreamError::Local(LocalFault::Requests);
     shared.local_fault(LocalFault::Requests);
@@ -263,17 +265,17 @@ fn has_no_place(shared: &Shared, record: &mut Record, voice: &Voice) -> Reply {
     refuse::upstream(voice, &error)
 }
 
-/// Returns what the application notices of departures, as far as that concerns this request.
+/// Returns what the application notices of disconnects, as far as that matters for this request.
 fn departures(record: &Record) -> Departures {
     if record.is_enforced() {
         record.settings().config.upstream.departures
     } else {
-        // It holds no slot.
+        // The request holds no slot.
         Departures::Noticed
     }
 }
 
-/// Forwards an admitted request and hands its answer on.
+/// Forwards an admitted request and returns its response.
 async fn run(
     worker: &Rc<Worker>,
     mut record: Box<Record>,
@@ -283,7 +285,8 @@ async fn run(
     voice: &Voice,
 ) -> Reply {
     record.runs();
-    // Nothing of the answer is there yet; with its head, nothing more stops it unless its client is slow.
+    // Once the head of the response has arrived, only a slow client can be a reason to stop the
+    // request.
     let may_be_slow = !forward.upload.has_ended();
     let facts = &forward.facts.request;
     let departures = departures(&record);
@@ -300,7 +303,8 @@ async fn run(
     let forwarded = match ended {
         Ok(forwarded) => forwarded,
         Err(Ended::OutOfTime) => {
-            // Its client has left, by its own word, and nobody is to blame.
+            // The client has left, according to its own deadline, and neither the gateway nor the
+            // server is to blame.
             return out_of_time(record, voice);
         }
         Err(Ended::Stopped(refusal)) => {
@@ -310,7 +314,7 @@ async fn run(
             {
                 load.ran_too_long(worker.shared.driver.now());
             }
-            // The ticket, which is dropped here, has no slot to give back.
+            // The ticket is dropped here. It has no slot to give back.
             record.stopped(&refusal, refuse::status_of_reason(refusal.reason));
             return refuse::stopped(voice, &refusal, &record);
         }
@@ -336,7 +340,7 @@ async fn run(
     }
 }
 
-/// Answers a request that the server has not answered.
+/// Ends a request to which the server has not responded, and returns an error response.
 fn unanswered_by_server(
     worker: &Worker,
     mut record: Box<Record>,
@@ -362,7 +366,7 @@ fn unanswered_by_server(
 mod tests {
     use bywash_message::Fields;
 
-    /// The fields of a head, for the tests of the rooms.
+    /// Returns the fields of a head, for the tests of the modules.
     pub(super) fn fields(lines: &[(&str, &str)]) -> Fields {
         let mut fields = Fields::new();
         for (name, value) in lines {

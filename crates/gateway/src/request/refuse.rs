@@ -1,11 +1,12 @@
-//! Answers that the gateway gives itself: the one place where reasons become HTTP.
+//! Responses of the gateway itself: the one place where reasons become HTTP.
 //!
-//! 503 says that the site is too busy for this request now, 429 that this client has asked for too
-//! much at once (`Retry-After` says when to come again), 502 and 504 that the upstream failed, 4xx
-//! that the message is at fault. `Proxy-Status` (RFC 9209) says which, for programs: to everybody
-//! in one coarse word, to trusted peers with our reason, class and wait (a stranger could use them
-//! to find out which requests are spared). The body is a page for browsers, problem+json (RFC
-//! 9457) for programs that ask for JSON, else a line of text.
+//! 503 means that the site is too busy for this request now. 429 means that this client has
+//! requested too much at once (`Retry-After` says when to retry). 502 and 504 mean that the
+//! upstream failed, and 4xx that the message is at fault. `Proxy-Status` (RFC 9209) tells programs
+//! which of these applies: everyone gets one coarse word, and trusted peers also get the reason,
+//! class and wait (a stranger could use them to find out which requests are spared). The body is a
+//! page for browsers, problem+json (RFC 9457) for programs that accept JSON, and otherwise a line
+//! of text.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -25,10 +26,10 @@ use crate::settings::Settings;
 use crate::upstream::UpstreamError;
 use crate::worker::Worker;
 
-/// How to speak to one client.
+/// The format of the responses to one client.
 pub(super) struct Voice {
     kind: Kind,
-    /// It may know why exactly.
+    /// The client may know the exact reason.
     details: bool,
     page: Bytes,
     name: u64,
@@ -63,7 +64,7 @@ impl Voice {
     fn say(&self, status: StatusCode, fields: Fields, problem: &Problem<'_>) -> Reply {
         let text = || ("text/plain; charset=utf-8", Bytes::from(format!("{}\n", problem.text)));
         let (kind, words) = match self.kind {
-            // The page speaks of a site that is busy, not of one that is broken.
+            // The page describes a busy site, not a broken one.
             Kind::Html if problem.retry_after.is_some() => {
                 ("text/html; charset=utf-8", self.page.clone())
             }
@@ -77,7 +78,7 @@ impl Voice {
     }
 }
 
-/// What there is to say about a refusal.
+/// The description of a refusal.
 struct Problem<'a> {
     /// The registered problem type, if there is one.
     kind: &'static str,
@@ -100,18 +101,18 @@ impl Problem<'_> {
     }
 }
 
-/// The types of problems that the `RateLimit` draft of the IETF registers.
+/// The problem types that the IETF's `RateLimit` draft registers.
 const BUSY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 const TOO_MUCH: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
-/// Nothing but what the status says (RFC 9457 §4.2.1).
+/// The problem type that adds nothing to the status (RFC 9457 §4.2.1).
 const PLAIN: &str = "about:blank";
 
-/// The site is too busy for it, or its client asks for too much.
+/// Responds that the site is too busy for a request, or that its client requests too much.
 pub(super) fn busy(voice: &Voice, refusal: &Refusal, record: &Record) -> Reply {
     come_again(voice, refusal, record, "connection_limit_reached")
 }
 
-/// It ran for too long, for the present load or for its class.
+/// Responds that a request ran for too long, for the present load or for its class.
 pub(super) fn stopped(voice: &Voice, refusal: &Refusal, record: &Record) -> Reply {
     come_again(voice, refusal, record, "http_response_timeout")
 }
@@ -137,7 +138,7 @@ fn come_again(voice: &Voice, refusal: &Refusal, record: &Record, error: &str) ->
     voice.say(status, fields, &Problem { kind, text: &text, retry_after: Some(seconds) })
 }
 
-/// The status that a refusal is answered with.
+/// Returns the status of the response to a refused request.
 pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
     match reason {
         Reason::PrincipalCap => StatusCode::TOO_MANY_REQUESTS,
@@ -158,12 +159,13 @@ pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
     }
 }
 
-/// The upstream failed it.
+/// Responds that the upstream failed.
 pub(super) fn upstream(voice: &Voice, error: &UpstreamError) -> Reply {
     failed(voice, status_of(error), kind_of(error), detail_of(error))
 }
 
-/// Its client waits no longer, by its own word; whether the upstream would have answered nobody knows.
+/// Responds that the client's own deadline has expired. It is unknown whether the upstream would
+/// have responded.
 pub(super) fn out_of_time(voice: &Voice) -> Reply {
     failed(voice, StatusCode::GATEWAY_TIMEOUT, "http_response_timeout", "the client's own deadline")
 }
@@ -172,7 +174,7 @@ fn failed(voice: &Voice, status: StatusCode, kind: &str, detail: &str) -> Reply 
     let mut fields = Fields::new();
     let mut proxy_status = format!("bywash; error={kind}");
     if voice.details {
-        // In quotes; our own words hold none.
+        // Quoted. Our own texts contain no quotes.
         proxy_status = format!("{proxy_status}; details=\"{detail}\"");
     }
     fields.push(b"Proxy-Status", proxy_status.as_bytes());
@@ -180,7 +182,7 @@ fn failed(voice: &Voice, status: StatusCode, kind: &str, detail: &str) -> Reply 
     voice.say(status, fields, &Problem { kind: PLAIN, text, retry_after: None })
 }
 
-/// The client's body is at fault.
+/// Responds that the client's body is at fault.
 pub(super) fn upload(worker: &Worker, mut record: Box<Record>, error: BodyError) -> Reply {
     let reply = match error {
         BodyError::TooSlow => {
@@ -201,7 +203,7 @@ pub(super) fn upload(worker: &Worker, mut record: Box<Record>, error: BodyError)
     reply
 }
 
-/// It has been here too often (RFC 5842 §7.2).
+/// Responds that the request has passed too many bywash gateways (RFC 5842 §7.2).
 pub(super) fn looping(voice: &Voice, mut record: Box<Record>) -> Reply {
     record.ends(Outcome::UpstreamError, StatusCode::LOOP_DETECTED);
     let mut fields = Fields::new();
@@ -211,7 +213,7 @@ pub(super) fn looping(voice: &Voice, mut record: Box<Record>) -> Reply {
     voice.say(StatusCode::LOOP_DETECTED, fields, &problem)
 }
 
-/// The message is at fault.
+/// Responds that the message is malformed.
 pub(super) fn malformed(fault: Fault) -> Reply {
     let status = status_of_fault(fault);
     let mut fields = Fields::new();
@@ -224,7 +226,7 @@ pub(super) fn malformed(fault: Fault) -> Reply {
     Reply::local(status, fields, format!("{words}\n")).closing()
 }
 
-/// It comes too slowly.
+/// Responds that the message arrives too slowly.
 pub(super) fn too_slow() -> Reply {
     let mut fields = Fields::new();
     fields.push(b"Content-Type", b"text/plain; charset=utf-8");
@@ -232,7 +234,7 @@ pub(super) fn too_slow() -> Reply {
     Reply::local(StatusCode::REQUEST_TIMEOUT, fields, "Request Timeout\n").closing()
 }
 
-/// Its body is larger than one of its class may be.
+/// Responds that the body is larger than its class allows.
 fn too_large() -> Reply {
     let mut fields = Fields::new();
     fields.push(b"Content-Type", b"text/plain; charset=utf-8");
@@ -240,7 +242,7 @@ fn too_large() -> Reply {
     Reply::local(StatusCode::PAYLOAD_TOO_LARGE, fields, "Content Too Large\n").closing()
 }
 
-/// The status that a malformed message is answered with.
+/// Returns the status of the response to a malformed message.
 pub(super) const fn status_of_fault(fault: Fault) -> StatusCode {
     match fault {
         Fault::Syntax
@@ -257,7 +259,7 @@ pub(super) const fn status_of_fault(fault: Fault) -> StatusCode {
     }
 }
 
-/// The status that an upstream's failure is answered with.
+/// Returns the status of the response to an upstream failure.
 pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
     match error {
         UpstreamError::ConnectTimeout(_)
@@ -277,7 +279,7 @@ pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
     }
 }
 
-/// The registered proxy error type (RFC 9209 §2.3) for an upstream's failure.
+/// Returns the registered proxy error type (RFC 9209 §2.3) for an upstream failure.
 const fn kind_of(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::NoServer => "destination_unavailable",
@@ -296,7 +298,7 @@ const fn kind_of(error: &UpstreamError) -> &'static str {
     }
 }
 
-/// For a trusted peer: nothing in it comes from the network.
+/// Returns a detail for trusted peers. It contains nothing that came from the network.
 const fn detail_of(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::NoServer => "no server is up",
@@ -316,10 +318,10 @@ const fn detail_of(error: &UpstreamError) -> &'static str {
     }
 }
 
-/// Half to one and a half times as long, at least a second: so that those who are refused
-/// together do not come back together.
+/// Returns between half and one and a half times `seconds`, but at least one second, so that
+/// clients that are refused together do not return together.
 fn jittered(seconds: f64) -> u64 {
-    // Each `RandomState` has a key of its own: enough chance for a jitter.
+    // Each `RandomState` has a key of its own, which is random enough for jitter.
     let chance = RandomState::new().hash_one(0_u8) as f64 / u64::MAX as f64;
     ((seconds * (0.5 + chance)).round() as u64).max(1)
 }

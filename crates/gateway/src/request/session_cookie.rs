@@ -1,18 +1,21 @@
-//! The cookie that sessions are known by: whether requests bring it, and which one it is if the file says `auto`.
+//! The session cookie: whether requests bring it, and which cookie it is if the file says `auto`.
 //!
-//! A wrong name in `identify.session` has no other sign than sessions that nobody has. So the gateway counts the answered
-//! requests that had the cookie, and keeps the names of the cookies that the application's answers set (`seen.rs`). If
-//! fewer than one of [`LEAST_SHARE`] answered requests had the cookie, and answers set others and never this one, a line
-//! on standard error and the status say so. One stray cookie of an application before this one does not hide that.
+//! The only symptom of a wrong name in `identify.session` is that no request has a session. So the
+//! gateway counts the answered requests that had the cookie, and keeps the names of the cookies
+//! that the application's responses set (`seen.rs`). If fewer than one in [`LEAST_SHARE`] answered
+//! requests had the cookie, and responses set others but never this one, a line on standard error
+//! and the status report it. A stray cookie left by an earlier application does not hide that.
 //!
-//! **auto.** The gateway picks the cookie by evidence (`evidence.rs`) and keeps it as long as the file says the same. An
-//! engine's key is a hash of the cookie's value, so nothing changes with the pick but where the value is read.
+//! **auto.** The gateway picks the cookie by evidence (`evidence.rs`), and keeps it as long as the
+//! configuration says the same. The engine's session key is a hash of the cookie's value, so the
+//! pick only changes where that value is read.
 //!
-//! **Hostile input.** Names come from `Set-Cookie` of the application alone, never from requests. Their number, their
-//! length and the cookies of a message that are looked at are bounded.
+//! **Hostile input.** Names come only from the application's `Set-Cookie`, never from requests.
+//! Their number, their length and the number of cookies examined per message are bounded.
 //!
-//! **Cost.** Two counts by request once the cookie is confirmed. Before that a short lock as well: what finds it taken is
-//! left out, so no request waits for it.
+//! **Cost.** Each request costs two counter updates once the cookie is confirmed. Before that it
+//! also takes a short lock. A request that finds the lock taken is left out, so no request waits
+//! for it.
 
 mod evidence;
 mod seen;
@@ -32,33 +35,34 @@ use super::{cookies, examine};
 use crate::shared::Shared;
 use crate::talk::say;
 
-/// Answered requests before anything is said.
+/// The number of answered requests before a warning.
 const ENOUGH: u64 = 100;
-/// The same while `auto` has picked none.
+/// The number of answered requests before a warning while `auto` has picked no cookie.
 const ENOUGH_TO_PICK: u64 = 1000;
-/// The cookie is the right one if one of so many answered requests has it.
+/// The cookie is confirmed if one in this many answered requests has it.
 const LEAST_SHARE: u64 = 100;
-/// Cookies of a message that are looked at.
+/// The number of cookies examined per message.
 const LOOKED_AT: usize = 32;
-/// Cookies that are named in a message.
+/// The number of cookies named in a warning.
 const NAMED: usize = 5;
 
-/// One for as long as `identify.session` is the same.
+/// Watches the session cookie. One instance lasts as long as `identify.session` stays the same.
 pub(crate) struct SessionCookie {
-    /// `None`: it is to be picked.
+    /// The configured name. `None`: a cookie must be picked.
     configured: Option<String>,
     picked: OnceLock<String>,
-    /// The cookie of tokens, which is no session of the application's.
+    /// The token cookie, which is not a session of the application.
     token: Option<String>,
     answered: AtomicU64,
     carried: AtomicU64,
-    /// An answer has set the cookie.
+    /// A response has set the cookie.
     is_set: AtomicBool,
     told: AtomicBool,
     table: Mutex<Table>,
 }
 
-/// The watched cookies that a request brought: which one, and a hash of its value. At most as many as are watched.
+/// The watched cookies that a request brought, as pairs of the cookie's id and a hash of its value.
+/// At most as many as are watched.
 #[derive(Debug, Default)]
 pub(crate) struct Brought(Vec<(u64, u64)>);
 
@@ -69,7 +73,8 @@ impl Brought {
 }
 
 impl SessionCookie {
-    /// `None`: sessions are not known by a cookie of the application's.
+    /// Creates the watch. Returns `None` if sessions are not identified by a cookie of the
+    /// application.
     pub(crate) fn of(identify: &Identify) -> Option<Self> {
         let configured = match &identify.session {
             Session::Cookie(name) => Some(name.clone()),
@@ -88,7 +93,7 @@ impl SessionCookie {
         })
     }
 
-    /// Whether it is what the configuration says.
+    /// Returns whether this watch fits the configuration.
     pub(crate) fn is_of(&self, identify: &Identify) -> bool {
         let configured = match &identify.session {
             Session::Cookie(name) => Some(name),
@@ -98,12 +103,12 @@ impl SessionCookie {
         self.configured.as_ref() == configured && self.token.as_deref() == token(identify)
     }
 
-    /// The cookie's name; `None` while it is to be picked.
+    /// Returns the cookie's name, or `None` until one is picked.
     pub(crate) fn name(&self) -> Option<&str> {
         self.configured.as_deref().or_else(|| self.picked.get().map(String::as_str))
     }
 
-    /// Returns the cookies of a request that answers have set.
+    /// Returns the cookies of a request that responses have set before.
     pub(crate) fn brought(&self, shared: &Shared, fields: &Fields) -> Brought {
         let mut brought = Brought::default();
         if !fields.has(Name::Cookie) || self.is_confirmed() {
@@ -120,7 +125,7 @@ impl SessionCookie {
         brought
     }
 
-    /// Notes that the application has answered `request` with a head that has these fields.
+    /// Records that the application has answered `request` with a head that has these fields.
     pub(crate) fn answered(
         &self,
         shared: &Shared,
@@ -174,21 +179,22 @@ impl SessionCookie {
         }
     }
 
-    /// Takes over the pick of a process before this one, if this one is to pick as well and the name may be a session's.
+    /// Takes over the pick of a previous process, if this one must pick as well and the name can be
+    /// a session cookie's.
     pub(crate) fn takes_over(&self, name: &str) {
         let is_token = self.token.as_deref() == Some(name);
         if self.configured.is_none() && !is_token && Seen::may_have(name) {
-            // A second one finds it set.
+            // If a name is picked already, it stays.
             let _ = self.picked.set(name.to_owned());
         }
     }
 
-    /// Returns the cookie that was picked, if one was to be.
+    /// Returns the cookie that was picked, if one had to be picked.
     pub(crate) fn picked(&self) -> Option<&str> {
         self.picked.get().map(String::as_str)
     }
 
-    /// Sessions are known by this cookie from now on. What is counted is about it.
+    /// Identifies sessions by this cookie from now on. The counters restart for it.
     fn pick(&self, picked: &Seen) {
         if self.picked.set(picked.name.to_string()).is_err() {
             return;
@@ -202,14 +208,14 @@ impl SessionCookie {
         ));
     }
 
-    /// Whether enough requests had the cookie.
+    /// Returns whether enough requests had the cookie.
     fn is_confirmed(&self) -> bool {
         let answered = self.answered.load(Ordering::Relaxed);
         let carried = self.carried.load(Ordering::Relaxed);
         answered >= ENOUGH && is_enough(carried, answered)
     }
 
-    /// Why sessions are unknown after so many answered requests, if they are.
+    /// Returns why sessions are unknown after `answered` requests, or `None` if they are known.
     fn warning(&self, table: &Table, answered: u64) -> Option<String> {
         let Some(name) = self.name() else {
             let set = (answered >= ENOUGH_TO_PICK).then(|| named(table))??;
@@ -235,7 +241,7 @@ impl SessionCookie {
 
     pub(crate) fn status(&self) -> SessionCookieStatus {
         let answered = self.answered.load(Ordering::Relaxed);
-        // Requests that find it locked meanwhile are left out.
+        // Requests that find the table locked meanwhile are left out.
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         SessionCookieStatus {
             source: self.source(),
@@ -247,13 +253,13 @@ impl SessionCookie {
         }
     }
 
-    /// The value of `identify.session`.
+    /// Returns the value of `identify.session`.
     fn source(&self) -> String {
         let configured = self.configured.as_ref();
         configured.map_or_else(|| "auto".to_owned(), |name| format!("cookie:{name}"))
     }
 
-    /// `None`: somebody else has it.
+    /// Locks the table. Returns `None` if another thread holds the lock.
     fn table(&self) -> Option<MutexGuard<'_, Table>> {
         self.table.try_lock().ok()
     }
@@ -267,14 +273,15 @@ fn token(identify: &Identify) -> Option<&str> {
     identify.token.as_ref().map(|token| &*token.cookie)
 }
 
-/// The cookies of a table in words, those that answers set most often first; `None` if there are none.
+/// Lists the cookies of a table as text, the most often set first. Returns `None` if there are
+/// none.
 fn named(table: &Table) -> Option<String> {
     let mut seen: Vec<&Seen> = table.iter().collect();
     seen.sort_by_key(|seen| Reverse(seen.answers));
     let mut text = String::new();
     for seen in seen.iter().take(NAMED) {
         let comma = if text.is_empty() { "" } else { ", " };
-        // A String takes everything.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{comma}{seen}");
     }
     if seen.len() > NAMED {

@@ -1,18 +1,24 @@
-//! Files that the server sends without computing anything: requests for them do not wait for a slot.
+//! Files that the server sends without computing anything. Requests for them do not wait for a
+//! slot.
 //!
-//! A name that looks like a file's proves nothing: an application may answer `/search/x.css` as it answers `/search`. So
-//! a target counts as a file when the server has twice answered exactly this host, path and query
+//! A name that looks like a file's proves nothing: an application may answer `/search/x.css` as it
+//! answers `/search`. So a target counts as a file when the server has twice responded to exactly
+//! this host, path and query
 //!
-//! - with `200`, a type that files of a page have, a validator (`ETag` or `Last-Modified`) and nothing that forbids a
-//!   shared cache to keep it or gives the client a cookie;
-//! - of at most [`LARGEST`] bytes, so that a client which reads slowly keeps the server no longer than another;
-//! - and has begun that answer within [`FAST`]. An image that is computed faster than that counts as a file.
+//! - with `200`, a type that files of a page have, a validator (`ETag` or `Last-Modified`), no
+//!   cookie, and nothing that forbids a shared cache to keep it;
+//! - with at most [`LARGEST`] bytes, so that a client that reads slowly does not occupy the server
+//!   longer than another;
+//! - and within [`FAST`] to the first byte. An image that is computed faster than that counts as a
+//!   file.
 //!
-//! A different answer takes that back, and so does one that does not begin within [`SLOW`]. Requests that a class of the
-//! configuration matches are not concerned. If as many requests for files run as there are slots, more wait in the queue.
+//! A different response revokes that, and so does one that does not begin within [`SLOW`]. Requests
+//! that a configured class matches are excluded. If as many requests for files run as there are
+//! slots, further ones wait in the queue.
 //!
-//! **Hostile input.** Clients choose targets, and only answers of the server to GET count. The table has a fixed size and is
-//! indexed by a keyed hash, so no client can choose which entry a target takes.
+//! **Hostile input.** Clients choose targets, but only the server's responses to GET count. The
+//! table has a fixed size and is indexed by a keyed hash, so no client can choose which entry a
+//! target takes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,18 +31,18 @@ use super::cacheable::may_be_kept;
 use super::examine::Facts;
 use crate::shared::Shared;
 
-/// Entries of the table: a power of two.
+/// The number of entries of the table, a power of two.
 const ENTRIES: usize = 16_384;
-/// Bits of an entry that count answers; the others tell whose they are.
+/// The bits of an entry that count responses. The others identify the target.
 const COUNT: u64 = 0b11;
-/// Answers that make a file.
+/// The number of responses that make a target a file.
 const ENOUGH: u64 = 2;
-/// How soon the answer for a file begins while it is learned.
+/// The time within which a response must begin for its target to be learned as a file.
 const FAST: Span = Span::from_millis(20);
-/// A target whose answer takes longer to begin is not a file any more.
+/// The time after which a response shows that its target is not a file any more.
 pub(super) const SLOW: Span = Span::from_millis(200);
 
-/// Endings of paths that are looked at.
+/// Endings of paths that may be files.
 const ENDINGS: [&[u8]; 25] = [
     b"avif",
     b"bmp",
@@ -64,7 +70,7 @@ const ENDINGS: [&[u8]; 25] = [
     b"woff",
     b"woff2",
 ];
-/// Beginnings of types that files of a page have.
+/// Prefixes of the types that files of a page have.
 const TYPES: [&[u8]; 10] = [
     b"application/javascript",
     b"application/manifest+json",
@@ -78,18 +84,19 @@ const TYPES: [&[u8]; 10] = [
     b"video/",
 ];
 
-/// The largest file: its answer leaves the server at once, however slowly the client reads.
+/// The size of the largest file: its response leaves the server at once, however slowly the client
+/// reads.
 const LARGEST: u64 = 64 * 1024;
 
-/// The name of a target that may be a file's.
+/// The key of a target that may be a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileKey {
     hash: u64,
-    /// It is asked for as a whole (GET): the answer may teach that it is a file.
+    /// The request is a GET for the whole target, so the response may show that it is a file.
     is_whole: bool,
 }
 
-/// Returns the name of what a request asks for, if it may be a file.
+/// Returns the key of a request's target, if it may be a file.
 pub(super) fn asked(
     shared: &Shared,
     config: &Config,
@@ -107,7 +114,7 @@ pub(super) fn asked(
     })
 }
 
-/// Whether the path of a target ends as files do.
+/// Returns whether the path of a target has the ending of a file.
 fn has_ending(target: &[u8]) -> bool {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -115,19 +122,19 @@ fn has_ending(target: &[u8]) -> bool {
     ENDINGS.iter().any(|ending| last[dot + 1..].eq_ignore_ascii_case(ending))
 }
 
-/// The conclusion from the head of an answer about its target.
+/// The conclusion about a target from the head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
-    /// It may be a file.
+    /// The target may be a file.
     File,
-    /// Nothing new: a known file may answer so.
+    /// Nothing new: a known file may respond like this.
     Nothing,
-    /// It is not a file.
+    /// The target is not a file.
     Other,
 }
 
-/// Draws the conclusion from the head of an answer that began `began` after its request. `length`: bytes of its body, if
-/// the head says.
+/// Draws the conclusion from the head of a response that began `began` after its request. `length`:
+/// the bytes of its body, if the head says so.
 pub(super) fn shows(
     file: FileKey,
     status: StatusCode,
@@ -158,7 +165,7 @@ pub(super) fn shows(
     if is_shown { Shows::File } else { Shows::Nothing }
 }
 
-/// The files that are known.
+/// The known files.
 pub(crate) struct StaticFiles(Box<[AtomicU64]>);
 
 impl Default for StaticFiles {
@@ -172,12 +179,12 @@ impl StaticFiles {
         &self.0[(key.hash >> COUNT.count_ones()) as usize % ENTRIES]
     }
 
-    /// Whether this target is a file.
+    /// Returns whether this target is a file.
     pub(super) fn has(&self, key: FileKey) -> bool {
         self.entry(key).load(Ordering::Relaxed) == (key.hash & !COUNT) | ENOUGH
     }
 
-    /// Notes what an answer has shown of this target. Of two answers at once one may be lost.
+    /// Records the conclusion about this target. Of two simultaneous conclusions one may be lost.
     pub(super) fn note(&self, key: FileKey, shows: Shows) {
         let (entry, own) = (self.entry(key), key.hash & !COUNT);
         let now = entry.load(Ordering::Relaxed);

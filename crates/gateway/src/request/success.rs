@@ -1,16 +1,17 @@
-//! What an answer brings, by the word of the application: a success that was seen here, and not
+//! The revenue of a response as stated by the application: a success that was seen here, and not
 //! one that a path promises.
 //!
-//! A redirection is how a form that was sent is answered (303), and an order with it. To a request
-//! that only asks to see something it says that there is nothing to see: who has not ordered is sent
-//! from the page of thanks to the basket.
+//! A submitted form, and therefore an order, is often answered with a redirection (303). For a
+//! request with a safe method a redirection says that there is nothing to see: a visitor without an
+//! order is sent from the confirmation page to the basket.
 //!
-//! A class may say itself what its successes are: by status, by fields, and by fields of a JSON body. Of a body the first
-//! [`READ`] bytes are looked at, once it is complete. Its answer brings nothing before, so no token tells of such an order.
+//! A class may define its successes by status, by fields, and by fields of a JSON body. Of a body
+//! the first [`READ`] bytes are examined once it is complete. Until then the response brings no
+//! revenue, so no token records such an order.
 //!
-//! Why at most a hundred times the mean: the amount may follow from what a visitor has typed (a
-//! basket of a million teapots, given back tomorrow), and one visitor shall not turn the measured
-//! worth of a class.
+//! One response counts for at most a hundred times the mean. The amount may follow from what a
+//! visitor has typed (a basket of a million teapots, returned tomorrow), and one visitor must not
+//! distort the measured value of a class.
 
 use bywash_config::{JsonField, Success, Wanted};
 use bywash_message::Fields;
@@ -20,17 +21,19 @@ use serde_json::Value;
 
 use crate::record::Record;
 
-/// One answer counts for no more than so many average ones.
+/// The limit on one response's revenue, as a multiple of the mean.
 const MOST: f64 = 100.0;
 
-/// Digits of an amount, its point included. Beyond lies no amount of money.
+/// The maximum number of characters of an amount, including its point. No amount of money is
+/// longer.
 const LONGEST: usize = 20;
 
-/// Bytes of a JSON body that are looked at. The answer to an order is short.
+/// The number of bytes of a JSON body that are examined. The response to an order is short.
 const READ: usize = 16 * 1024;
 
-/// Returns what an answer with this head brings, and if its body has to say so as well, what is looked for there: then it
-/// brings nothing yet. The field that says how much goes no further.
+/// Returns the revenue of a response with this head. If the body must state success too, the
+/// revenue is zero so far, and the second value looks for success in the body. The field with the
+/// amount is removed.
 pub(super) fn earned(
     record: &Record,
     status: StatusCode,
@@ -57,7 +60,7 @@ pub(super) fn earned(
     (Utility::default(), Some(Sought { amount, body: Vec::new() }))
 }
 
-/// Whether the answer says that something was done; `safe`: nothing was asked to be.
+/// Returns whether the status means success. `safe`: the method is safe, so nothing was to be done.
 fn counts(success: &Success, safe: bool, status: StatusCode) -> bool {
     if success.statuses.is_empty() {
         return status.is_success() || (!safe && status.is_redirection());
@@ -73,21 +76,21 @@ fn has_fields(success: &Success, fields: &Fields) -> bool {
     })
 }
 
-/// The body of an answer that brings something if there is JSON in it that says so.
+/// The revenue of a response that depends on JSON in its body.
 pub(super) struct Sought {
     amount: Utility,
-    /// The part of it that has come, and no more than one byte over [`READ`].
+    /// The beginning of the body, at most one byte longer than [`READ`].
     body: Vec<u8>,
 }
 
 impl Sought {
-    /// Takes a piece of the body.
+    /// Adds a piece of the body.
     pub(super) fn take(&mut self, piece: &[u8]) {
         let room = (READ + 1).saturating_sub(self.body.len());
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
-    /// Returns what the answer brings, as its body has come.
+    /// Returns the revenue of the response, given the body that has arrived.
     pub(super) fn earned(&self, success: &Success) -> Utility {
         let body = Some(&self.body).filter(|body| body.len() <= READ);
         let body = body.and_then(|body| serde_json::from_slice::<Value>(body).ok());
@@ -96,7 +99,7 @@ impl Sought {
     }
 }
 
-/// Whether the body has this field.
+/// Returns whether the body has this field.
 fn says(body: &Value, wanted: &JsonField) -> bool {
     let field = wanted.path.iter().try_fold(body, |within, name| within.get(name));
     match (field, &wanted.value) {
@@ -108,14 +111,14 @@ fn says(body: &Value, wanted: &JsonField) -> bool {
     }
 }
 
-/// The amount, if there is one and no second.
+/// Returns the amount, if the field occurs exactly once.
 fn one_amount(fields: &Fields, header: &[u8]) -> Option<f64> {
     let mut values = fields.named(header);
     let value = values.next()?;
     if values.next().is_none() { amount(value) } else { None }
 }
 
-/// Digits, and a point among them if there are parts: no sign, no exponent, no currency.
+/// Parses digits with an optional decimal point: no sign, no exponent, no currency.
 fn amount(text: &[u8]) -> Option<f64> {
     let plain = text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
     let digit = text.first().is_some_and(u8::is_ascii_digit);

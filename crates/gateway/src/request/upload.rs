@@ -1,4 +1,4 @@
-//! The body of a request on its way to the upstream: what was read ahead, then the rest.
+//! The body of a request on its way to the upstream: the part that was read ahead, then the rest.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,46 +17,48 @@ use crate::worker::Worker;
 
 pub(crate) struct Upload {
     body: Body,
-    /// In one piece: a body may come in pieces of a byte, each of which would pin a buffer. It grows by doubling, up
-    /// to what may be read ahead.
+    /// The part that was read ahead, in one buffer. Kept as separate pieces, a body in pieces of a
+    /// byte would pin a buffer for each. The buffer grows by doubling, up to the amount that may be
+    /// read ahead.
     ahead: BytesMut,
-    /// `None`: there is no body that could be held.
+    /// `None` if there is no body to hold.
     held: Option<Held>,
-    /// The client sends its body only when it is told to. Reading it would tell it to, and that
-    /// must not be before it is admitted.
+    /// The client waits for `100 Continue`. Reading the body would send that, which must not happen
+    /// before the request is admitted.
     expects_continue: bool,
-    /// How many bytes more its class lets it have.
+    /// The number of bytes that the class still allows.
     left: u64,
     /// The body has been read to its end.
     ended: bool,
-    /// They come after what was read ahead.
+    /// Trailers, which come after the part that was read ahead.
     trailers: Option<Box<Fields>>,
-    /// A field that goes no further, in trailers either.
+    /// The name of a field that must not be passed on, not even in trailers.
     private: Option<Arc<str>>,
 }
 
-/// The buffer of what was read ahead, counted against the gateway's whole; given back when sent or dropped.
+/// The memory of the part that was read ahead, counted against the gateway's total and given back
+/// when it is sent or dropped.
 struct Held {
     worker: Rc<Worker>,
     most: usize,
     most_of_all: usize,
-    /// The bytes that the buffer takes.
+    /// The capacity of the buffer in bytes.
     bytes: usize,
 }
 
 impl Held {
-    /// Whether more may be read to what was read.
+    /// Returns whether more may be read ahead after `read` bytes.
     fn has_room(&self, read: usize) -> bool {
         let all = self.worker.shared.buffered.load(Ordering::Relaxed);
         self.may_have_more(read) && all < self.most_of_all
     }
 
-    /// Whether so much is less than one request may hold.
+    /// Returns whether `read` bytes are less than one request may hold.
     fn may_have_more(&self, read: usize) -> bool {
         read < self.worker.shared.memory.read_ahead(self.most)
     }
 
-    /// How large the buffer for so many bytes is to be.
+    /// Returns the capacity of a buffer for `bytes` bytes.
     fn fits(&self, bytes: usize) -> usize {
         let most = self.worker.shared.memory.read_ahead(self.most);
         bytes.next_power_of_two().min(most.max(bytes))
@@ -114,7 +116,7 @@ impl Upload {
         }
     }
 
-    /// No body at all.
+    /// Creates an empty body.
     pub(crate) fn none() -> Self {
         Self {
             body: Body::None,
@@ -128,7 +130,7 @@ impl Upload {
         }
     }
 
-    /// Reads ahead while there is room. Ready when there is nothing more to read, or not now.
+    /// Reads ahead while there is room. Completes when there is nothing more to read now.
     pub(super) fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
         if self.expects_continue {
             return Poll::Ready(Ok(()));
@@ -159,7 +161,8 @@ impl Upload {
         self.ahead.extend_from_slice(data);
     }
 
-    /// The next piece from the client, which may send no more than its class lets it.
+    /// Returns the next piece from the client, or an error if the body exceeds the size that its
+    /// class allows.
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         let piece = ready!(self.body.poll_piece(cx))?;
         if let Piece::Data(data) = &piece {
@@ -169,30 +172,32 @@ impl Upload {
         Poll::Ready(Ok(piece))
     }
 
-    /// Whether all of it has been read.
+    /// Returns whether the whole body has been read.
     pub(super) const fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether the client has sent less than may be held of one request, and not the end.
+    /// Returns whether the body is incomplete and shorter than one request may hold.
     pub(super) fn is_awaited(&self) -> bool {
         !self.ended && self.held.as_ref().is_some_and(|held| held.may_have_more(self.ahead.len()))
     }
 
-    /// Whether there is no memory at present to hold what has come of it until the rest comes.
+    /// Returns whether there is no memory at present to hold an incomplete body until the rest
+    /// arrives.
     pub(super) fn is_too_much(&self) -> bool {
         let read = self.ahead.len() as u64;
         let refuses = |held: &Held| held.worker.shared.memory.refuses_body(Some(read));
         !self.ended && self.held.as_ref().is_some_and(refuses)
     }
 
-    /// Returns how many bytes a second have come in that time; `None` if the client was not asked for any.
+    /// Returns the bytes a second that have arrived in `time`, or `None` if the client was not
+    /// asked for its body.
     pub(super) fn rate(&self, time: Span) -> Option<u64> {
         let rate = self.ahead.len() as f64 / time.as_secs_f64();
         (!self.expects_continue).then_some(rate as u64)
     }
 
-    /// The next piece for the upstream. Not to be asked after the end.
+    /// Returns the next piece for the upstream. Must not be called after the end.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         if !self.ahead.is_empty() {
             if let Some(held) = &mut self.held {

@@ -1,15 +1,15 @@
-//! The second phase, waiting for the body and then for a slot; and in the third, being ended before an answer
-//! begins.
+//! The second phase: waiting for the body and then for a slot. In the third phase: ending a request
+//! before its response begins.
 //!
-//! A request asks for a slot when its body has been read, or as much of it as may be held in memory: until then
-//! the application could do nothing with it. Where the client has to hear from the application before it goes
-//! on, that would never be. So a request whose body stands still for a second may run with what is there while
-//! a slot is free, and counts as one with a slow client from the start. So does one whose client sends its body
-//! only when it is told to (`Expect: 100-continue`), which is when it has a slot.
+//! A request asks for a slot when its body has been read, or as much of it as may be held in
+//! memory, because the application could not use the slot before. If the client must hear from the
+//! application before it goes on, that would never happen. So a request whose body has paused for a
+//! second may run with what has arrived while a slot is free, and counts as one with a slow client
+//! from the start. The same applies to a client that sends its body only after `100 Continue`
+//! (`Expect: 100-continue`), which it gets when it has a slot.
 //!
-//! While it waits, a request reads its body ahead, as far as its buffer goes: a FIN that lies
-//! behind unread bytes has not arrived as far as the kernel tells, and the client would be served
-//! after it has left.
+//! While it waits, a request reads its body ahead, as far as its buffer goes. The kernel does not
+//! report a FIN behind unread bytes, so otherwise a client would be served after it has left.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -23,19 +23,20 @@ use super::{ClientDeadline, Upload};
 use crate::body::BodyError;
 use crate::driver::{Decision, Driver, Refusal, Ticket};
 
-/// How often a request whose body has not come asks whether a slot is free.
+/// The interval at which a request without a complete body asks whether a slot is free.
 const ASKS: Duration = Duration::from_secs(1);
 
-/// Why there is no body to run with.
+/// The reason why there is no body to run with.
 pub(super) enum NoBody {
-    /// It broke off, is malformed, too slow or too large.
+    /// The body broke off, is malformed, too slow or too large.
     Broken(BodyError),
-    /// Its client waits no longer, by its own word.
+    /// The client's own deadline has expired.
     OutOfTime,
 }
 
-/// Waits until the body has been read, or as much of it as may be held in memory; or, if it does not come,
-/// until a slot is free. `at_once`: the client may have nothing to say before the application has.
+/// Waits until the body has been read, or as much of it as may be held in memory, or, if it does
+/// not arrive, until a slot is free. `at_once`: the client may have nothing to send before the
+/// application has.
 pub(super) async fn for_body(
     driver: &Driver,
     upload: &mut Upload,
@@ -67,25 +68,26 @@ pub(super) async fn for_body(
     .await
 }
 
-/// How the wait ended.
+/// The outcome of waiting for a slot.
 pub(super) enum Waited {
-    /// With a slot, at this time.
+    /// The request got a slot at this time.
     Granted(Reason, Time),
-    /// Without.
+    /// The request was refused.
     Refused(Refusal),
     /// The body broke off, is malformed or too slow.
     Broken(BodyError),
 }
 
-/// Why a request has ended before its answer began.
+/// The reason why a request has ended before its response began.
 pub(super) enum Ended {
-    /// It was stopped.
+    /// The engine stopped the request.
     Stopped(Refusal),
-    /// Its client waits no longer, by its own word.
+    /// The client's own deadline has expired.
     OutOfTime,
 }
 
-/// Does `task`, unless the request is ended before: then it is dropped. `ticket`: of one that can be stopped. The task comes pinned: a future that takes another by value
+/// Runs `task` unless the request is ended first, which drops the task. `ticket`: for a request
+/// that can be stopped. The task is passed pinned, because a future that takes another one by value
 /// is twice as large.
 pub(super) async fn until_ended<T>(
     ticket: Option<&Ticket>,
@@ -97,11 +99,11 @@ pub(super) async fn until_ended<T>(
     }
     let mut has_begun = false;
     let done = poll_fn(|cx| {
-        // For who waits no longer nothing is begun.
+        // Do not start work for a client whose deadline has expired.
         if !std::mem::replace(&mut has_begun, true) && deadline.poll(cx).is_ready() {
             return Poll::Ready(Err(Ended::OutOfTime));
         }
-        // What has come counts, even if it was to be ended in the same moment.
+        // A result counts even if the request would have been ended at the same moment.
         if let Poll::Ready(done) = task.as_mut().poll(cx) {
             return Poll::Ready(Ok(done));
         }
@@ -131,8 +133,8 @@ pub(super) async fn for_slot(
         if let Poll::Ready(Decision::Granted { reason, at }) = decision {
             return Poll::Ready(Waited::Granted(reason, at));
         }
-        // What is there of a body is read, of a refused one too: the fewer bytes lie unread when
-        // the connection is closed, the surer the client reads its refusal.
+        // The body is read even if the request is refused. The fewer bytes are unread when the
+        // connection is closed, the more certainly the client can read its refusal.
         if let Poll::Ready(Err(error)) = upload.poll_ahead(cx) {
             return Poll::Ready(Waited::Broken(error));
         }

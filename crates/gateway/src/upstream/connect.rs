@@ -1,4 +1,4 @@
-//! The servers, and how each is connected to.
+//! The servers, and how to connect to each.
 
 use std::io;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use super::{Link, UpstreamError, h1, h2};
 use crate::memory::{Held, Memory};
 use crate::stream::{Stream, keep_alive};
 
-/// All servers of the upstream, and what is known of them.
+/// All servers of the upstream, and everything known about them.
 pub(crate) struct Upstreams {
     list: Vec<Server>,
-    /// By server; `None`: it is not on the network.
+    /// The name of each server; `None` if it is not on the network (a Unix socket).
     names: Vec<Option<Arc<Name>>>,
     pub(crate) servers: Arc<Servers>,
     tls: Option<bywash_tls::Connector>,
 }
 
 impl Upstreams {
-    /// What is known of a server that was there `before` stays known.
+    /// Creates the servers. A server that was there `before` keeps everything known about it.
     pub(crate) fn new(
         upstream: &Upstream,
         now: Time,
@@ -55,7 +55,7 @@ impl Upstreams {
         Ok(Self { list, names, servers: Arc::new(servers), tls })
     }
 
-    /// Where the servers on the network are.
+    /// Returns the names of the servers on the network.
     pub(super) fn names(&self) -> impl Iterator<Item = &Arc<Name>> {
         self.names.iter().flatten()
     }
@@ -64,12 +64,12 @@ impl Upstreams {
         &self.list
     }
 
-    /// When the certificate that servers are shown ends, if there is one.
+    /// Returns when the certificate presented to servers expires, if there is one.
     pub(crate) fn certificate(&self) -> Option<&bywash_tls::Expiry> {
         self.tls.as_ref()?.expiry()
     }
 
-    /// A new connection.
+    /// Opens a new connection.
     pub(crate) async fn connect(
         &self,
         server: usize,
@@ -82,7 +82,8 @@ impl Upstreams {
         connected.map_err(|_| self.late(server, limit))?
     }
 
-    /// The error of a connection that did not stand within its limit: no server is late that has not been found.
+    /// Returns the error of a connection that was not made in time. A server whose name was not
+    /// looked up yet is not to blame.
     fn late(&self, server: usize, limit: Duration) -> UpstreamError {
         match &self.names[server] {
             Some(name) if !name.is_looked_up() => UpstreamError::Name(Cause::Temporary),
@@ -131,7 +132,8 @@ impl Upstreams {
     }
 }
 
-/// A unix socket whose server accepts too slowly says `EAGAIN`, as a TCP socket does that finds no port.
+/// Maps an error of a Unix socket whose server accepts too slowly. Such a socket returns `EAGAIN`,
+/// as does a TCP socket without a free port.
 fn busy(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock {
         return io::ErrorKind::ConnectionRefused.into();
@@ -139,7 +141,7 @@ fn busy(error: io::Error) -> io::Error {
     error
 }
 
-/// Where a server is; what is known of a name that was there `before` stays known.
+/// Returns the name of a server. A name that was there `before` keeps everything known about it.
 fn name(server: &Server, before: Option<&Upstreams>) -> Option<Arc<Name>> {
     let Endpoint::Tcp { host, port } = &server.endpoint else { return None };
     let known = before.and_then(|before| before.names().find(|name| name.is(host, *port)));
@@ -166,7 +168,7 @@ mod tests {
     async fn a_name_server_that_does_not_answer_is_not_a_server_that_takes_too_long() {
         let text = "version = 1\nupstream.server = 'http://app.invalid'";
         let Ok((config, _)) = Config::parse(text, "test") else { panic!("{text}") };
-        // Nobody looks the name up here.
+        // No task looks the name up here.
         let upstreams = Upstreams::new(&config.upstream, Time::ZERO, None).unwrap();
         let memory = Arc::new(Memory::new(1 << 20));
         let failed = upstreams.connect(0, Span::from_millis(20), &memory).await;

@@ -1,4 +1,4 @@
-//! A connection to one of several addresses: happy eyeballs (RFC 8305 §4 and §5).
+//! Connects to one of several addresses: happy eyeballs (RFC 8305 §4 and §5).
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,10 +7,12 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::net::TcpStream;
 
-/// The attempt to the next address begins so long after the one before, or as soon as that has failed (§8).
+/// The delay between the attempts to two addresses. The next attempt begins earlier if the one
+/// before has failed (§8).
 const NEXT_ATTEMPT: Duration = Duration::from_millis(250);
 
-/// The addresses in the order in which they are tried: each family from its `turn`-th on, the families in turn.
+/// Returns the addresses in the order in which they are tried: the families alternate, and each
+/// family begins with its `turn`-th address.
 pub(super) fn in_order(addresses: &[SocketAddr], turn: usize, v4_first: bool) -> Vec<SocketAddr> {
     let (mut first, mut second): (Vec<_>, Vec<_>) =
         addresses.iter().copied().partition(|address| address.is_ipv4() == v4_first);
@@ -27,7 +29,8 @@ pub(super) fn in_order(addresses: &[SocketAddr], turn: usize, v4_first: bool) ->
     ordered
 }
 
-/// The first connection that stands, and to which address; the first error if none does.
+/// Returns the first connection that succeeds, and its address; or the first error if none
+/// succeeds.
 pub(super) async fn dial(addresses: &[SocketAddr]) -> io::Result<(TcpStream, SocketAddr)> {
     let attempt = |address| async move { Ok((TcpStream::connect(address).await?, address)) };
     let (mut left, mut attempts) = (addresses.iter().copied(), FuturesUnordered::new());
@@ -75,7 +78,8 @@ mod tests {
         listener().1
     }
 
-    /// Takes no connection and refuses none: its backlog is full.
+    /// Returns a listener that neither accepts nor refuses connections, because its backlog is
+    /// full.
     fn deaf() -> (Socket, Vec<Socket>, SocketAddr) {
         let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();

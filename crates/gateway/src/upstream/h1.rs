@@ -1,13 +1,13 @@
 //! HTTP/1 with an upstream: one exchange on one connection.
 //!
-//! **It is listened to even if it does not listen.** An upstream may answer before it has read the
-//! request (413, say), and close; then writing fails although the answer lies in the socket's
-//! buffer. Here a failed write is no error: it is never done again, and reading decides what has
-//! become of the connection. It always does, as a connection that cannot be written to is at its
-//! end for the reader, too.
+//! **Reading goes on after a failed write.** An upstream may respond before it has read the request
+//! (413, say), and close. Then writing fails although the response is in the socket's buffer. So a
+//! failed write is not an error here: no further write is made, and reading determines the state of
+//! the connection. Reading always does, because a connection that cannot be written to also ends
+//! for the reader.
 //!
-//! **Framing.** What the answer's head says decides where it ends. Anything odd in it is an error
-//! and closes the connection; so do bytes after the end, which nobody has asked for.
+//! **Framing.** The head of the response determines where it ends. Anything odd in it is an error
+//! and closes the connection, and so do bytes after the end, which were not requested.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -26,13 +26,13 @@ use crate::request::Upload;
 use crate::stream::Stream;
 use crate::wire::Wire;
 
-/// What the head of an answer may take. Applications are not hostile, but they may be broken.
+/// Limits on the head of a response. Applications are not hostile, but they may be broken.
 pub(super) const LIMITS: Limits = Limits { target: 0, fields: 256, bytes: 64 * 1024 };
 
-/// A connection that carries nothing at the moment.
+/// A connection without an exchange.
 pub(crate) struct Link {
     wire: Wire,
-    /// The server has authenticated it, or has begun to: it is one user's.
+    /// The server has authenticated the connection, or has begun to, so it belongs to one user.
     authenticated: bool,
 }
 
@@ -41,41 +41,41 @@ impl Link {
         Self { wire: Wire::new(stream, BytesMut::new(), held), authenticated: false }
     }
 
-    /// Whether it could carry another exchange, as far as can be known without trying: the other
-    /// side has neither closed it nor sent what nobody asked for.
+    /// Returns whether the connection could carry another exchange, as far as can be known without
+    /// trying: the server has neither closed it nor sent unrequested bytes.
     pub(super) fn is_idle(&mut self) -> bool {
         self.wire.poll_fill(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 
-    /// Returns whether it may carry requests of one client connection only.
+    /// Returns whether the connection may carry requests of one client connection only.
     pub(crate) const fn is_authenticated(&self) -> bool {
         self.authenticated
     }
 }
 
-/// A request and its answer.
+/// A request and its response.
 #[allow(clippy::struct_excessive_bools, reason = "each is a thing that has happened, or not")]
 pub(crate) struct Exchange {
     wire: Wire,
     upload: Upload,
     chunked: bool,
-    /// All of the request is handed to the wire.
+    /// The whole request has been handed to the wire.
     uploaded: bool,
     sent: u64,
     /// A write has failed.
     deaf: bool,
     asked: Method,
-    /// The request has a body and a method for which a body has no meaning: an application that
-    /// does not read it takes it for the next request.
+    /// The request has a body and a method for which a body has no meaning. An application that
+    /// does not read that body takes it for the next request.
     body_may_be_ignored: bool,
-    /// Another protocol was offered.
+    /// The request offered to switch to another protocol.
     offered: bool,
     head: Head,
     answered: bool,
-    /// Of the answer's body; `None` before its head.
+    /// The decoder of the response body; `None` before the head.
     decoder: Option<Decoder>,
     keep_alive: bool,
-    /// Nobody may use the connection again, though the server would like it.
+    /// The connection must not be used again, although the server offers it.
     doubtful: bool,
     /// See [`Link::is_authenticated`].
     authenticated: bool,
@@ -110,19 +110,19 @@ impl Exchange {
         self.sent
     }
 
-    /// Whether the whole body has come from the client.
+    /// Returns whether the whole body has arrived from the client.
     pub(super) const fn has_uploaded(&self) -> bool {
         self.uploaded
     }
 
-    /// Whether it is the client that keeps the request from going on.
+    /// Returns whether the request is waiting for its client.
     pub(super) fn waits_for_client(&self) -> bool {
         !self.uploaded && !self.deaf && self.wire.has_room()
     }
 
     pub(super) fn lets_client_go(&mut self) {
         self.upload = Upload::none();
-        // The part of a body that has come must not look like the whole.
+        // The part of a body that was sent must not look complete.
         self.deaf |= !self.uploaded;
     }
 
@@ -137,7 +137,7 @@ impl Exchange {
         !self.answered
     }
 
-    /// Takes what there is of the body and writes what can be written.
+    /// Takes the available part of the body and writes as much as possible.
     pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Result<(), UpstreamError> {
         while !self.deaf {
             let waits = self.gather(cx)?;
@@ -151,7 +151,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Whether it waits for the client.
+    /// Returns whether the request is waiting for its client.
     fn gather(&mut self, cx: &mut Context<'_>) -> Result<bool, UpstreamError> {
         while !self.uploaded && self.wire.has_room() {
             match self.upload.poll_piece(cx) {
@@ -199,8 +199,8 @@ impl Exchange {
         let interim = response.status.is_informational();
         if !interim || response.status == StatusCode::SWITCHING_PROTOCOLS {
             self.decoder = Some(Decoder::new(response.framing, &LIMITS));
-            // A connection is not used again on which another protocol was offered: some servers
-            // have left their HTTP by then, whatever they answered.
+            // A connection on which another protocol was offered is not used again: some servers
+            // have switched by that time, whatever they responded.
             self.keep_alive = response.keep_alive && !interim && !self.offered;
             self.doubtful = response.doubtful || (self.body_may_be_ignored && self.keep_alive);
             self.keep_alive &= !self.doubtful;
@@ -223,7 +223,7 @@ impl Exchange {
             }
             match ready!(self.wire.poll_fill(cx)) {
                 Ok(0) => {
-                    // An answer without a length ends here; any other has broken off.
+                    // A response without a length ends here. Any other one has broken off.
                     self.keep_alive = false;
                     let ended = decoder.closed().map_err(|_| UpstreamError::Closed);
                     return Poll::Ready(ended.map(|()| Piece::End(None)));
@@ -238,7 +238,8 @@ impl Exchange {
         let complete = self.decoder.as_ref().is_some_and(Decoder::is_ended);
         let both = complete && self.uploaded && self.wire.pending() == 0;
         if both && self.doubtful {
-            // Without a reset each such answer would leave a port of ours in TIME_WAIT for a minute.
+            // Without a reset, each such response would leave a local port in TIME_WAIT for a
+            // minute.
             self.wire.stream.resets_on_close(true);
         }
         if !both || !self.keep_alive || self.deaf || !self.wire.input.is_empty() {
@@ -257,13 +258,13 @@ const fn is_empty(framing: Framing) -> bool {
     matches!(framing, Framing::None | Framing::Length(0))
 }
 
-/// Returns whether a body has a meaning with this method (RFC 9110 §9.3). An unknown method counts as
-/// one that has.
+/// Returns whether a body has a meaning with this method (RFC 9110 §9.3). An unknown method counts
+/// as one with a meaning.
 fn defines_body(method: &Method) -> bool {
     ![Method::GET, Method::HEAD, Method::DELETE, Method::TRACE].contains(method)
 }
 
-/// The fields with what belongs to this connection.
+/// Returns the fields, with those of this connection added.
 fn with_connection<'a>(outbound: &Outbound<'a>) -> Cow<'a, Fields> {
     let mut fields = Cow::Borrowed(outbound.fields);
     if let Some(protocol) = outbound.upgrade {

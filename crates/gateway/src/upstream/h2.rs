@@ -1,21 +1,22 @@
 //! HTTP/2 with an upstream: many exchanges on one connection, each a stream.
 //!
-//! The `h2` library splits a connection into handles and a future that reads and writes; that
+//! The `h2` library splits a connection into handles and a future that reads and writes. That
 //! future is a task of the worker. Dropping an exchange drops its handles, and the library then
-//! resets the stream: the upstream stops.
+//! resets the stream, so the upstream stops.
 //!
-//! **What the server has not processed.** A stream that it refuses (`REFUSED_STREAM`), or above the
-//! last that it names when it goes away (GOAWAY), was not processed (RFC 9113 §8.7): that is no
-//! failure of the server, and the request may be sent again whatever it asks for. Until the server
-//! has said how many streams it takes, a connection carries one.
+//! **Requests that the server has not processed.** A stream that the server refuses
+//! (`REFUSED_STREAM`), or one above the last stream that its GOAWAY names, was not processed (RFC
+//! 9113 §8.7). That is not a failure of the server, and the request may be sent again whatever its
+//! method. Until the server has announced how many streams it accepts, a connection carries one.
 //!
-//! **No authentication of the connection.** HTTP/2 has none, and a server that takes one all the same
-//! would take every later stream for the same user's. So a connection on which NTLM or Negotiate was
-//! spoken carries no new stream: those that are open were sent before.
+//! **No authentication of the connection.** HTTP/2 has none, and a server that accepts one
+//! nevertheless would attribute every later stream to the same user. So a connection on which NTLM
+//! or Negotiate was used carries no new stream. Streams that are already open were sent before
+//! that.
 //!
-//! **Departures cost the connection nothing.** A client that leaves resets its stream, and what the
-//! server had sent by then comes late. The library counts such frames as faults, so it has no limit
-//! of these here: the server is the operator's own.
+//! **Disconnects do not harm the connection.** A client that leaves resets its stream, and frames
+//! that the server had sent by that time arrive late. The library counts such frames as errors, so
+//! its limit on them is disabled here: the server belongs to the operator.
 
 mod head;
 mod pulse;
@@ -39,36 +40,36 @@ use crate::body::{BodyError, Piece};
 use crate::request::Upload;
 use crate::stream::Stream;
 
-/// The windows for answers; a stream's is what a slow client may make the gateway hold.
+/// The window for each response: the amount that a slow client may make the gateway hold.
 const STREAM_WINDOW: u32 = 256 * 1024;
 
-/// The largest there is (RFC 9113 §6.9.1). Were it less than the windows of all its streams, clients
-/// that do not read would stop everybody else on the connection. What bounds the memory is the
-/// limit of requests, each with its stream's window.
+/// The largest window (RFC 9113 §6.9.1). If it were less than the sum of the windows of all
+/// streams, clients that do not read would stop all others on the connection. The memory is bounded
+/// by the limit on requests, each with the window of its stream.
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
-/// So many streams fill the connection's window: no more are opened on it.
+/// The number of streams that fill the connection's window. No more are opened on it.
 const MOST_STREAMS: usize = (CONNECTION_WINDOW / STREAM_WINDOW) as usize;
 
-/// Streams that were reset and are remembered for a second, so that what still comes for them is
-/// passed over without a word.
+/// The number of reset streams that are remembered for a second, so that late frames for them are
+/// ignored.
 const REMEMBERED: usize = 1024;
 
-/// A connection, as each of its exchanges has it.
+/// A connection, as seen from each of its exchanges.
 #[derive(Clone)]
 pub(crate) struct Link {
     sender: SendRequest<Bytes>,
     secure: bool,
-    /// Exchanges on it.
+    /// Counts the exchanges on the connection.
     open: Rc<()>,
-    /// It has ended, or nothing new is to go on it.
+    /// The connection has ended, or must carry nothing new.
     over: Rc<Cell<bool>>,
     pulse: Rc<Pulse>,
     ping: Rc<RefCell<PingPong>>,
 }
 
 impl Link {
-    /// Says hello; the connection's own task ends with the connection.
+    /// Performs the handshake. The connection's own task ends with the connection.
     pub(super) async fn new(stream: Stream, secure: bool) -> io::Result<Self> {
         let pulse = Rc::new(Pulse::default());
         let stream = pulse::heard(stream, &pulse);
@@ -85,13 +86,15 @@ impl Link {
         Ok(Self { sender, secure, open: Rc::new(()), over, pulse, ping })
     }
 
-    /// A second has passed: asks a server that says nothing, and gives up one that does not answer.
+    /// Advances the time by a second: pings a silent server, and gives up a server that does not
+    /// respond.
     pub(super) fn tick(&mut self) {
         match self.pulse.tick() {
             Beat::Steady => {}
             Beat::Ask => {
                 let mut ping = self.ping.borrow_mut();
-                // Takes the answer to the one before. Nobody is to be woken: any byte counts.
+                // Takes the response to the previous PING. No task needs to be woken, because any
+                // byte counts.
                 let _ = ping.poll_pong(&mut Context::from_waker(Waker::noop()));
                 let _ = ping.send_ping(Ping::opaque());
             }
@@ -99,8 +102,8 @@ impl Link {
         }
     }
 
-    /// Whether it could carry another exchange at once. A server that has said that it goes away
-    /// (GOAWAY) answers what it has, and nothing more.
+    /// Returns whether the connection could carry another exchange at once. A server that has sent
+    /// GOAWAY only finishes the streams that it has.
     pub(super) fn has_room(&mut self) -> bool {
         let ready = self.sender.poll_ready(&mut Context::from_waker(Waker::noop()));
         if matches!(ready, Poll::Ready(Err(_))) {
@@ -114,7 +117,7 @@ impl Link {
         self.over.get()
     }
 
-    /// Exchanges on it; one of the handles is the pool's own.
+    /// Returns the number of exchanges on the connection. One of the handles is the pool's own.
     pub(super) fn in_use(&self) -> usize {
         Rc::strong_count(&self.open) - 1
     }
@@ -133,15 +136,15 @@ fn builder() -> Builder {
     builder
 }
 
-/// A request and its answer.
+/// A request and its response.
 pub(crate) struct Exchange {
-    /// Keeps count of what the connection carries.
+    /// A handle that counts as an exchange on the connection.
     link: Link,
     state: Result<State, Option<UpstreamError>>,
     asked: Method,
     upload: Upload,
     uploaded: bool,
-    /// Taken from the client, not yet taken by the upstream's window.
+    /// Data taken from the client, for which the upstream's window had no room yet.
     data: Bytes,
     sent: u64,
     /// The server has not processed the request.
@@ -163,7 +166,7 @@ impl Exchange {
         }
         let state = match head::request(outbound, link.secure) {
             Ok(request) => link.sender.send_request(request, ends).map_err(|_| {
-                // Not a byte of it was sent.
+                // No byte of the request was sent.
                 unprocessed = true;
                 Some(UpstreamError::Closed)
             }),
@@ -188,12 +191,12 @@ impl Exchange {
         self.sent
     }
 
-    /// Whether the whole body has come from the client.
+    /// Returns whether the whole body has arrived from the client.
     pub(super) const fn has_uploaded(&self) -> bool {
         self.uploaded
     }
 
-    /// Whether it is the client that keeps the request from going on.
+    /// Returns whether the request is waiting for its client.
     pub(super) fn waits_for_client(&self) -> bool {
         !self.uploaded && self.data.is_empty()
     }
@@ -202,7 +205,8 @@ impl Exchange {
         self.upload = Upload::none();
     }
 
-    /// Lets nothing new go on the connection: it has not answered in time, or is one user's.
+    /// Prevents new exchanges on the connection, because it has not responded in time or belongs to
+    /// one user.
     pub(super) fn retire(&self) {
         self.link.over.set(true);
     }
@@ -211,7 +215,7 @@ impl Exchange {
         self.state.as_ref().map_or(true, |state| state.body.is_none())
     }
 
-    /// Whether the request may be sent again, whatever it asks for.
+    /// Returns whether the request was not processed, and may be sent again whatever its method.
     pub(super) const fn is_unprocessed(&self) -> bool {
         self.unprocessed
     }
@@ -226,7 +230,8 @@ impl Exchange {
                     Poll::Ready(Ok(Piece::Data(data))) => self.data = data,
                     Poll::Ready(Ok(Piece::End(trailers))) => {
                         self.uploaded = true;
-                        // One that does not listen may have answered all the same.
+                        // Ignore errors: a server that does not read may have responded
+                        // nevertheless.
                         let _ = match trailers {
                             Some(fields) => state.send.send_trailers(fields.to_header_map()),
                             None => state.send.send_data(Bytes::new(), true),
@@ -304,14 +309,14 @@ impl Exchange {
     }
 }
 
-/// A connection that has ended may have been ending when the request went out; a stream that was
-/// reset was reset for what was asked.
+/// Classifies an error. A connection that has ended may have been ending when the request went out.
+/// A stream reset was caused by the request itself.
 fn failure(error: &h2::Error) -> UpstreamError {
     if error.is_go_away() || error.is_io() { UpstreamError::Closed } else { UpstreamError::Reset }
 }
 
-/// See the module. The library ends a stream with a GOAWAY of the server's only if it is above the
-/// last that this names.
+/// Returns whether the server has not processed the request (see the module). The library ends a
+/// stream for the server's GOAWAY only if it is above the last stream that the GOAWAY names.
 fn was_not_processed(error: &h2::Error) -> bool {
     let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
     error.is_remote() && (error.is_go_away() || refused)

@@ -1,25 +1,27 @@
-//! When which server is to be probed.
+//! The schedule of probes.
 //!
-//! Every server is probed once in an interval, on a beat of its own that it keeps for ever: a
-//! server that answers late or not at all, or a gateway that stood still, leaves beats out and
-//! moves none. The beats are spread over the interval, as a hundred gateways that each probe all
-//! their servers at once would be a load of their own. The beat of server n begins at the
-//! fractional part of n/φ (φ the golden ratio) of the interval. Points chosen so lie nearly evenly
-//! however many there are (three-gap theorem), and nobody has to draw lots.
+//! Every server is probed once per interval, at a fixed phase that it never changes. If a server
+//! responds late or not at all, or if the gateway stalls, probes are skipped but not shifted. The
+//! phases are spread over the interval, because a hundred gateways that each probe all their
+//! servers at once would be a load of their own. The phase of server n is the fractional part of
+//! n/φ (φ the golden ratio) of the interval. Points chosen like this are nearly evenly spaced for
+//! any number of points (three-gap theorem), and need no random numbers.
 //!
-//! States of a probe: `Due` at a moment, then `Asked` until its answer or its deadline. This is
-//! pure: whoever owns it, one task, calls `expired` and `due` at `next`, sends the probes, and
-//! drops those that have expired, so that no late answer is taken for the next one's.
+//! The states of a probe are `Due` at a time, and then `Asked` until its response or its deadline.
+//! This type is pure. Its owner, one task, calls `expired` and `due` at `next`, sends the probes,
+//! and drops those that have expired, so that a late response is not taken for the response to the
+//! next probe.
 
 use bywash_units::{Span, Time};
 
-/// 2⁶⁴/φ: multiples of it, wrapping, are the fractional parts of n/φ in units of 2⁻⁶⁴.
+/// 2⁶⁴/φ: its multiples, wrapping, are the fractional parts of n/φ in units of 2⁻⁶⁴.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A shorter interval would be a load; the configuration's least is a hundred of these.
+/// The shortest interval. A shorter one would be a load; the configuration's minimum is a hundred
+/// times as long.
 const LEAST_INTERVAL: Span = Span::from_millis(1);
 
-/// The probes of one upstream's servers.
+/// The probes of the servers of one upstream.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     interval: Span,
@@ -34,14 +36,14 @@ enum Probe {
 }
 
 impl Schedule {
-    /// Server 0 is due now, each of the others within the interval.
+    /// Creates a schedule in which server 0 is due now, and each of the others within the interval.
     pub(crate) fn new(count: usize, interval: Span, timeout: Span, now: Time) -> Self {
         let interval = interval.max(LEAST_INTERVAL);
         let probe = |index| Probe::Due { at: now + phase(index, interval) };
         Self { interval, timeout, probes: (0..count as u64).map(probe).collect() }
     }
 
-    /// The servers that are to be probed now. Each that is taken counts as asked.
+    /// Returns the servers that must be probed now. Each one that is returned counts as asked.
     pub(crate) fn due(&mut self, now: Time) -> impl Iterator<Item = usize> {
         let timeout = self.timeout;
         self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
@@ -53,8 +55,9 @@ impl Schedule {
         })
     }
 
-    /// The servers whose probe has no answer in time: a bad one each. Read the answers that are
-    /// there before you ask, or a pause of the whole machine counts against the servers.
+    /// Returns the servers whose probe has timed out, each of which is a failure. Read the
+    /// available responses before you call this; otherwise a pause of the whole machine counts
+    /// against the servers.
     pub(crate) fn expired(&mut self, now: Time) -> impl Iterator<Item = usize> {
         let interval = self.interval;
         self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
@@ -66,8 +69,8 @@ impl Schedule {
         })
     }
 
-    /// The probe of this server has an answer, good or bad. Says whether it is one to count: not
-    /// so after its deadline.
+    /// Records that the probe of this server has a response, good or bad. Returns whether it
+    /// counts: after its deadline it does not.
     pub(crate) fn answered(&mut self, server: usize, now: Time) -> bool {
         let Some(probe) = self.probes.get_mut(server) else { return false };
         match *probe {
@@ -79,7 +82,8 @@ impl Schedule {
         }
     }
 
-    /// When a server is next due or a probe expires; never, if there is no server.
+    /// Returns when a server is next due or a probe expires, or the far future if there is no
+    /// server.
     pub(crate) fn next(&self) -> Time {
         let moments = self.probes.iter().map(|probe| match probe {
             Probe::Due { at } => *at,
@@ -94,7 +98,7 @@ fn phase(index: u64, interval: Span) -> Span {
     Span::from_nanos((product >> 64) as u64)
 }
 
-/// The next beat of a server after `now`; `beat` was one.
+/// Returns the first probe time of a server after `now`. `beat` is one of its probe times.
 fn following(beat: Time, interval: Span, now: Time) -> Time {
     let passed = now.since(beat).as_nanos() / interval.as_nanos();
     beat + interval * passed.saturating_add(1)
@@ -121,8 +125,8 @@ mod tests {
         schedule.due(now).collect()
     }
 
-    /// Goes from moment to moment until `end`; each server answers at once. Says who was asked
-    /// when.
+    /// Goes from event to event until `end`, while each server responds at once. Returns which
+    /// server was asked when.
     fn run(schedule: &mut Schedule, end: Time) -> Vec<(usize, Time)> {
         let mut asked = Vec::new();
         while schedule.next() < end {
@@ -227,7 +231,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is late: no server is asked more than once in a beat, nor left out for good.
+        /// No server is asked more than once per interval or skipped for good, whatever is late.
         #[test]
         fn no_server_is_asked_twice_in_a_beat_or_forgotten(
             count in 1..10_usize,

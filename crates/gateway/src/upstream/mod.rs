@@ -1,12 +1,14 @@
-//! The application behind: its servers, connections to them, and one exchange at a time on each.
+//! The application behind the gateway: its servers, connections to them, and one exchange at a time
+//! on each.
 //!
-//! `servers.rs` says which server is next and `health.rs` when to look whether one is well; both
-//! are pure. `names.rs` knows their addresses, `dial.rs` tries these, `connect.rs` opens a connection, `pool.rs` keeps
-//! those that are idle, `pinned.rs` those that belong to one client connection, `h1.rs` and `h2.rs` carry a request and
-//! its answer. `probe.rs` asks servers how they are.
+//! `servers.rs` chooses the next server and `health.rs` schedules the probes; both are pure.
+//! `names.rs` resolves their addresses, `dial.rs` tries these, `connect.rs` opens a connection,
+//! `pool.rs` keeps idle connections, `pinned.rs` keeps those that belong to one client connection,
+//! and `h1.rs` and `h2.rs` carry a request and its response. `probe.rs` probes the servers.
 //!
-//! An exchange is polled by the request that it belongs to, and after its client has gone by the task that holds its
-//! slot (`request/departed.rs`). Dropping it closes the connection (HTTP/1) or resets the stream (HTTP/2) at once.
+//! An exchange is polled by the request that it belongs to, and after its client has left by the
+//! task that holds its slot (`request/departed.rs`). Dropping it closes the connection (HTTP/1) or
+//! resets the stream (HTTP/2) at once.
 
 mod connect;
 mod dial;
@@ -37,66 +39,67 @@ use crate::local_fault::LocalFault;
 use crate::request::Upload;
 use crate::wire::Wire;
 
-/// Heads that may come for one request, that of the answer among them. Those before it are kept for
-/// a client that does not read.
+/// The maximum number of heads for one request, including the final one. Interim heads are buffered
+/// for a client that does not read.
 pub(crate) const MOST_HEADS: usize = 64;
 
-/// What went wrong between the gateway and the upstream.
+/// An error between the gateway and the upstream.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpstreamError {
     /// Every server is down.
     #[error("no server is up")]
     NoServer,
-    /// Its name leads nowhere.
+    /// The server's name does not resolve.
     #[error("the server's name does not resolve: {}", .0.name())]
     Name(names::Cause),
-    /// Nobody listens there, or TLS failed.
+    /// The connection was refused, or TLS failed.
     #[error("connecting failed: {0}")]
     Connect(std::io::Error),
-    /// This machine could not open a connection: no server is to blame.
+    /// This machine could not open a connection, so no server is to blame.
     #[error("no connection could be opened: {}", .0.name())]
     Local(LocalFault),
-    /// It did not take the connection in time.
+    /// The server did not accept the connection in time.
     #[error("connecting took longer than {0:?}")]
     ConnectTimeout(Duration),
-    /// It did not begin to answer in time.
+    /// The server did not begin to respond in time.
     #[error("no answer within {0:?}")]
     ResponseTimeout(Duration),
-    /// Its answer stood still for too long.
+    /// The response paused for too long.
     #[error("the answer stood still for {0:?}")]
     IdleTimeout(Duration),
     /// The whole exchange took too long.
     #[error("the exchange took longer than it may")]
     TotalTimeout,
-    /// It closed or reset the connection before the answer was complete.
+    /// The server closed or reset the connection before the response was complete.
     #[error("the connection ended before the answer")]
     Closed,
-    /// It reset the exchange.
+    /// The server reset the stream.
     #[error("the upstream reset the stream")]
     Reset,
-    /// The client's body broke off or is malformed, or its head cannot be said to this server: the
-    /// upstream is not to blame.
+    /// The client's body broke off or is malformed, or its head cannot be expressed to this server.
+    /// The upstream is not to blame.
     #[error("the client's message is not what it should be: {0}")]
     Upload(BodyError),
-    /// It went over to another protocol, and nobody had asked for that.
+    /// The server switched to another protocol without being asked to.
     #[error("the upstream switched protocols unasked")]
     Switched,
-    /// What it sent is no HTTP.
+    /// The server sent something that is not HTTP.
     #[error("the answer is no HTTP: {}", .0.name())]
     Garbage(Fault),
-    /// As many streams are open as may be.
+    /// The limit on open streams is reached.
     #[error("too many streams are open")]
     TooManyStreams,
 }
 
 impl UpstreamError {
-    /// What it says of how many requests the application can work on at once.
+    /// Returns what the error says about the number of requests that the application can process at
+    /// once.
     pub(crate) const fn end(&self) -> End {
         match self {
             Self::ConnectTimeout(_) | Self::ResponseTimeout(_) | Self::IdleTimeout(_) => {
                 End::TimedOut
             }
-            // The whole time includes the client's.
+            // The total time includes the client's.
             Self::TotalTimeout
             | Self::NoServer
             | Self::Name(_)
@@ -113,38 +116,39 @@ impl UpstreamError {
 }
 
 impl UpstreamError {
-    /// Why no connection was made.
+    /// Converts the error of a failed attempt to connect.
     fn of_connect(error: std::io::Error) -> Self {
         LocalFault::of(&error).map_or(Self::Connect(error), Self::Local)
     }
 
-    /// Whether the application may still work on what was given up: its time was over, and it had said nothing else.
+    /// Returns whether the application may still be processing the request: it timed out, and no
+    /// other error occurred.
     pub(crate) const fn is_given_up(&self) -> bool {
         matches!(self, Self::ResponseTimeout(_) | Self::IdleTimeout(_) | Self::TotalTimeout)
     }
 }
 
-/// A request as it goes to an upstream.
+/// A request in the form in which it is sent to an upstream.
 pub(crate) struct Outbound<'a> {
     pub(crate) method: &'a Method,
-    /// Path and query, canonical.
+    /// Path and query in canonical form.
     pub(crate) target: &'a str,
     pub(crate) fields: &'a Fields,
     pub(crate) framing: Framing,
-    /// The client can take trailers.
+    /// The client accepts trailers.
     pub(crate) takes_trailers: bool,
-    /// The client wants another protocol on this connection.
+    /// The protocol that the client wants to switch to on this connection.
     pub(crate) upgrade: Option<&'a [u8]>,
 }
 
-/// A request on its way, and its answer on the way back.
+/// A request on its way to the upstream, and its response on the way back.
 pub(crate) enum Exchange {
     H1(Box<h1::Exchange>),
     H2(Box<h2::Exchange>),
 }
 
 impl Exchange {
-    /// Begins to send.
+    /// Begins to send a request.
     pub(crate) fn begin(link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
         match link {
             Link::H1(link) => Self::H1(Box::new(h1::Exchange::begin(link, outbound, upload))),
@@ -152,7 +156,8 @@ impl Exchange {
         }
     }
 
-    /// Sends on and waits for the next head of an answer: one before the answer (1xx), or it.
+    /// Continues sending, and waits for the next head of a response: an interim one (1xx) or the
+    /// final one.
     pub(crate) fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -163,7 +168,7 @@ impl Exchange {
         }
     }
 
-    /// More of the answer's body, once its head is here.
+    /// Returns the next piece of the response body. Must not be called before the final head.
     pub(crate) fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -174,7 +179,7 @@ impl Exchange {
         }
     }
 
-    /// Sends on, as far as it goes; what fails is seen by whoever reads.
+    /// Continues sending as far as possible. Errors are reported to the caller that reads.
     pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) {
         match self {
             Self::H1(exchange) => drop(exchange.poll_upload(cx)),
@@ -182,7 +187,7 @@ impl Exchange {
         }
     }
 
-    /// How many bytes of the request's body have gone up.
+    /// Returns the number of bytes of the request body that have been sent.
     pub(crate) fn sent(&self) -> u64 {
         match self {
             Self::H1(exchange) => exchange.sent(),
@@ -190,7 +195,7 @@ impl Exchange {
         }
     }
 
-    /// Whether it is the client that keeps the request from going on.
+    /// Returns whether the request is waiting for its client.
     pub(crate) fn waits_for_client(&self) -> bool {
         match self {
             Self::H1(exchange) => exchange.waits_for_client(),
@@ -198,7 +203,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the whole body of the request has come from the client.
+    /// Returns whether the whole request body has arrived from the client.
     pub(crate) const fn has_uploaded(&self) -> bool {
         match self {
             Self::H1(exchange) => exchange.has_uploaded(),
@@ -206,8 +211,9 @@ impl Exchange {
         }
     }
 
-    /// Whether the server may go on with the request when its client has gone, as far as `departures` tell. A stream of
-    /// HTTP/2 whose body has not come as a whole cannot end in any other way than by a reset.
+    /// Returns whether the server may continue with the request after its client has left,
+    /// according to `departures`. An HTTP/2 stream whose body is incomplete cannot end in any other
+    /// way than by a reset.
     pub(crate) const fn can_outlive_client(&self, departures: Departures) -> bool {
         match (self, departures) {
             (_, Departures::Noticed) | (Self::H2(_), Departures::Auto) => false,
@@ -216,7 +222,7 @@ impl Exchange {
         }
     }
 
-    /// Gives up all that belongs to the client. Nothing more of its body is sent.
+    /// Releases everything that belongs to the client. No more of its body is sent.
     pub(crate) fn lets_client_go(&mut self) {
         match self {
             Self::H1(exchange) => exchange.lets_client_go(),
@@ -224,8 +230,8 @@ impl Exchange {
         }
     }
 
-    /// Ends this side of the connection, once a whole request has been written. HTTP/2 connections carry other requests
-    /// and stay as they are.
+    /// Ends this side of the connection once a whole request has been written. HTTP/2 connections
+    /// carry other requests, so they stay unchanged.
     pub(crate) fn poll_half_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::H1(exchange) => exchange.poll_half_close(cx),
@@ -233,17 +239,17 @@ impl Exchange {
         }
     }
 
-    /// It has not answered in time. Others on the same connection may still be answered; nobody
-    /// new is to wait for it.
+    /// Retires the connection of an exchange without a response in time. Other exchanges on it may
+    /// still get their response, but no new one must wait for it.
     pub(crate) fn retire(&self) {
         match self {
-            // The connection is its own.
+            // The connection carries nothing else.
             Self::H1(_) => {}
             Self::H2(exchange) => exchange.retire(),
         }
     }
 
-    /// Whether nothing of an answer has come.
+    /// Returns whether nothing of a response has arrived.
     pub(crate) fn is_unanswered(&self) -> bool {
         match self {
             Self::H1(exchange) => exchange.is_unanswered(),
@@ -251,26 +257,26 @@ impl Exchange {
         }
     }
 
-    /// Whether the server has not processed the request: so it may be sent again, whatever it asks
-    /// for, and the server has not failed.
+    /// Returns whether the server has not processed the request. If so, the request may be sent
+    /// again whatever its method, and the server has not failed.
     pub(crate) fn is_unprocessed(&self) -> bool {
         match self {
-            // Nobody says so there.
+            // HTTP/1 cannot report this.
             Self::H1(_) => false,
             Self::H2(exchange) => exchange.is_unprocessed(),
         }
     }
 
-    /// The connection, if it can carry another exchange.
+    /// Returns the connection, if it can carry another exchange.
     pub(crate) fn finish(self) -> Option<Link> {
         match self {
             Self::H1(exchange) => exchange.finish().map(Link::H1),
-            // The pool has kept the connection all the while.
+            // The pool has kept the connection throughout.
             Self::H2(_) => None,
         }
     }
 
-    /// The connection itself: it speaks another protocol from here on.
+    /// Returns the connection itself, which carries another protocol from now on.
     pub(crate) fn into_wire(self) -> Option<Wire> {
         match self {
             Self::H1(exchange) => Some(exchange.into_wire()),
@@ -279,11 +285,11 @@ impl Exchange {
     }
 }
 
-/// What servers there are and how they are, for all threads; made anew when they change.
+/// The servers and their state, for all threads. Replaced when the servers change.
 pub(crate) type SharedUpstreams = Arc<Upstreams>;
 
-/// Whether two configurations mean the same servers, so that what is known of them stays true. Of
-/// TLS they never do: certificates are renewed under the same names.
+/// Returns whether two configurations mean the same servers, so that everything known about them
+/// stays true. With TLS they never do, because certificates are renewed under the same names.
 pub(crate) fn same_servers(a: &Upstream, b: &Upstream) -> bool {
     let secure = b.servers.iter().any(|server| server.scheme == Scheme::Https);
     a.servers == b.servers && a.health == b.health && !secure

@@ -1,9 +1,9 @@
-//! Addresses of servers that are given by name.
+//! Addresses of servers that are configured by name.
 //!
-//! One task of the gateway looks every name up, now and then (`upstream.resolve_every`), so no request waits for a name
-//! server but the first. The library of the system is asked (`getaddrinfo`): it reads `/etc/hosts`, search domains and
-//! whatever else names mean on this host, and it gives no TTL, hence the fixed interval. If a look-up fails, the last
-//! addresses stay in use.
+//! One task of the gateway looks up every name at intervals (`upstream.resolve_every`), so only the
+//! first request waits for a name server. It uses the system's library (`getaddrinfo`), which reads
+//! `/etc/hosts`, search domains and any other source of names on this host. The library gives no
+//! TTL, hence the fixed interval. If a look-up fails, the last addresses stay in use.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,26 +23,28 @@ use crate::settings::Settings;
 use crate::shared::{Life, Shared};
 use crate::talk::say;
 
-/// Addresses of one name that are used.
+/// The maximum number of addresses used for one name.
 const MOST: usize = 64;
 
-/// A server's name and where it leads.
+/// A server's name and its addresses.
 pub(crate) struct Name {
     host: String,
     port: u16,
     known: watch::Sender<Known>,
-    /// Connections so far: each begins with another address.
+    /// The number of connections so far: each begins with another address.
     turn: AtomicUsize,
-    /// Addresses of IPv4 come first: the first of the last look-up was one, or one has been the faster since.
+    /// IPv4 addresses come first, because the last look-up returned one first, or because one has
+    /// been faster since.
     v4_first: AtomicBool,
 }
 
 /// The result of the last look-ups of a name.
 #[derive(Debug)]
 enum Known {
-    /// It has not been looked up yet.
+    /// The name has not been looked up yet.
     Nothing,
-    /// `fails`: the last look-up has failed; these are from one before.
+    /// The addresses found. `fails`: the last look-up has failed, and these are from an earlier
+    /// one.
     Addresses {
         all: Arc<[SocketAddr]>,
         fails: bool,
@@ -50,26 +52,27 @@ enum Known {
     Failed(Cause),
 }
 
-/// Why a name did not resolve.
+/// The reason why a name did not resolve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// There is no such name, or it has no address.
     UnknownName,
-    /// No name server has answered, or none that could.
+    /// No name server has responded, or none that could answer.
     Temporary,
     Other,
 }
 
 impl Cause {
-    /// Every word that [`Cause::name`] gives, in the order of the variants.
+    /// All names that [`Cause::name`] returns, in the order of the variants.
     pub(crate) const NAMES: [&str; 3] = ["unknown_name", "temporary", "other"];
 
-    /// The word for it.
+    /// Returns the name used in the metrics and the log.
     pub(crate) const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// By the words of the C library (glibc or musl, untranslated): the standard library gives no number.
+    /// Classifies an error by the message of the C library (glibc or musl, untranslated), because
+    /// the standard library gives no number.
     fn of(error: &io::Error) -> Self {
         let text = error.to_string();
         let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
@@ -105,7 +108,7 @@ impl Name {
         self.host == host && self.port == port
     }
 
-    /// A connection to one of its addresses. Waits for the first look-up.
+    /// Connects to one of the addresses. Waits for the first look-up.
     pub(super) async fn connect(&self) -> Result<TcpStream, UpstreamError> {
         let addresses = self.addresses().await.map_err(UpstreamError::Name)?;
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -125,7 +128,7 @@ impl Name {
         }
     }
 
-    /// Looks it up, at once and then `every` so often, for ever.
+    /// Looks the name up at once and then at the interval `every`, without end.
     async fn keep(&self, every: Duration, metrics: &Metrics) {
         if self.host.parse::<IpAddr>().is_ok() {
             return;
@@ -141,7 +144,7 @@ impl Name {
         }
     }
 
-    /// Takes the result of a look-up, and says so when that has changed between good and bad.
+    /// Takes the result of a look-up, and logs a change between success and failure.
     fn found(&self, found: io::Result<Vec<SocketAddr>>) -> Result<(), Cause> {
         let (found, why) = match found {
             Ok(all) if all.is_empty() => (Err(Cause::UnknownName), "it has no address".to_owned()),
@@ -181,7 +184,7 @@ impl Name {
     }
 }
 
-/// Looks up the names of the servers in force until the gateway drains.
+/// Looks up the names of the current servers until the gateway drains.
 pub(super) async fn keep(
     shared: Arc<Shared>,
     mut settings: watch::Receiver<Arc<Settings>>,
@@ -193,7 +196,7 @@ pub(super) async fn keep(
         let names = current.upstreams.names();
         let all = join_all(names.map(|name| name.keep(every, &shared.metrics)));
         tokio::select! {
-            // Without names there is nothing to do until there are others.
+            // Without names there is nothing to do until the settings change.
             () = async { all.await; std::future::pending().await } => {}
             changed = settings.changed() => if changed.is_err() { return },
             _ = life.wait_for(|life| *life >= Life::Drains) => return,

@@ -1,14 +1,15 @@
 //! Connections that a server has authenticated (NTLM, Negotiate), each for one client connection.
 //!
-//! A server that authenticates a connection takes every later request on it for the same user's
+//! A server that authenticates a connection attributes every later request on it to the same user
 //! ([`bywash_message::Fields::authenticates_connection`]). Such a connection is never put among the
 //! idle ones. It waits here for the next request of the client connection on which the
-//! authentication took place, and is closed with that. `Pins` are the connections of one pool;
-//! [`PinnedLink`] is what a client connection has of them: one connection, or none.
+//! authentication took place, and is closed with that client connection. `Pins` holds the pinned
+//! connections of one pool. [`PinnedLink`] is the pinned connection of one client connection, if it
+//! has one.
 //!
-//! **Bound.** A client connection pins one connection at most. Of all of a pool's the one that was
-//! used longest ago is closed when there are too many: its user has to authenticate again, and an
-//! authentication that is under way is never the oldest for long.
+//! **Bound.** A client connection pins at most one connection. If a pool has too many, it closes
+//! the least recently used one, whose user must authenticate again. An authentication in progress
+//! is never the oldest for long.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,13 +20,14 @@ use super::{Pool, h1};
 /// The pinned connections of one pool.
 #[derive(Default)]
 pub(super) struct Pins {
-    /// Connections by a number that rises with each use: the first was used longest ago.
+    /// The connections, by a number that rises with each use: the first one is the least recently
+    /// used.
     links: BTreeMap<u64, (usize, h1::Link)>,
     next: u64,
 }
 
 impl Pins {
-    /// Keeps a connection to this server. With more than `most` the oldest are closed.
+    /// Keeps a connection to this server. If there are more than `most`, the oldest are closed.
     pub(super) fn keep(&mut self, server: usize, link: h1::Link, most: usize) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -36,18 +38,18 @@ impl Pins {
         number
     }
 
-    /// Returns the server and the connection, unless that was closed meanwhile.
+    /// Returns the server and the connection, unless the connection was closed meanwhile.
     pub(super) fn take(&mut self, number: u64) -> Option<(usize, h1::Link)> {
         self.links.remove(&number)
     }
 
-    /// Closes those that their servers have closed.
+    /// Drops the connections that their servers have closed.
     pub(super) fn tick(&mut self) {
         self.links.retain(|_, (_, link)| link.is_idle());
     }
 }
 
-/// A client connection's pinned connection. Dropping it closes that.
+/// The pinned connection of a client connection. Dropping this closes the connection.
 #[derive(Default)]
 pub(crate) struct PinnedLink(RefCell<Option<Held>>);
 
@@ -57,14 +59,14 @@ struct Held {
 }
 
 impl PinnedLink {
-    /// Pins this connection to a server, in the place of one from before.
+    /// Pins this connection to a server, and closes the one pinned before.
     pub(crate) fn keep(&self, pool: &Rc<Pool>, server: usize, link: h1::Link) {
         let held = pool.pin(server, link).map(|number| Held { pool: Rc::clone(pool), number });
         self.0.replace(held);
     }
 
-    /// Takes the connection out, if it can carry another request. One of another pool is closed:
-    /// other servers are in force.
+    /// Takes the connection out, if it can carry another request. A connection of another pool is
+    /// closed, because the servers have changed since.
     pub(crate) fn take(&self, pool: &Rc<Pool>) -> Option<(usize, h1::Link)> {
         let held = self.0.take()?;
         let (server, mut link) = held.pool.unpin(held.number)?;

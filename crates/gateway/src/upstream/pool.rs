@@ -1,4 +1,4 @@
-//! Connections to the servers that can carry another exchange; one pool for each worker.
+//! The connections to the servers that can carry another exchange. Each worker has one pool.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,28 +19,28 @@ pub(crate) enum Link {
 pub(crate) struct Pool {
     upstreams: SharedUpstreams,
     bounds: Cell<Bounds>,
-    /// Buffers count against it.
+    /// The budget that buffers are charged to.
     memory: Arc<Memory>,
     servers: Vec<RefCell<Kept>>,
-    /// Those that belong to a client connection each.
+    /// The connections that belong to one client connection each.
     pins: RefCell<Pins>,
-    /// Other servers are in force: nothing is kept any more.
+    /// The servers have changed, so nothing is kept any more.
     retired: Cell<bool>,
 }
 
-/// How many connections a pool keeps.
+/// The number of connections that a pool keeps.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Idle ones, of all servers together.
+    /// The maximum number of idle connections, over all servers.
     pub(crate) idle: usize,
-    /// Seconds that one may be idle.
+    /// The maximum time that a connection may be idle, in seconds.
     pub(crate) longest_idle: u64,
-    /// Pinned ones, of all servers together.
+    /// The maximum number of pinned connections, over all servers.
     pub(crate) pinned: usize,
 }
 
 impl Bounds {
-    /// Those of one of so many workers.
+    /// Returns the bounds of each of `workers` workers.
     pub(crate) fn of(upstream: &Upstream, workers: usize) -> Self {
         Self {
             idle: upstream.limit as usize,
@@ -50,12 +50,13 @@ impl Bounds {
     }
 }
 
-/// What is kept of one server.
+/// The connections kept to one server.
 #[derive(Default)]
 struct Kept {
-    /// Used last, taken first: so the rest grow old and are closed.
+    /// Idle connections. The most recently used one is taken first, so the others age and are
+    /// closed.
     idle: Vec<Idle<h1::Link>>,
-    /// Every HTTP/2 connection, whether it carries something or not.
+    /// Every HTTP/2 connection, whether it carries an exchange or not.
     shared: Vec<Idle<h2::Link>>,
 }
 
@@ -76,7 +77,8 @@ impl Pool {
         self.bounds.set(bounds);
     }
 
-    /// Other servers are in force: what is idle is closed, and what comes back will be.
+    /// Retires the pool after the servers have changed: idle connections are closed now, and others
+    /// when they come back.
     pub(crate) fn retire(&self) {
         self.retired.set(true);
         for kept in &self.servers {
@@ -89,7 +91,7 @@ impl Pool {
         &self.upstreams
     }
 
-    /// A connection that stands already, if there is one.
+    /// Returns an existing connection that can carry another exchange, if there is one.
     pub(crate) fn take(&self, server: usize) -> Option<Link> {
         let mut kept = self.servers[server].borrow_mut();
         for shared in &mut kept.shared {
@@ -106,8 +108,8 @@ impl Pool {
         None
     }
 
-    /// Keeps a connection for one client connection; see [`PinnedLink`](super::PinnedLink). Returns its number, or
-    /// closes it and returns `None` if nothing is kept.
+    /// Keeps a connection for one client connection; see [`PinnedLink`](super::PinnedLink). Returns
+    /// its number. If nothing is kept, closes the connection and returns `None`.
     pub(super) fn pin(&self, server: usize, link: h1::Link) -> Option<u64> {
         let most = self.bounds.get().pinned;
         (!self.retired.get() && most > 0).then(|| self.pins.borrow_mut().keep(server, link, most))
@@ -117,8 +119,8 @@ impl Pool {
         self.pins.borrow_mut().take(number)
     }
 
-    /// A connection that is of no use at the moment; dropped if it is of no use at all, or if it is
-    /// one user's.
+    /// Takes back a connection that carries no exchange. Drops it if it cannot be reused, or if it
+    /// belongs to one user.
     pub(crate) fn put(&self, server: usize, link: Link) {
         if self.retired.get() {
             return;
@@ -136,17 +138,18 @@ impl Pool {
         }
     }
 
-    /// A new connection.
+    /// Opens a new connection.
     pub(crate) async fn connect(&self, server: usize, limit: Span) -> Result<Link, UpstreamError> {
         let link = self.upstreams.connect(server, limit, &self.memory).await?;
         if let Link::H2(link) = &link {
-            // Others may use it from now on.
+            // Other requests may use it from now on.
             self.put(server, Link::H2(link.clone()));
         }
         Ok(link)
     }
 
-    /// A second has passed: closes what the upstream has closed or what has been idle too long.
+    /// Advances the time by a second: drops connections that the upstream has closed or that were
+    /// idle for too long.
     pub(crate) fn tick(&self) {
         self.pins.borrow_mut().tick();
         let longest = self.bounds.get().longest_idle;

@@ -1,7 +1,7 @@
-//! Active health checks: a `GET` to each server, now and then.
+//! Active health checks: a `GET` to each server at intervals.
 //!
-//! On a thread of its own: a server that hangs holds up no request and no other probe. What counts
-//! as well is an answer with a status of 200 to 399.
+//! The probes run on a thread of their own, and a server that hangs delays neither requests nor
+//! other probes. A status from 200 to 399 counts as healthy.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::request::Upload;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared};
 
-/// Probes servers, and looks up their names, until told to stop.
+/// Probes servers and looks up their names until the gateway drains.
 pub(crate) fn run(
     shared: &Arc<Shared>,
     settings: watch::Receiver<Arc<Settings>>,
@@ -30,7 +30,7 @@ pub(crate) fn run(
     let probes = probe(Arc::clone(shared), settings.clone(), life.clone());
     let looks_up = names::keep(Arc::clone(shared), settings, life);
     LocalSet::new().block_on(&runtime, async { tokio::join!(probes, looks_up) });
-    // A name server that does not answer holds up a thread of the runtime, and not the end.
+    // A look-up without an answer occupies a thread of the runtime, but must not delay the end.
     runtime.shutdown_background();
     Ok(())
 }
@@ -50,7 +50,7 @@ async fn probe(
     }
 }
 
-/// Probes the servers of these settings for as long as they are in force.
+/// Probes the servers of these settings for as long as the settings are in force.
 async fn rounds(shared: &Shared, settings: &Settings) {
     let health = &settings.config.upstream.health;
     let Some(path) = &health.path else { return std::future::pending().await };
@@ -60,12 +60,13 @@ async fn rounds(shared: &Shared, settings: &Settings) {
     let (done, mut finished) = mpsc::unbounded_channel();
     loop {
         let now = shared.driver.now();
-        // Before it is asked who is late: this thread may have been the one that was.
+        // Read responses before checking deadlines: this thread may have been the one that was
+        // late.
         while let Ok((server, is_well)) = finished.try_recv() {
             match is_well {
                 _ if !schedule.answered(server, now) => {}
                 Ok(is_well) => upstreams.servers.probed(server, now, is_well),
-                // It was not asked.
+                // The server was not asked.
                 Err(fault) => shared.metrics.local_fault(fault),
             }
         }
@@ -80,7 +81,7 @@ async fn rounds(shared: &Shared, settings: &Settings) {
                 let asked = ask(&upstreams, server, &path, &memory);
                 let asked = tokio::time::timeout(limit.to_std(), asked);
                 let is_well = asked.await.unwrap_or(Ok(false));
-                // Whoever wants to know may have gone over to other settings.
+                // The receiver may be gone because the settings have changed.
                 let _ = done.send((server, is_well));
             });
         }
@@ -92,7 +93,7 @@ async fn rounds(shared: &Shared, settings: &Settings) {
     }
 }
 
-/// Whether a server answers well; or why this machine could not ask it.
+/// Returns whether a server is healthy, or why this machine could not probe it.
 async fn ask(
     upstreams: &SharedUpstreams,
     server: usize,
@@ -116,7 +117,7 @@ async fn ask(
         upgrade: None,
     };
     let mut exchange = Exchange::begin(link, &outbound, Upload::none());
-    // What comes before the answer (early hints, say) says nothing about it.
+    // Interim responses (early hints, say) say nothing about health.
     for _ in 0..MOST_HEADS {
         let answer = poll_fn(|cx| exchange.poll_head(cx)).await;
         let Ok(status) = answer.map(|answer| answer.status) else { return Ok(false) };
@@ -127,5 +128,5 @@ async fn ask(
     Ok(false)
 }
 
-/// The probe as a whole has a limit of its own.
+/// A time limit without effect, because the probe as a whole has its own.
 const FOREVER: Span = Span::from_secs(3600);

@@ -1,52 +1,65 @@
-//! Which of several servers behind one queue gets the next request.
+//! The load balancer: chooses the server for the next request.
 //!
-//! The engine says which request is next; here it is said where it runs: at the server with the
-//! least `(running + 1) / weight`, the one chosen longest ago among equals. A request that runs is
-//! the only measure of load that is never out of date and that a slow server cannot hide. Sources:
-//! HAProxy's `leastconn` (the same formula and turns, but there an idle server always comes first);
-//! Envoy's outlier detection (failures in a row, an ejection as long as the row of ejections) and
-//! slow start (0.1 to 1).
+//! The engine decides which request is next, and this module decides where it runs: at the server
+//! with the lowest `(running + 1) / weight`, and among equals at the least recently chosen one. The
+//! number of running requests is the only measure of load that is never out of date and that a slow
+//! server cannot hide. Sources: HAProxy's `leastconn` (the same formula and tie-break, but there an
+//! idle server always comes first), and Envoy's outlier detection (consecutive failures, an
+//! ejection time proportional to the number of consecutive ejections) and slow start (0.1 to 1).
 //!
-//! **States of a server.** `Up`; `Down` (`fall` bad answers to probes in a row; `rise` good ones
-//! bring it back); `Ejected` (`eject_after` requests in a row failed there) for `eject_for` times
-//! the ejections in a row, at most 8; then `Probation`: one request at a time, until one succeeds
-//! (back) or fails (ejected again). A row of ejections ends when a server has stayed for longer
-//! than it was last out, so one that works for a moment after each return does not start from one
-//! again. `SlowStart` after every return: its weight rises from 0.1 to 1 within `slow_start`.
+//! **States of a server.**
+//! - `Up`.
+//! - `Down`: `fall` consecutive probes have failed. `rise` consecutive good ones bring the server
+//!   back.
+//! - `Ejected`: `eject_after` consecutive requests have failed there. The ejection lasts
+//!   `eject_for` times the number of consecutive ejections, at most 8.
+//! - `Probation` after an ejection: the server gets one request at a time, until one succeeds (the
+//!   server is back) or fails (it is ejected again).
+//! - `SlowStart` after every return: the weight rises from 0.1 to 1 within `slow_start`.
 //!
-//! **What a weight cannot do.** At weight 0.1 another server must run ten requests before a server
-//! in slow start is the least loaded, and under a small limit none ever does: its caches would be
-//! as cold at the end as at the start. So it is also owed its part of all requests by weight, and
-//! gets one when a whole one is owed and it has none. So it has about its part under any load.
+//! The count of consecutive ejections restarts when a server has stayed in for longer than its last
+//! ejection. So a server that works only for a moment after each return does not begin at one
+//! again.
 //!
-//! **When all are bad.** An ejection is our own guess, made from a few requests: it orders servers
-//! and never causes a refusal. The last server that is in is not ejected, but as soon as it has
-//! earned it, it has no precedence over those that are: requests go to the least loaded of all.
-//! So a single server is always tried (nginx does the same). With the first success all others are
-//! on probation at once: what had felled every one of them may be over for every one.
+//! **Limits of a weight.** At weight 0.1, another server must run ten requests before a server in
+//! slow start is the least loaded. Under a small limit no server ever does, and the caches of the
+//! new server would be as cold at the end of its slow start as at the beginning. So such a server
+//! is also credited with its share, by weight, of all requests. It gets a request when it is owed a
+//! whole one and is idle. In this way it gets about its share under any load.
 //!
-//! A probe is the operator's own statement of what alive means: if all are `Down` there is no
-//! server, the answer is given at once (HAProxy's way), and no slot is held by a connection that
-//! times out. Envoy would send the requests out all the same; but a server may say that it is down
-//! to be left in peace, and an operator who does not want to depend on a probe has none.
+//! **When all are bad.** An ejection is a guess of this module, made from a few requests. It ranks
+//! servers, and never causes a refusal. The last server that is in is not ejected. But once it has
+//! failed often enough for an ejection, it has no precedence over the ejected ones: requests go to
+//! the least loaded server of all. So a single server is always tried (nginx does the same). With
+//! the first success all other servers go on probation at once, because whatever made all of them
+//! fail may be over for all of them.
 //!
-//! **Success and failure.** A failure is a connection that was not made, or not within a second in
-//! which its client left, or an answer that was not HTTP, not whole, or not in time. A request that
-//! the server says it has not processed (HTTP/2) is neither success nor failure. An answer below
-//! 500 is a success. One of 500 or more is an error: in itself neither, as these are the application's
-//! own words, and one broken page must not cost a server. But a server that has far more of them than
-//! the others is ejected, so long as half of all servers are left; on probation an error decides by the
-//! same comparison. See [`answers`]. A
-//! request that was stopped because it ran for too long is a failure if its server has shown no life since
-//! the request was sent there (a head of whatever status, to whomever, also of a hint; a good answer to a
-//! probe): it looks as one that hangs does. Where it has, it is the request that is long, and who asks for such ones shall not eject servers.
-//! For results that are older than an ejection or than `Down` see [`Load`].
+//! A probe is the operator's own definition of health. If all servers are `Down`, there is no
+//! server, and the response is sent at once (as in HAProxy), so that no slot is held by a
+//! connection that times out. Envoy would send the requests out nevertheless. But a server may
+//! report that it is down in order to get no requests, and an operator who does not want to depend
+//! on probes can configure none.
 //!
-//! **Locks.** All workers share one table behind one mutex: each server's count, standing and
-//! rows, and the number of choices. It is held for a few walks over at most 64 servers, without
-//! allocation (but for `snapshot`), and never while anybody is called. A request takes it twice:
-//! to choose and to end. When a server last showed life, and what is counted of it for operators, is beside the table,
-//! without a lock.
+//! **Success and failure.** These are failures: a connection that was not made; one that was not
+//! made within a second before its client left; and a response that was not HTTP, incomplete, or
+//! late. A request that the server reports as not processed (HTTP/2) is neither a success nor a
+//! failure. A response below 500 is a success. A response of 500 or more is an error, which in
+//! itself is neither, because it comes from the application, and one broken page must not cost a
+//! server. But a server with far more errors than the others is ejected, as long as half of all
+//! servers are left. On probation an error is judged by the same comparison. See [`answers`].
+//!
+//! A request that was stopped because it ran for too long is a failure if its server has shown no
+//! sign of life since the request was sent there, because such a server looks as if it hangs. Signs
+//! of life are a response head of any status for any request, including an interim one, and a good
+//! probe. If there was one, the request itself is long, and a client that sends long requests must
+//! not be able to eject servers. For results that are older than an ejection or than `Down`, see
+//! [`Load`].
+//!
+//! **Locks.** All workers share one table behind one mutex: each server's counts and standing, and
+//! the number of choices. It is held for a few loops over at most 64 servers, without allocation
+//! (except in `snapshot`), and never during a call to other modules. A request takes it twice: to
+//! choose and to end. The time of a server's last sign of life, and the counters for operators, are
+//! outside the table, without a lock.
 
 mod answers;
 mod server;
@@ -61,32 +74,33 @@ use self::server::{Outcome, Rank, Server, Stay};
 use crate::metrics::Durations;
 use crate::sync::{Mutex, MutexGuard};
 
-/// As many servers as a set of those already tried can name.
+/// The maximum number of servers: as many as the bit mask of tried servers can name.
 pub(crate) const MOST: usize = 64;
 
 /// The configuration's section `health`. Each count is at least 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Good answers to probes, in a row, that bring a server back.
+    /// Consecutive good probes that bring a server back.
     pub(crate) rise: u32,
-    /// Bad ones that take it out.
+    /// Consecutive bad probes that take a server out.
     pub(crate) fall: u32,
-    /// Failed requests, in a row, that take it out.
+    /// Consecutive failed requests that eject a server.
     pub(crate) eject_after: u32,
-    /// For how long they do, the first time.
+    /// The duration of the first ejection.
     pub(crate) eject_for: Span,
-    /// The least share of errors among recent answers that takes it out, if the others have far fewer. Zero: none.
+    /// The fraction of errors among recent responses from which on a server is ejected, if the
+    /// others have far fewer. Zero disables this.
     pub(crate) eject_share: f64,
-    /// How long the weight takes from 0.1 to 1.
+    /// The time in which the weight rises from 0.1 to 1.
     pub(crate) slow_start: Span,
 }
 
-/// What went wrong with a request at a server.
+/// The way in which a request failed at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// No connection: not a byte of the request was sent.
+    /// There was no connection, and no byte of the request was sent.
     Connect,
-    /// No answer, or one that was late, cut off or not HTTP.
+    /// There was no response, or it was late, truncated or not HTTP.
     Response,
 }
 
@@ -95,63 +109,63 @@ pub(crate) enum Failure {
 pub(crate) struct Servers {
     options: Options,
     table: Mutex<Table>,
-    /// By server: when it last showed life, in nanoseconds. One that is written over by an older one
-    /// is so by what came in the same moment.
+    /// The time of each server's last sign of life, in nanoseconds. A value can be overwritten by
+    /// an older one only if both are from about the same moment.
     alive: Box<[AtomicU64]>,
-    /// By server; that of one that a reload keeps goes on.
+    /// The counters of each server. They continue for a server that a reload keeps.
     traffic: Box<[Arc<Traffic>]>,
 }
 
-/// Counts of a server's requests.
+/// Counters of a server's requests.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    /// Requests that were sent on a connection that was opened for them.
+    /// Requests sent on a connection that was opened for them.
     pub(crate) on_new: AtomicU64,
-    /// Those on a connection that had carried another before.
+    /// Requests sent on a connection that had carried another one before.
     pub(crate) on_reused: AtomicU64,
-    /// From the request to the head of its answer.
+    /// The time from a request to the head of its response.
     pub(crate) to_head: Durations,
 }
 
-/// One server, as the status page shows it.
+/// One server, as shown on the status page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ServerStatus {
-    /// Requests there now.
+    /// Requests running there now.
     pub(crate) running: u32,
     pub(crate) state: State,
-    /// Requests that failed there in a row.
+    /// Consecutive failed requests.
     pub(crate) failures: u32,
-    /// Ejections in a row.
+    /// Consecutive ejections.
     pub(crate) ejections: u32,
     /// Failed connections since the start.
     pub(crate) connect_failures: u64,
-    /// Failed answers since the start.
+    /// Failed responses since the start.
     pub(crate) response_failures: u64,
-    /// Answers of 500 or more since the start.
+    /// Responses of 500 or more since the start.
     pub(crate) errors: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum State {
     Up,
-    /// It is back, with this weight.
+    /// The server is back, with this weight.
     SlowStart {
         share: Share,
     },
-    /// It gets one request at a time until one succeeds.
+    /// The server gets one request at a time until one succeeds.
     Probation,
     Ejected {
         until: Time,
     },
-    /// By probes.
+    /// Probes have taken the server out.
     Down,
 }
 
 impl State {
-    /// Every word that [`State::name`] says.
+    /// All names that [`State::name`] returns.
     pub(crate) const NAMES: [&str; 5] = ["up", "slow_start", "probation", "ejected", "down"];
 
-    /// The word for it.
+    /// Returns the name of the state.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -164,19 +178,19 @@ impl State {
 }
 
 impl Servers {
-    /// So many servers, at most [`MOST`], all up: at the start of the process there is nobody else
-    /// who could spare them anything.
+    /// Creates `count` servers, at most [`MOST`], all up. They need no slow start, because at the
+    /// start of the process no other server could take over their requests.
     pub(crate) fn new(count: usize, options: Options, now: Time) -> Self {
         debug_assert!(count <= MOST, "the configuration takes no more than {MOST} servers");
         Self::of((0..count).map(|_| (Server::new(now, Span::ZERO), Arc::default())), options)
     }
 
-    /// The servers after a reload; `kept` says for each which one of these it was. One that was
-    /// kept keeps its standing, a new one starts slowly.
+    /// Returns the servers after a reload. `kept` gives for each new server the index it had
+    /// before. A kept server keeps its standing, and a new one starts slowly.
     ///
-    /// These are a new generation: requests that run here end here, and are not among the running
-    /// ones there. Counting them would need one table that grows and shrinks under their feet; not
-    /// counting them is wrong for as long as a request takes.
+    /// The result is a new generation: requests that run in this one also end in this one, and do
+    /// not count as running in the new one. Counting them would need one table that grows and
+    /// shrinks while they run. Not counting them is wrong only for as long as a request takes.
     pub(crate) fn reloaded(&self, kept: &[Option<usize>], options: Options, now: Time) -> Self {
         let table = self.lock();
         let kept = kept.iter().map(|was| {
@@ -200,14 +214,14 @@ impl Servers {
         }
     }
 
-    /// The server for one request. `tried`: bit n is set if this request has failed to connect to
-    /// server n. `None`: every one is down or tried.
+    /// Chooses the server for one request. `tried`: bit n is set if this request has failed to
+    /// connect to server n. Returns `None` if every server is down or tried.
     pub(crate) fn choose(self: &Arc<Self>, now: Time, tried: u64) -> Option<Load> {
         let stay = self.lock().choose(&self.options, now, tried)?;
         Some(Load { servers: Arc::clone(self), stay, since: now, sent: now, over: false })
     }
 
-    /// The result of a probe.
+    /// Records the result of a probe.
     pub(crate) fn probed(&self, server: usize, now: Time, ok: bool) {
         let mut table = self.lock();
         if server < table.servers.len() {
@@ -220,12 +234,12 @@ impl Servers {
         }
     }
 
-    /// Every server, in the order of the configuration.
+    /// Returns the status of every server, in the order of the configuration.
     pub(crate) fn snapshot(&self, now: Time) -> Vec<ServerStatus> {
         self.lock().servers.iter().map(|server| server.status(&self.options, now)).collect()
     }
 
-    /// The counts of each server, in the order of the configuration.
+    /// Returns the counters of each server, in the order of the configuration.
     pub(crate) fn traffic(&self) -> &[Arc<Traffic>] {
         &self.traffic
     }
@@ -235,34 +249,37 @@ impl Servers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        // Nothing under the lock leaves a server half changed: its counts are right at any point.
+        // Nothing under the lock leaves a server half changed: its counts are consistent at any
+        // point.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One request at one server: it counts as running there until this is dropped, and nothing else
-/// ends it. Dropped without a result (the client has left) it says nothing about the server.
+/// One request at one server. It counts as running there until this is dropped, and nothing else
+/// ends it. If it is dropped without a result because the client has left, it says nothing about
+/// the server.
 ///
-/// An ejection, and `Down`, make the results of all requests that run at that server void: they
-/// were sent to what it was before. Only their ends count.
+/// An ejection, and `Down`, void the results of all requests that run at that server, because they
+/// were sent before the change. Only their ends count.
 #[derive(Debug)]
 pub(crate) struct Load {
     servers: Arc<Servers>,
     stay: Stay,
-    /// When the server was chosen for it.
+    /// The time at which the server was chosen for the request.
     since: Time,
-    /// When the request was sent there.
+    /// The time at which the request was sent there.
     sent: Time,
     over: bool,
 }
 
 impl Load {
-    /// Its index in the configuration.
+    /// Returns the server's index in the configuration.
     pub(crate) const fn server(&self) -> usize {
         self.stay.server
     }
 
-    /// The request is sent on a connection that has carried another before, or on a new one.
+    /// Records that the request is sent. `reused`: the connection has carried another request
+    /// before.
     pub(crate) fn is_sent(&mut self, now: Time, reused: bool) {
         self.sent = now;
         let traffic = self.traffic();
@@ -270,7 +287,7 @@ impl Load {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The head of the answer has come.
+    /// Records that the head of the response has arrived.
     pub(crate) fn head_came(&self, now: Time) -> Span {
         let began = now.since(self.sent);
         self.shows_life(now);
@@ -282,14 +299,14 @@ impl Load {
         &self.servers.traffic[self.stay.server]
     }
 
-    /// A head has come, of whatever status, also of a hint: the server does not hang.
+    /// Records a head of any status, including an interim one: the server does not hang.
     pub(crate) fn shows_life(&self, now: Time) {
         self.servers.shows_life(self.stay.server, now);
     }
 
-    /// That of an answer below 500. A server on probation is back with that, as the
-    /// body may take hours (server-sent events); for any other only the end of the answer counts,
-    /// and this costs no lock.
+    /// Records a final head below 500. It ends a server's probation, because the body may take
+    /// hours (server-sent events). For other servers only the end of the response counts, and this
+    /// takes no lock.
     pub(crate) fn answered(&mut self, now: Time) {
         if self.stay.trial {
             let (options, stay) = (&self.servers.options, &self.stay);
@@ -299,7 +316,7 @@ impl Load {
         }
     }
 
-    /// The answer has come to its end.
+    /// Records that the response has ended.
     pub(crate) fn succeeded(self, now: Time) {
         self.end(now, |table, _, load| {
             table.pace.learn(now.since(load.since));
@@ -308,7 +325,7 @@ impl Load {
         });
     }
 
-    /// An answer of 500 or more has come to its end.
+    /// Records that a response of 500 or more has ended.
     pub(crate) fn errs(self, now: Time) {
         self.end(now, |table, options, load| {
             let (server, took) = (load.stay.server, now.since(load.since));
@@ -317,7 +334,7 @@ impl Load {
         });
     }
 
-    /// It was stopped, as it has run for too long.
+    /// Records that the request was stopped because it has run for too long.
     pub(crate) fn ran_too_long(self, now: Time) {
         let last = &self.servers.alive[self.stay.server];
         if last.load(Ordering::Relaxed) < self.since.as_nanos() {
@@ -325,7 +342,7 @@ impl Load {
         }
     }
 
-    /// The server has failed it.
+    /// Records that the server has failed the request.
     pub(crate) fn failed(self, now: Time, failure: Failure) {
         self.end(now, |_, _, _| Outcome::Failed(failure));
     }
@@ -352,7 +369,7 @@ impl Drop for Load {
 #[derive(Debug)]
 struct Table {
     servers: Vec<Server>,
-    /// So many so far: tells who was chosen longest ago.
+    /// Selection counter, for least-recently-used ties.
     choices: u64,
     pace: Pace,
 }
@@ -373,7 +390,8 @@ impl Table {
         Some(self.servers[index].take(index, self.choices))
     }
 
-    /// A server in slow start is owed its part, by weight, of the request that is chosen for.
+    /// Credits servers in slow start with their share, by weight, of the request for which a server
+    /// is being chosen.
     fn credit(&mut self, options: &Options, now: Time) {
         if !self.servers.iter().any(|server| server.starts_slowly(now)) {
             return;
@@ -385,8 +403,8 @@ impl Table {
         }
     }
 
-    /// How a server's errors compare with those of the others. As long as it is in, it is no worse than they if half of
-    /// all servers would be out without it.
+    /// Compares a server's errors with those of the others. A server that is in never compares as
+    /// worse if its ejection would leave less than half of all servers.
     fn compared(&self, options: &Options, server: usize) -> Compared {
         if options.eject_share == 0.0 {
             return Compared::Unknown;
@@ -400,8 +418,8 @@ impl Table {
         if too_few && compared == Compared::Worse { Compared::Unknown } else { compared }
     }
 
-    /// Changes one server, which is told whether no other is trusted; and all the others, if none
-    /// was trusted and this one now is.
+    /// Changes one server. The argument of `act` tells whether no other server is trusted. If none
+    /// was trusted and this one now is, changes all the others too.
     fn change(
         &mut self,
         options: &Options,

@@ -1,5 +1,6 @@
-//! Answers whose bytes a rule holds back: by which lane of a device they leave, and when a bucket has them instead. In
-//! network namespaces; where none can be made, or the kernel has no HTB, the tests say `NOT TESTED`.
+//! Responses whose bytes a rule delays: the device lane by which they leave, and when the token
+//! bucket delays them instead. The tests run in network namespaces. If none can be made, or the
+//! kernel has no HTB, they print `NOT TESTED`.
 
 use bywash_peer::Namespace;
 use bywash_shaper::{Plan, install, remove};
@@ -12,15 +13,15 @@ use crate::tls::{self, Certified};
 use crate::upstream::{Upstream, ok};
 use crate::wire::Wire;
 
-/// The gateway's network, whose device `v0` may have lanes, and its clients'.
+/// The gateway's network, whose device `v0` may have lanes, and the network of its clients.
 struct Place {
     here: Namespace,
     there: Namespace,
 }
 
-/// Ten times what the bucket lets through in the time that a test takes; for a lane it is nothing.
+/// A length ten times what the bucket admits during a test. A lane passes it at once.
 const LONG: usize = 400_000;
-/// Bytes that are nobody's answer: heads, acknowledgements.
+/// An upper bound on bytes that belong to no response body: heads and acknowledgements.
 const LITTLE: u64 = LONG as u64 / 10;
 
 impl Place {
@@ -33,7 +34,7 @@ impl Place {
         made.inspect_err(|error| eprintln!("NOT TESTED: {error}")).ok()
     }
 
-    /// With lanes on `v0`.
+    /// Makes the namespaces, with lanes on `v0`.
     fn with_lanes() -> Option<Self> {
         let place = Self::new()?;
         place.install();
@@ -55,7 +56,7 @@ impl Place {
         self.there.within(|| gateway.client())
     }
 
-    /// Bytes that have left by the ants' class and by the elephants'.
+    /// Returns the bytes that have left by the ants' class and by the elephants' class.
     fn sent(&self) -> [u64; 2] {
         ["6277:10", "6277:20"].map(|class| {
             let shown = self.here.run(&format!("tc -s class show dev v0 classid {class}")).unwrap();
@@ -64,7 +65,7 @@ impl Place {
         })
     }
 
-    /// What has left by each while `work` was done.
+    /// Returns the bytes that left by each class during `work`.
     fn leaves(&self, work: impl FnOnce()) -> [u64; 2] {
         let before = self.sent();
         work();
@@ -73,7 +74,7 @@ impl Place {
     }
 }
 
-/// Answers with as many bytes as its request's query says.
+/// An upstream that responds with as many bytes as the request's query says.
 fn site() -> Upstream {
     Upstream::app(|request| {
         let bytes = request.target().rsplit('?').next().and_then(|bytes| bytes.parse().ok());
@@ -81,7 +82,7 @@ fn site() -> Upstream {
     })
 }
 
-/// With a rule whose bucket lets a few answers through at once, and then next to nothing.
+/// Adds a rule whose bucket admits a few responses at once, and then almost nothing.
 fn holding(setup: Setup) -> Setup {
     setup
         .set("listen.http", "'10.77.0.1:0'")
@@ -115,12 +116,13 @@ fn each_answer_on_a_connection_leaves_by_its_own_lane() {
         assert_eq!(lanes(&gateway)["in_force"], true);
         let mut client = place.client(&gateway);
         for (round, path) in ["/big", "/small", "/big", "/big", "/small"].into_iter().enumerate() {
-            // More than its bucket would let through in time.
+            // More than the bucket would admit in time.
             let sent = place.leaves(|| asks(&mut client, &format!("{path}?{LONG}")));
             let [right, wrong] = if path == "/big" { [sent[1], sent[0]] } else { sent };
             assert!(right >= LONG as u64 && wrong < LITTLE, "round {round}, {path}: {sent:?}");
         }
-        // Nothing of the upstream's, and no answer of a request that was held: the ants'.
+        // A response that is not the upstream's, for a request without a rule, takes the ants'
+        // lane.
         client.send("GET\r\n\r\n");
         let sent = place.leaves(|| assert_eq!(client.answer().unwrap().status(), Some(400)));
         assert_eq!(sent[1], 0, "{sent:?}");
@@ -175,7 +177,7 @@ fn a_client_that_no_device_with_lanes_leads_to_is_held_back_by_the_bucket() {
     place.here.within(|| {
         let upstream = site();
         let gateway = holding(Setup::before(&upstream)).start();
-        // It has the very address, and the way there is by the loopback device.
+        // This client has the gateway's own address, so its route is the loopback device.
         asks(&mut gateway.client(), "/big?1000");
         assert_eq!((held(&gateway, "elsewhere"), held(&gateway, "yes")), (1.0, 0.0));
         asks(&mut place.client(&gateway), "/big?1000");

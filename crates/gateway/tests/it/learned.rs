@@ -1,4 +1,4 @@
-//! What a gateway has learned, given to the one after it.
+//! The learned state that one gateway hands over to the next.
 
 use bywash_gateway::Inheritance;
 use serde_json::{Value, json};
@@ -7,7 +7,8 @@ use crate::setup::{Running, Setup, admin};
 use crate::upstream::{Calls, Upstream};
 use crate::wire::Wire;
 
-/// One slot, one place; `/pay` is a transaction for those who have seen a product.
+/// One slot and one place in the queue. `/pay` is a transaction for sessions that have seen a
+/// product.
 fn shop(upstream: &Upstream) -> Setup {
     Setup::before(upstream)
         .limit(1)
@@ -20,7 +21,7 @@ fn visit(gateway: &Running, request: &str) -> Wire {
     gateway.sends(format!("{request} HTTP/1.1\r\nHost: a\r\nCookie: sid=walked\r\n\r\n"))
 }
 
-/// What a gateway knows before which a session has seen a product.
+/// Returns the learned state of a gateway at which a session has seen a product.
 fn learned(upstream: &Upstream, calls: &Calls) -> Vec<u8> {
     let gateway = shop(upstream).start();
     let mut visitor = visit(&gateway, "GET /p/1");
@@ -36,7 +37,7 @@ fn start(setup: &Setup, learned: Vec<u8>) -> Running {
     setup.try_start_with(from).expect("whatever it was given, it starts")
 }
 
-/// Whether somebody who waits, of a session that is known, is refused when this session pays.
+/// Returns whether a waiting request of a known session is refused when this session pays.
 fn pushes_out(gateway: &Running, calls: &Calls) -> bool {
     let other = "GET / HTTP/1.1\r\nHost: a\r\nCookie: sid=other\r\n\r\n";
     let mut waiter = gateway.sends(other);
@@ -130,7 +131,7 @@ fn what_it_has_learned_goes_on_from_one_to_the_next() {
     assert!(pushes_out(&start(&shop(&upstream), learned), &calls));
 }
 
-/// What `/v1/sessions` tells.
+/// Returns the document of `/v1/sessions`.
 fn told(gateway: &Running) -> Value {
     serde_json::from_slice(&admin(gateway.admin(), "/v1/sessions").body).unwrap()
 }
@@ -183,7 +184,8 @@ fn what_sessions_did_and_showed_is_kept_while_the_signals_are_the_same() {
     assert_eq!((&others["orders"], &others["signals"]), (&before["orders"], &json!([])));
 }
 
-/// What a process of a later version hands over: another format, and fields that nobody here knows.
+/// Returns the state that a process of a later version hands over: another format, and fields
+/// unknown to this version.
 fn of_a_later_version(overrides: &Value) -> Vec<u8> {
     let document =
         json!({ "format": 99, "novelty": [1], "overrides": overrides.to_string(), "sessions": {} });
@@ -227,7 +229,7 @@ fn what_is_handed_over_and_cannot_be_read_makes_it_start_bypassed() {
     }
 }
 
-/// A state directory as the program of that version wrote it, and one as a later version may: see its README.
+/// Returns a copy of a state directory written by the given version; see its README.
 fn golden(version: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(version);
@@ -238,7 +240,8 @@ fn golden(version: &str) -> tempfile::TempDir {
     folder
 }
 
-/// The learned state in that folder, as if it had been saved just now: a session lives for minutes.
+/// Returns the learned state in that folder, dated as if saved just now, because a session lives
+/// for minutes.
 fn saved_now(folder: &std::path::Path) -> Vec<u8> {
     let bytes = bywash_handover::load(folder, "learned", 1 << 20).unwrap().unwrap();
     let mut learned: Value = serde_json::from_slice(&bytes).unwrap();
@@ -263,12 +266,13 @@ fn state_directories_of_other_versions_are_read() {
         assert!(elephants.contains("\"at_once\":2"), "{elephants}");
         let notes = admin(gateway.admin(), "/v1/audit").text();
         assert!(notes.contains("a try before the sale"), "{version}: {notes}");
-        // Sessions decide nothing: those of another format are done without.
+        // Sessions decide nothing, so sessions of another format may be ignored.
         assert_eq!(gateway.count("sessions"), u64::from(version == "state-1"), "{version}");
     }
 }
 
-/// Writes `tests/golden/state-1` anew. To be run by hand where a format changes, into a folder of another number.
+/// Writes `tests/golden/state-1` again. Run it by hand when a format changes, into a folder with
+/// another number.
 #[test]
 #[ignore = "it writes the golden files"]
 fn write_the_golden_files() {
@@ -315,12 +319,14 @@ fn write_the_golden_files() {
     later(&to, &to.with_file_name("state-later"));
 }
 
-/// The same as a later version may write it: more fields everywhere, and a learned state of another format.
+/// Writes the same state as a later version may: with more fields everywhere, and a learned state
+/// of another format.
 fn later(from: &std::path::Path, to: &std::path::Path) {
     fn add(value: &mut Value) {
         match value {
             Value::Object(fields) => {
-                // An object in an object of one field is a variant with its fields: it has no others.
+                // An object in an object of one field is an enum variant, to which no fields are
+                // added.
                 let is_variant = fields.len() == 1 && fields.values().all(Value::is_object);
                 fields.values_mut().for_each(add);
                 if !is_variant {

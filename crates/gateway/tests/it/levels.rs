@@ -1,4 +1,4 @@
-//! Levels: whose word counts, and what the application is told.
+//! Service levels: which sources are believed, and what the application receives.
 
 use bywash_token::{LevelRefusal, read_level};
 use bywash_units::Span;
@@ -9,10 +9,10 @@ use crate::tokens::{KeyFile, seconds_ago};
 use crate::upstream::{Calls, Upstream, ok};
 use crate::wire::{Message, Wire};
 
-/// For how long the application of these tests takes a level.
+/// The time for which the application of these tests accepts a level.
 const LIFETIME: Span = Span::from_secs(60);
 
-/// `/pay` deserves `high`, `/p/*` deserves `mid`, everything else gets `low`.
+/// `/pay` gets level `high`, `/p/*` gets `mid`, everything else gets `low`.
 fn shop(upstream: &Upstream, keys: &KeyFile) -> Setup {
     Setup::before(upstream)
         .set("levels.names", "['high', 'mid', 'low']")
@@ -21,7 +21,7 @@ fn shop(upstream: &Upstream, keys: &KeyFile) -> Setup {
         .set("class.product", "{ match = ['* /p/**'], level = 'mid' }")
 }
 
-/// The same behind a hop that is believed, and names the customer's level.
+/// The same shop behind a trusted hop that names the customer's level.
 fn behind_a_hop(upstream: &Upstream, keys: &KeyFile) -> Setup {
     shop(upstream, keys)
         .set("levels.customer_header", "'X-Customer-Level'")
@@ -32,7 +32,7 @@ fn with_fields(target: &str, fields: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n")
 }
 
-/// What the application gets of a request with these fields.
+/// Returns what the application receives for a request with these fields.
 fn forwarded(client: &mut Wire, calls: &Calls, target: &str, fields: &str) -> Message {
     client.send(with_fields(target, fields));
     let mut call = calls.next();
@@ -41,7 +41,7 @@ fn forwarded(client: &mut Wire, calls: &Calls, target: &str, fields: &str) -> Me
     call.request
 }
 
-/// The level that the application reads, if there is one field and it verifies.
+/// Returns the level that the application reads, if there is exactly one field and it verifies.
 fn level(request: &Message, keys: &KeyFile) -> Option<String> {
     let all = request.all("bywash-level");
     let [one] = all[..] else { return None };
@@ -49,7 +49,7 @@ fn level(request: &Message, keys: &KeyFile) -> Option<String> {
     Some(read.expect("it is signed").to_owned())
 }
 
-/// Every field of a request that has something to do with levels, but for ours.
+/// Returns every field of a request whose name mentions a level, except our own.
 fn other_levels(request: &Message) -> Vec<&str> {
     let names = request.fields.iter().map(|(name, _)| name.as_str());
     names.filter(|name| name.to_lowercase().contains("level") && *name != "Bywash-Level").collect()
@@ -114,7 +114,7 @@ fn without_levels_nothing_is_sent_and_what_a_client_says_is_removed() {
     let fields = "Bywash-Level: high\r\nBywash_Level: high\r\nX-Customer-Level: high\r\n";
     let request = forwarded(&mut gateway.client(), &calls, "/", fields);
     assert_eq!(request.all("bywash-level"), [""; 0]);
-    // Of which nobody has said that it is a level.
+    // This field is not configured as a level.
     assert_eq!(other_levels(&request), ["X-Customer-Level"]);
     assert!(!gateway.metrics().contains("level=\""));
 }
@@ -179,7 +179,7 @@ fn a_word_that_is_no_level_leaves_that_of_the_class() {
         assert_eq!(other_levels(&request), [""; 0], "{fields}");
     }
     assert_eq!(customers(&gateway), [0.0, wrong.len() as f64, 0.0]);
-    // Nothing said is nothing wrong.
+    // An empty field is not counted as wrong.
     forwarded(&mut client, &calls, "/p/1", "X-Customer-Level:\r\n");
     assert_eq!(customers(&gateway), [0.0, wrong.len() as f64, 0.0]);
     assert!(!gateway.metrics().contains("platinum"));
@@ -298,7 +298,7 @@ fn a_reload_changes_levels_and_keys_for_those_who_come_after() {
     assert_eq!(told().all("bywash-level"), [""; 0]);
 }
 
-/// Waits until so many of this level were served.
+/// Waits until `count` requests of this level were served.
 fn served(gateway: &Running, level: &str, count: f64) {
     let labels = format!("{{level=\"{level}\",outcome=\"served\"}}");
     eventually(&format!("{count} of {level}"), || {

@@ -1,10 +1,10 @@
-//! Plain requests, one after another and side by side.
+//! Plain requests, in sequence and in parallel.
 
 use crate::setup::{Setup, eventually, get, post};
 use crate::upstream::{Upstream, ok, with_fields};
 use crate::wire::Message;
 
-/// An upstream that answers with the body of the request.
+/// An upstream that responds with the body of the request.
 fn mirror() -> Upstream {
     Upstream::app(|request| ok(&request.text()))
 }
@@ -104,7 +104,8 @@ fn answers_without_a_body_leave_the_connection_in_step() {
         client.send(get(target));
         assert_eq!(client.answer().unwrap().status(), Some(status), "{target}");
     }
-    // Whoever announces a body that must not be there may send it: nobody else gets the connection.
+    // An upstream that announces a body that must not be there may send it, so its connection is
+    // not reused.
     assert_eq!(upstream.accepted(), 3);
 }
 
@@ -189,7 +190,7 @@ fn a_client_that_asks_for_the_end_of_its_connection_gets_it() {
     let answer = client.answer().unwrap();
     assert_eq!((answer.text().as_str(), answer.field("connection")), ("/last", Some("close")));
     assert!(client.is_closed());
-    // The upstream's connection is the gateway's own business.
+    // The upstream connection does not depend on the client connection.
     assert_eq!(gateway.get("/other").text(), "/other");
     assert_eq!(upstream.accepted(), 1);
 }
@@ -289,6 +290,6 @@ fn many_clients_at_once_get_each_their_own_answer() {
     });
     gateway.is_idle_again();
     eventually("every request is counted", || gateway.outcome("served") == 200);
-    // Each worker keeps connections of its own, but never more than run at once.
+    // Each worker keeps its own connections, but never more than run at once.
     assert!(upstream.accepted() <= 8 + 4, "{}", upstream.accepted());
 }

@@ -1,4 +1,4 @@
-//! Bounds on what clients may take: time, connections.
+//! Limits on the time and the connections that clients may take.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use crate::setup::{Setup, eventually, get};
 use crate::upstream::Upstream;
 use crate::wire::{Broken, Wire};
 
-/// Whether a connection ends although it is never quite silent.
+/// Returns whether a connection ends although the client always sends something.
 fn ends_while_it_trickles(client: &mut Wire) -> bool {
     let end = Instant::now() + Duration::from_secs(9);
     client.stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -56,7 +56,7 @@ fn an_idle_connection_outlives_the_limit_on_heads() {
     let gateway = Setup::before(&upstream).set("limits.header_timeout", "'100ms'").start();
     let mut idle = gateway.asks("/");
     idle.answer().unwrap();
-    // One that sends nothing is cut; by then the other has been idle for longer.
+    // A client that sends nothing is cut; by that time the other one has been idle for longer.
     assert!(gateway.client().is_closed());
     idle.send(get("/again"));
     assert_eq!(idle.answer().unwrap().text(), "/again");
@@ -87,7 +87,7 @@ fn one_connection_too_many_is_closed_at_once_if_none_is_idle() {
         assert!(gateway.client().is_closed());
     }
     assert_eq!(gateway.metric("bywash_refused_connections_total"), 5.0);
-    // The others are not touched, and one that leaves makes room.
+    // The others are not affected, and a connection that ends makes room.
     for call in running {
         call.answer("/");
     }
@@ -113,7 +113,7 @@ fn requests_that_hold_no_slot_are_bounded() {
     assert!(refused.field("proxy-status").unwrap().contains("connection_limit_reached"));
     let fault = "bywash_local_faults_total{cause=\"observed_requests\"}";
     assert_eq!(gateway.metric(fault), 1.0);
-    // Those that end make room.
+    // Requests that end make room.
     for call in at_once {
         call.answer("/");
     }

@@ -1,7 +1,7 @@
-//! What this machine lacks is no fault of a server.
+//! A shortage on this machine must not count as a fault of a server.
 //!
-//! The gateway runs in a child process, this test program once more, whose limit of open files is
-//! lowered while it runs.
+//! The gateway runs in a child process, a second instance of this test program, whose limit of open
+//! files is lowered while it runs.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Read};
@@ -14,16 +14,16 @@ use crate::wire::Wire;
 
 const SERVERS: &str = "BYWASH_TEST_SERVERS";
 
-/// Whether servers are probed, ten times a second.
+/// The variable that enables probes of the servers, ten times a second.
 const PROBES: &str = "BYWASH_TEST_PROBES";
 
 /// A gateway in a process of its own.
 struct Process {
     child: Child,
-    /// Stays open, as the test program says there how it ends.
+    /// Stays open, because the test program writes its result there at the end.
     _output: Lines<BufReader<ChildStdout>>,
     http: SocketAddr,
-    /// Stays open, so that metrics can be read when no file is left.
+    /// Stays open, so that metrics can be read when no file descriptor is left.
     operator: Wire,
 }
 
@@ -57,7 +57,7 @@ impl Process {
         Wire::connect(self.http)
     }
 
-    /// The sum of the samples whose name and labels begin so.
+    /// Returns the sum of the samples whose name and labels begin like this.
     fn metric(&mut self, sample: &str) -> f64 {
         self.operator.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let text = self.operator.answer().expect("operators are answered").text();
@@ -65,7 +65,7 @@ impl Process {
         found.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
     }
 
-    /// Lets it open so many files more and no others.
+    /// Lets the process open `more` further files and no others.
     fn may_open(&self, more: usize) {
         let folder = format!("/proc/{}/fd", self.child.id());
         let open: Vec<usize> = fs::read_dir(folder)
@@ -83,7 +83,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The end of its standard input is its own.
+        // The process ends when its standard input ends.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
@@ -119,7 +119,7 @@ fn without_files_requests_get_a_503_and_no_server_is_ejected() {
     for client in &mut clients {
         client.send(get("/"));
     }
-    // Two connections to servers could be opened, and these requests run.
+    // Two connections to servers could be opened, so two requests run.
     let mut running: Vec<_> = Vec::new();
     eventually("two requests run", || {
         running.extend(calls.iter().filter_map(Calls::by_now));
@@ -150,7 +150,7 @@ fn without_files_requests_get_a_503_and_no_server_is_ejected() {
         let state = format!("bywash_server_state{{server=\"{server}\",state=\"up\"}}");
         assert_eq!(gateway.metric(&state), 1.0, "{server}");
     }
-    // What is there is used again.
+    // Existing connections are used again.
     clients[0].send(get("/"));
     let mut call = None;
     eventually("it runs", || {
@@ -174,7 +174,7 @@ fn an_accept_that_fails_is_counted_by_cause_and_tried_again() {
     eventually("it is not accepted, again and again", || gateway.metric(failed) >= 3.0);
     assert_eq!(gateway.metric("bywash_connections "), 4.0);
     assert_eq!(gateway.metric("bywash_failed_accepts_total{cause=\"other\"}"), 0.0);
-    // Room for its connection and for that to the server.
+    // Makes room for the new client's connection and for the connection to the server.
     clients.truncate(2);
     assert_eq!(newcomer.answer().unwrap().text(), "/late");
 }

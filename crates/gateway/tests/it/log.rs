@@ -1,4 +1,4 @@
-//! The access log: one line of JSON per request, whatever clients put into it.
+//! The access log: one line of JSON per request, whatever clients send.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, ok};
 
-/// A path for a log of this name.
+/// Returns a path for a log of this name.
 pub(crate) fn path(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.log"));
     let _ = fs::remove_file(&path);
@@ -20,7 +20,7 @@ pub(crate) fn logging(upstream: &Upstream, path: &std::path::Path) -> Setup {
     Setup::before(upstream).limit(1).set("log.access", &format!("'{}'", path.display()))
 }
 
-/// The lines of the log, once there are so many.
+/// Returns the lines of the log once there are at least `count`.
 pub(crate) fn lines(path: &std::path::Path, count: usize) -> Vec<Value> {
     eventually("all lines are written", || {
         fs::read_to_string(path).unwrap_or_default().lines().count() >= count
@@ -88,10 +88,10 @@ fn no_client_can_forge_a_line() {
     for (line, answer) in lines.iter().zip(answers) {
         assert_eq!(line["status"].as_u64(), answer.status().map(u64::from), "{line}");
         if answer.status() == Some(200) {
-            // What was forwarded is what is written down.
+            // The log contains the target that was forwarded.
             assert_eq!(line["target"], answer.text());
         } else {
-            // Nothing of what is no message is in the log but what is wrong with it.
+            // For a malformed message the log contains only the fault.
             assert_eq!(line["fault"], "path", "{line}");
             assert!(line.get("target").is_none(), "{line}");
         }
@@ -194,7 +194,7 @@ fn a_target_that_is_cut_says_so() {
     let path = path("cut");
     let upstream = Upstream::echo();
     let gateway = logging(&upstream, &path).start();
-    // "GET " and this are 512 bytes, and one more.
+    // "GET " and the first target are 512 bytes; the second is one byte longer.
     let targets = [508, 509].map(|length| format!("/{}", "x".repeat(length - 1)));
     for target in &targets {
         gateway.get(target);

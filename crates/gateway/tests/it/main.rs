@@ -1,11 +1,11 @@
-//! The gateway from outside: real sockets on loopback, exact bytes on both sides.
+//! Tests of the gateway from outside: real sockets on loopback, exact bytes on both sides.
 //!
-//! A test plays the client (`wire`) and the upstream (`upstream`) itself and starts a gateway
-//! between them (`setup`). Nothing sleeps to let something happen: what must come about is
-//! polled for, with a bound (`setup::eventually`); what must not is checked after something that
+//! A test plays the client (`wire`) and the upstream (`upstream`) itself, and starts a gateway
+//! between them (`setup`). No test sleeps for synchronisation. An expected event is polled for,
+//! with a time limit (`setup::eventually`). The absence of an event is checked after something that
 //! comes later.
 //!
-//! Tests that are ignored take long; their reason says how long.
+//! Ignored tests take long; the reason of each says how long.
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 #![allow(clippy::float_cmp, reason = "samples of counters and gauges are whole numbers")]

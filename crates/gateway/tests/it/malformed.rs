@@ -1,4 +1,4 @@
-//! Messages that are refused: the client is told, its connection ends, and nothing of them
+//! Messages that are refused: the client gets a response, its connection ends, and nothing of them
 //! reaches the upstream.
 
 use crate::setup::{Running, Setup, get};
@@ -10,19 +10,19 @@ fn gateway() -> (Upstream, Running) {
     (upstream, gateway)
 }
 
-/// `message` is refused with `status`; the request behind it is not looked at.
+/// Checks that `message` is refused with `status`, and that the request behind it is not processed.
 fn is_refused(message: impl AsRef<[u8]>, status: u16) {
     let message = message.as_ref();
     let shown = String::from_utf8_lossy(&message[..message.len().min(200)]).into_owned();
     let (upstream, gateway) = gateway();
     let mut client = gateway.client();
-    // It may be refused before it has been read to its end.
+    // The message may be refused before it has been read completely.
     let _ = client.try_send([message, get("/behind").as_bytes()].concat());
     let answer = client.answer().unwrap_or_else(|broken| panic!("{broken:?} after {shown:?}"));
     assert_eq!(answer.status(), Some(status), "{shown:?}");
     assert!(client.is_closed(), "it goes on after {shown:?}");
     assert_eq!((upstream.accepted(), upstream.received()), (0, String::new()), "{shown:?}");
-    // Until it has gone, the gateway reads on for a while.
+    // The gateway reads on for a while until the client has closed.
     drop(client);
     gateway.waits_for("connections", 0);
     assert_eq!(gateway.get("/next").text(), "/next");

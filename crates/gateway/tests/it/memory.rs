@@ -1,4 +1,4 @@
-//! The budget of memory: what is counted, that it is given back, and what is done near it.
+//! The memory budget: the bytes that are counted, their release, and the reactions near it.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::wire::{Message, Wire};
 
 const MIB: u64 = 1 << 20;
 
-/// What a connection counts on which nothing is.
+/// The bytes counted for a connection that carries nothing.
 const CONNECTION: u64 = 10 * 1024;
 
 fn used(gateway: &Running) -> u64 {
@@ -24,7 +24,7 @@ fn level(gateway: &Running) -> String {
     gateway.status()["memory"]["level"].as_str().unwrap().to_owned()
 }
 
-/// Waits until clients hold as little as at the beginning.
+/// Waits until clients hold no more than at the beginning.
 fn is_empty_again(gateway: &Running, at_first: u64) {
     eventually("all memory is given back", || used(gateway) == at_first);
 }
@@ -33,7 +33,8 @@ fn head_of_post(length: usize) -> String {
     format!("POST /x HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {length}\r\n\r\n")
 }
 
-/// A gateway with one slot, which is taken, and room for large bodies; and what `limits.memory` is to be.
+/// Returns a gateway with one slot and room for large bodies. `memory`: the value of
+/// `limits.memory`.
 fn full(upstream: &Upstream, memory: &str) -> Setup {
     Setup::before(upstream)
         .limit(1)
@@ -62,7 +63,7 @@ fn whatever_a_client_does_its_memory_is_given_back() {
     for (what, bytes, least) in kinds {
         let client = gateway.sends(bytes);
         eventually(what, || used(&gateway) >= busy + least);
-        // In the middle of whatever it does.
+        // In the middle of its activity.
         client.reset();
         is_empty_again(&gateway, busy);
     }
@@ -118,7 +119,7 @@ fn a_body_that_waits_counts_as_the_buffer_that_it_has() {
     let _call = calls.next();
     let before = used(&gateway);
     let client = gateway.sends([head_of_post(4 << 20).as_bytes(), &vec![b'a'; 140_000]].concat());
-    // 140,000 bytes are in 256 KiB.
+    // 140,000 bytes need a buffer of 256 KiB.
     eventually("the buffer counts", || used(&gateway) >= before + 256 * 1024);
     assert!(used(&gateway) < before + (256 + 10 + 12 + 64) * 1024, "{}", used(&gateway));
     drop(client);
@@ -171,7 +172,8 @@ fn a_refused_client_that_lingers_holds_none_of_what_it_has_sent() {
     let _waiting = gateway.asks("/waits");
     gateway.waits_for("waiting", 1);
     let before = used(&gateway);
-    // It lingers for two seconds, which are over soon on a slow machine: then once more.
+    // A refused client lingers for two seconds, which may pass soon on a slow machine. In that
+    // case, try again.
     eventually("one that lingers holds next to nothing", || {
         let mut refused = gateway.sends(head_of_post(10_000_000) + &"a".repeat(300_000));
         assert_eq!(refused.head().unwrap().status(), Some(503));
@@ -194,7 +196,7 @@ fn an_idle_client_holds_none_of_the_body_that_it_sent() {
     is_empty_again(&gateway, idle);
 }
 
-/// Four waiting bodies of 4 MiB: under which budget that is much, a reload decides.
+/// Four waiting bodies of 4 MiB. Reloads change the budget, and so how close they are to it.
 struct Crowd {
     gateway: Running,
     setup: Box<dyn Fn(&str) -> Setup>,
@@ -238,8 +240,9 @@ impl Crowd {
         }
     }
 
-    /// The head of the answer to what comes at the last level by a connection that was there before. One that has said
-    /// nothing for some seconds is closed at this level: then it is tried again.
+    /// Returns the head of the response to a request at the last level, on a connection that
+    /// existed before. A connection that has been silent for some seconds is closed at this level;
+    /// in that case the request is tried again.
     fn asks_at_the_budget(&self, request: &str, is_good: bool) -> Message {
         let (gateway, mut answer) = (&self.gateway, None);
         eventually("there is an answer", || {
@@ -259,7 +262,7 @@ impl Crowd {
         answer.expect("there is one")
     }
 
-    /// Reloads with this budget, under which the level is this.
+    /// Reloads with this budget and checks the resulting level.
     fn under(&self, memory: &str, expected: &str) {
         self.gateway.reload(&(self.setup)(memory)).unwrap();
         assert_eq!(level(&self.gateway), expected, "{}", used(&self.gateway));
@@ -299,7 +302,7 @@ fn near_the_budget_less_is_read_ahead_and_windows_are_small() {
     waits.send([head_of_post(1 << 20).as_bytes(), &vec![b'a'; 120_000]].concat());
     gateway.waits_for("waiting", 5);
     eventually("a little is read ahead", || used(gateway) > before + 32 * 1024);
-    // One read is what it may be beyond, and the connection with its request.
+    // The budget may be exceeded by one read, plus the connection with its request.
     assert!(used(gateway) < before + (16 + 64 + 20) * 1024, "{} {before}", used(gateway));
     let mut frames = Frames::connect(gateway.gateway().http());
     assert_eq!(first_window(&mut frames), 8 * 1024);
@@ -308,7 +311,7 @@ fn near_the_budget_less_is_read_ahead_and_windows_are_small() {
     assert_eq!(first_window(&mut frames), 64 * 1024);
 }
 
-/// `SETTINGS_INITIAL_WINDOW_SIZE` of the settings that come first.
+/// Returns `SETTINGS_INITIAL_WINDOW_SIZE` from the first SETTINGS frame.
 fn first_window(frames: &mut Frames) -> u32 {
     let mut head = [0; 9];
     frames.0.read_exact(&mut head).unwrap();
@@ -326,7 +329,7 @@ fn nearer_to_it_clients_of_http2_connect_again_and_others_need_not() {
     let crowd = Crowd::new();
     let gateway = &crowd.gateway;
     crowd.under("21MiB", "close");
-    // Past the queue: the slot is taken for good.
+    // Bypassed, because the only slot stays taken.
     gateway.gateway().bypass(true);
     let mut client = gateway.asks("/good");
     crowd.serves_good();
@@ -348,7 +351,7 @@ fn nearer_to_it_clients_of_http2_connect_again_and_others_need_not() {
     let mut kinds = std::iter::from_fn(|| frames.next()).map(|frame| frame.kind);
     let seen: Vec<u8> = kinds.by_ref().take(4).collect();
     assert!(seen.contains(&GOAWAY) && seen.contains(&HEADERS) && seen.contains(&DATA), "{seen:?}");
-    // It has said nothing for three seconds.
+    // The client has been silent for three seconds.
     assert!(client.is_closed());
 }
 
@@ -356,7 +359,7 @@ fn nearer_to_it_clients_of_http2_connect_again_and_others_need_not() {
 fn at_the_budget_large_bodies_and_new_connections_are_refused() {
     let crowd = Crowd::new();
     let gateway = &crowd.gateway;
-    // Past the queue: the slot is taken for good.
+    // Bypassed, because the only slot stays taken.
     gateway.gateway().bypass(true);
     let refused = crowd.asks_at_the_budget(&head_of_post(1 << 20), false);
     assert_eq!((refused.status(), refused.field("connection")), (Some(503), Some("close")));
@@ -379,7 +382,7 @@ fn at_the_budget_large_bodies_and_new_connections_are_refused() {
 fn at_the_budget_a_new_connection_takes_the_place_of_an_idle_one() {
     let crowd = Crowd::new();
     let gateway = &crowd.gateway;
-    // Past the queue: the slot is taken for good.
+    // Bypassed, because the only slot stays taken.
     gateway.gateway().bypass(true);
     let mut idle = gateway.asks("/good");
     crowd.serves_good();

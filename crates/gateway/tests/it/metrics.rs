@@ -1,4 +1,5 @@
-//! What a running gateway says of itself is what its table, and so its reference, says that it says.
+//! The metrics of a running gateway must agree with the table of metrics, and so with the
+//! reference.
 
 use bywash_gateway::METRICS;
 use bywash_metrics::differences;

@@ -1,4 +1,4 @@
-//! Observing, enforcing, and both; and no decisions at all.
+//! The modes observe and enforce, both together, and bypass.
 
 use crate::history::{history, sum};
 use crate::setup::{Setup, eventually};
@@ -13,7 +13,7 @@ fn observing_holds_nobody_up_and_refuses_nobody() {
         .set("order.capacity", "2")
         .start();
     let mut clients: Vec<_> = (0..8).map(|n| gateway.asks(&format!("/{n}"))).collect();
-    // All eight are with the upstream at once, though there is one slot and two places.
+    // All eight reach the upstream at once, though there are one slot and two places in the queue.
     let at_once: Vec<_> = (0..8).map(|_| calls.next()).collect();
     assert_eq!((gateway.count("running"), gateway.count("waiting")), (1, 2));
     for call in at_once {
@@ -31,7 +31,7 @@ fn observing_holds_nobody_up_and_refuses_nobody() {
     };
     assert_eq!(decided("queue_full"), 5.0);
     assert_eq!(decided("slot_free"), 1.0);
-    // What came of the two that waited depends on who was answered first.
+    // The result for the two that waited depends on which request was answered first.
     assert_eq!(decided("best") + decided("still_waiting") + decided("floor_share"), 2.0);
     let would = |what: &str| {
         gateway.metric(&format!("bywash_shadow_requests_total{{class=\"other\",would=\"{what}\"}}"))
@@ -59,7 +59,7 @@ fn what_is_observed_is_measured_only_if_it_would_have_run_at_once() {
     gateway.waits_for("waiting", 0);
     assert!(measured(), "it would have run at once");
     let before = gateway.status()["mean_service_ms"].clone();
-    // This is how much longer it takes.
+    // This sleep is the additional service time.
     std::thread::sleep(std::time::Duration::from_millis(50));
     three.answer("");
     for client in &mut others {
@@ -97,7 +97,7 @@ fn each_class_has_its_own_mode() {
         .set("mode", "'observe'")
         .set("class.search", "{ match = ['GET /search'], mode = 'enforce' }")
         .start();
-    // One that is only observed takes the slot all the same.
+    // A request that is only observed takes the slot nevertheless.
     let mut observed = gateway.asks("/page");
     let page = calls.next();
     let mut enforced = gateway.asks("/search?q=1");

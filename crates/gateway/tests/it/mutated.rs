@@ -1,5 +1,5 @@
-//! Messages with random damage, from clients and from the upstream: whatever becomes of them, no
-//! worker panics, every slot comes back and the next request is served.
+//! Messages with random damage, from clients and from the upstream. Whatever they cause, no worker
+//! panics, every slot is returned, and the next request is served.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
@@ -12,7 +12,8 @@ use crate::wire::{Broken, Message};
 
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts panics of the gateway's own threads: tokio catches them, nobody else would notice.
+/// Counts panics of the gateway's own threads. Tokio catches them, so they would go unnoticed
+/// otherwise.
 fn watch_for_panics() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {
@@ -26,12 +27,12 @@ fn watch_for_panics() {
     });
 }
 
-/// More of them with `ROUNDS=20000 cargo test ...`.
+/// Returns the number of rounds. Set it with `ROUNDS=20000 cargo test ...`.
 fn rounds() -> usize {
     std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(300)
 }
 
-/// What damage is made of.
+/// The pieces that damage inserts.
 const PIECES: [&[u8]; 20] = [
     b"\r\n",
     b"\n",
@@ -66,7 +67,7 @@ fn damage(message: &[u8], chance: &mut Chance) -> Vec<u8> {
             1 => drop(bytes.drain(at..until)),
             2 => drop(bytes.splice(at..at, piece.iter().copied())),
             _ => {
-                // A whole field more, where fields begin.
+                // Inserts a whole field where the fields begin.
                 let line = bytes.windows(2).position(|two| two == b"\r\n").map_or(0, |end| end + 2);
                 drop(bytes.splice(line..line, piece.iter().copied()));
             }
@@ -75,7 +76,7 @@ fn damage(message: &[u8], chance: &mut Chance) -> Vec<u8> {
     bytes
 }
 
-/// What is wrong with a request that has reached the upstream.
+/// Returns what is wrong with a request that has reached the upstream.
 fn fault_of(request: &Message) -> Option<String> {
     let count = |name: &str| request.all(name).len();
     let framed = count("content-length") + count("transfer-encoding");

@@ -1,16 +1,16 @@
-//! Servers that are given by name.
+//! Servers that are configured by name.
 
 use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Upstream, nobody, ok};
 
-/// RFC 2606: no name server knows it.
+/// A name that no name server resolves (RFC 2606).
 const NOWHERE: &str = "http://nowhere.invalid";
 
 fn before(servers: &[String]) -> Setup {
     Setup::before_address(nobody()).servers(servers)
 }
 
-/// Look-ups that have failed.
+/// Returns the number of failed look-ups.
 fn failures(gateway: &Running) -> f64 {
     let of = |cause| gateway.metric(&format!("bywash_failed_names_total{{cause=\"{cause}\"}}"));
     ["unknown_name", "temporary", "other"].map(of).iter().sum()

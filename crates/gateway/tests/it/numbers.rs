@@ -1,4 +1,5 @@
-//! The numbers that operators ask for: of answers, servers, handshakes, certificates, reloads and the process.
+//! Metrics for operators about responses, servers, handshakes, certificates, reloads and the
+//! process.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use crate::tls::{Certified, answer, config, connect, https, last, serving};
 use crate::upstream::{Upstream, nobody, ok};
 use crate::wire::Wire;
 
-/// Answers with the status that the target names.
+/// An upstream that responds with the status that the target names.
 fn any_status() -> Upstream {
     Upstream::app(|request| {
         let status = request.target().trim_start_matches('/').to_owned();
@@ -25,7 +26,7 @@ fn url(upstream: &Upstream) -> String {
     format!("http://{}", upstream.address)
 }
 
-/// Lines of `/metrics` that hold this.
+/// Returns the number of lines of `/metrics` that contain `part`.
 fn lines(gateway: &Running, part: &str) -> usize {
     gateway.metrics().lines().filter(|line| line.contains(part)).count()
 }
@@ -48,7 +49,7 @@ fn answers_are_counted_by_class_of_status_and_by_who_has_given_them() {
             assert_eq!(responses(&gateway, class, code, "gateway"), 0.0, "{class} {code}");
         }
     }
-    // A body that is too large, and two messages that are no requests.
+    // A body that is too large, and two messages that are malformed.
     let large = "GET /404 HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 2000\r\n\r\n";
     for refused in [large, "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/3.0\r\nHost: a\r\n\r\n"] {
         gateway.sends(refused).answer().unwrap();
@@ -136,7 +137,7 @@ fn a_server_that_a_reload_keeps_goes_on_counting_and_one_that_it_takes_away_is_t
     assert_eq!(lines(&gateway, "server="), before);
 }
 
-/// A `ClientHello` of TLS 1.0: no session, one suite, no compression, no extensions.
+/// Returns a `ClientHello` of TLS 1.0: no session, one suite, no compression, no extensions.
 fn old_hello() -> Vec<u8> {
     let mut hello = vec![0x16, 3, 1, 0, 45, 1, 0, 0, 41, 3, 1];
     hello.extend([7; 32]);
@@ -167,7 +168,8 @@ fn each_cause_of_a_failed_handshake_is_counted_by_itself() {
     let mut tls = connect(https(&gateway), "shop.example", config(&[&ours], &[]));
     assert!(answer(&mut tls, &last("/")).is_ok());
     is_counted("ok", 1.0);
-    // Each leaves as soon as it has said why: its reason and its end come together.
+    // Each client leaves as soon as it has sent its alert, so the alert and the FIN arrive
+    // together.
     for _ in 0..30 {
         let mut tls = connect(https(&gateway), "shop.example", config(&[], &[]));
         assert!(answer(&mut tls, &last("/")).is_err());
@@ -209,7 +211,7 @@ fn a_handshake_and_a_proxy_header_that_do_not_end_have_taken_too_long() {
     assert_eq!(gateway.metric("bywash_connections_not_opened_total{why=\"timeout\"}"), 1.0);
 }
 
-/// The cause and the end of the connection come together: the cause is read first.
+/// The cause and the end of the connection arrive together, and the cause is read first.
 #[test]
 fn a_client_that_fails_and_leaves_in_one_breath_is_counted_by_its_cause() {
     let certified = Certified::new("breath", &["shop.example"]);
@@ -226,7 +228,7 @@ fn a_client_that_fails_and_leaves_in_one_breath_is_counted_by_its_cause() {
     assert_eq!(all_handshakes(&gateway), 100.0);
 }
 
-/// A departure during the handshake takes effect when it is over.
+/// A disconnect during the handshake takes effect when the handshake is over.
 #[test]
 fn a_client_that_leaves_behind_its_handshake_has_left() {
     let certified = Certified::new("half", &["shop.example"]);
@@ -263,7 +265,8 @@ fn the_end_of_each_certificate_is_told_and_follows_a_reload() {
     assert_eq!(lines(&gateway, "certificate="), 1);
 }
 
-/// The first certificate of a chain must be its key's, so pairs that share a chain have the same one.
+/// The first certificate of a chain must match its key, so pairs that share a chain have the same
+/// certificate.
 #[test]
 fn pairs_that_share_a_chain_are_one_certificate_with_one_end() {
     let mut certified = Certified::new("shared-chain", &["shop.example"]);
@@ -369,7 +372,7 @@ fn one_hold_of_the_engines_lock_in_64_is_timed() {
     assert!(gateway.metric("bywash_engine_lock_wait_seconds_count") >= 0.0);
 }
 
-/// The number of lines depends on the configuration alone.
+/// The number of lines must depend on the configuration alone.
 #[test]
 fn nothing_that_a_client_sends_becomes_a_label() {
     let certified = Certified::new("labels", &["shop.example"]);

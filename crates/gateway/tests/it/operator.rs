@@ -1,4 +1,4 @@
-//! An operator: who comes with a token, and says what is to be done.
+//! An operator who uses the admin listener with a token.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::setup::Running;
 use crate::wire::{Message, Wire};
 
-/// The operators' key of every gateway of these tests, in a folder that goes with the process.
+/// The operators' key of every gateway in these tests, in a folder of the test process.
 pub(crate) static KEY: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = std::env::temp_dir().join(format!("bywash-test-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -31,30 +31,30 @@ fn secrets(byte: u8) -> Secrets {
     Secrets::fresh(Secret::from_bytes([byte; 32]))
 }
 
-/// So many seconds from now.
+/// Returns the time `seconds` from now.
 pub(crate) fn in_seconds(seconds: i64) -> Moment {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let at = i64::try_from(now).unwrap() + seconds * 1000;
     Moment::from_millis(at.try_into().unwrap())
 }
 
-/// What is made of this byte.
+/// Returns the keys derived from this byte.
 pub(crate) fn keys(byte: u8) -> OperatorKeys {
     OperatorKeys::new(&secrets(byte))
 }
 
-/// A token of the key that is made of this byte.
+/// Returns a token signed with the key derived from this byte.
 pub(crate) fn token(byte: u8, name: &str, decides: bool, until: Moment) -> String {
     sign(&keys(byte), &Operator::new(name, decides).unwrap(), until)
 }
 
-/// Fields of a request by an operator who may do everything.
+/// Returns the fields of a request by an operator with all rights.
 pub(crate) fn fields(address: SocketAddr) -> String {
     let token = token(7, "ana", true, in_seconds(60));
     format!("Host: {address}\r\nAuthorization: Bearer {token}\r\n")
 }
 
-/// The answer to a POST of this document by an operator.
+/// Sends a POST with this document as an operator. Returns the response.
 pub(crate) fn says(gateway: &Running, target: &str, document: &Value) -> Message {
     let fields = format!("{}Bywash-Admin: 1\r\n", fields(gateway.admin()));
     says_with(gateway.admin(), &fields, target, &document.to_string())
@@ -70,7 +70,7 @@ pub(crate) fn says_with(address: SocketAddr, fields: &str, target: &str, body: &
     wire.answer().expect("the admin listener answers")
 }
 
-/// The document of an answer.
+/// Parses the document in a response.
 pub(crate) fn document(answer: &Message) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("{}", answer.text()))
 }

@@ -1,5 +1,6 @@
-//! What the stop daemon is told: each request that was given up while the application worked for it, and no other.
-//! The daemon is played here; with the real one: `scripts/test-databases`.
+//! The messages to the stop daemon: one for each request that was given up while the application
+//! worked on it, and no other. These tests play the daemon. `scripts/test-databases` tests with the
+//! real one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,7 +13,7 @@ use crate::upstream::{Calls, Upstream};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A socket where the daemon could be.
+/// The path of a socket on which the daemon may listen.
 struct Place(PathBuf);
 
 impl Place {
@@ -38,7 +39,7 @@ impl Drop for Place {
     }
 }
 
-/// The daemon's side of a conversation.
+/// The daemon's side of a connection.
 struct Ear(BufReader<UnixStream>);
 
 impl Ear {
@@ -61,7 +62,8 @@ fn started(place: &Place) -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// A client that leaves while the application works for it. The application stays, or it would have broken off first.
+/// A client that leaves while the application works on its request. The application's connection
+/// stays open; otherwise the application would have broken off first.
 fn leaves(gateway: &Running, calls: &Calls) {
     let before = gateway.outcome("orphaned");
     let client = gateway.asks("/search");
@@ -83,7 +85,7 @@ fn a_client_that_leaves_while_the_application_works_is_told_by_the_name_that_the
         drop(client);
         let mut ear = Ear::of(&daemon);
         assert_eq!(ear.hear(), format!("{number} STOP {name} client_left"));
-        // One that is started anew is told as well.
+        // A restarted daemon gets the messages as well.
         drop(ear);
     }
     gateway.is_idle_again();

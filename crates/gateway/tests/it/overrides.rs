@@ -1,4 +1,4 @@
-//! What operators say for a while instead of the file.
+//! Decisions of operators that override the configuration file for a while.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn a_class_is_enforced_for_a_while_and_then_as_the_file_says() {
     let gateway = observing(&upstream).start();
     let mut first = gateway.asks("/search");
     let running = calls.next();
-    // Nobody is held back.
+    // No request is delayed.
     let mut second = gateway.asks("/search");
     calls.next().answer("2");
     second.answer().unwrap();
@@ -55,9 +55,9 @@ fn a_class_is_enforced_for_a_while_and_then_as_the_file_says() {
     drop(waits);
     running.answer("1");
     first.answer().unwrap();
-    // This is how long it holds.
+    // The override lasts for 10 s.
     let is_over = || policy(&gateway)["overrides"] == json!([]);
-    // `eventually` does not wait for so long.
+    // `eventually` does not wait for as long as that.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while !is_over() {
         assert!(std::time::Instant::now() < end, "it never ended");
@@ -88,7 +88,7 @@ fn of_two_operators_the_second_sees_that_the_first_has_decided() {
     let again = document(&set(&gateway, &json!({ "percent": 50, "revision": seen })));
     assert_eq!(class(&again, "search")["percent"], 50);
     assert_eq!(again["overrides"].as_array().map(Vec::len), Some(1), "one of each class");
-    // A reload is another decision.
+    // A reload also changes the revision.
     gateway.reload(&observing(&upstream)).unwrap();
     assert_eq!(set(&gateway, &json!({ "revision": again["revision"] })).status(), Some(409));
 }
@@ -145,7 +145,8 @@ fn of_so_many_in_a_hundred_visitors_it_is_always_the_same() {
         assert_eq!(modes[0], modes[1], "{client}");
         enforced += usize::from(modes[0] == "enforce");
     }
-    // Of 200 that each are it with 0.3: beyond this one time in a million.
+    // Each of 200 clients is enforced with probability 0.3. A number outside this range has a
+    // probability of one in a million.
     assert!((30..=95).contains(&enforced), "{enforced} of 200");
     let decided = |mode: &str| {
         let labels = format!("class=\"search\",mode=\"{mode}\",reason=\"slot_free\"");
@@ -171,7 +172,7 @@ fn who_is_of_that_part_is_held_back_and_nobody_else_is() {
         let mut visitor = gateway.sends(format!(
             "GET /search HTTP/1.1\r\nHost: a.example\r\nX-Forwarded-For: {client}\r\n\r\n"
         ));
-        // The only slot is taken: she waits in vain, or runs all the same.
+        // The only slot is taken: the request waits without result, or runs nevertheless.
         let mut call = None;
         eventually("one or the other", || {
             call = calls.by_now();
@@ -188,7 +189,8 @@ fn who_is_of_that_part_is_held_back_and_nobody_else_is() {
         assert_eq!(mode, if runs { "observe" } else { "enforce" }, "{client}");
         held_back += u32::from(!runs);
     }
-    // Of 24 that each are it with one half: all or none one time in eight million.
+    // Each of 24 clients is enforced with probability one half. All or none has a probability of
+    // one in eight million.
     assert!((1..24).contains(&held_back), "{held_back} of 24");
     running.answer("");
     first.answer().unwrap();
@@ -215,7 +217,7 @@ fn what_was_decided_outlives_the_process_and_is_written_as_the_file_would_say_it
     assert!(toml.contains("a \\\"quote\\\""), "{toml}");
     let table: Vec<&str> = toml.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(table, ["[class.search]", "mode = \"enforce\"", "percent = 10", ""]);
-    // Undone it is as the file says, also after the next start.
+    // After the undo the file applies again, also after the next start.
     let number = now["overrides"][0]["number"].clone();
     let undone = says(&gateway, &format!("/v1/policy/{number}/undo"), &json!({ "why": "enough" }));
     assert_eq!(class(&document(&undone), "search")["mode"], "observe");
@@ -237,7 +239,7 @@ fn overrides_of_a_class_that_the_file_no_longer_has_end_and_a_file_that_cannot_b
     let gateway = kept(&upstream, folder.path()).start();
     let aside = std::fs::read_to_string(folder.path().join("overrides.unreadable")).unwrap();
     assert_eq!(aside, "{ this is none");
-    // It might have been a bypass.
+    // The unreadable file might have contained a bypass.
     let now = policy(&gateway);
     assert_eq!(now["bypassed"], true, "{now}");
     let only = &now["overrides"][0];
@@ -265,14 +267,15 @@ fn what_cannot_be_written_down_holds_says_so_and_is_written_when_it_can_be() {
     assert_eq!(now["bypassed"], true);
     let remark = now["remarks"][0].as_str().unwrap_or_default().to_owned();
     assert!(remark.contains("until the process ends") && remark.contains("os error"), "{remark}");
-    // What makes it do more holds as well: its loss makes the gateway do less.
+    // A decision that makes the gateway do more holds as well, because losing it makes the gateway
+    // do less.
     let more = document(&set(&gateway, &json!({})));
     assert_eq!(class(&more, "search")["mode"], "enforce", "{more}");
     assert!(gateway.status()["unwritten"].as_str().unwrap().contains("os error"));
     assert_eq!(gateway.metric("bywash_decisions_unwritten"), 1.0);
     let notes = document(&admin(gateway.admin(), "/v1/audit"));
     assert!(notes["notes"][0]["unwritten"].is_string(), "{notes}");
-    // With room it is written, without anybody asking.
+    // Once there is room, the decisions are written without any request.
     std::fs::remove_file(&state).unwrap();
     std::fs::create_dir(&state).unwrap();
     let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
@@ -289,7 +292,7 @@ fn what_cannot_be_written_down_holds_says_so_and_is_written_when_it_can_be() {
     assert!(lines.lines().count() >= 2, "the audit log has them too: {lines}");
 }
 
-/// The audit log is a pipe that is full and that nobody reads: the thread that writes it never comes back.
+/// The audit log is a full pipe without a reader, so the thread that writes it never returns.
 #[test]
 fn a_disk_that_does_not_answer_stops_neither_decisions_nor_probes_nor_watchers() {
     use std::io::Write;
@@ -317,7 +320,7 @@ fn a_disk_that_does_not_answer_stops_neither_decisions_nor_probes_nor_watchers()
             assert_eq!(admin(gateway.admin(), probe).status(), Some(200), "{probe}");
         }
     }
-    // Behind the line that is stuck no document is written, and the last answer has said so.
+    // No document is written behind the blocked line, and the last response has said so.
     eventually("it says that the disk does not answer", || {
         gateway.status()["unwritten"].as_str().is_some_and(|why| why.contains("does not answer"))
     });

@@ -1,17 +1,17 @@
-//! Waiting for a slot, and not getting one.
+//! Requests that wait for a slot, and requests that get none.
 
 use crate::setup::{Running, Setup, get, post};
 use crate::upstream::{Calls, Upstream};
 use crate::wire::{Message, Wire};
 
-/// One slot, two places in the queue.
+/// One slot and two places in the queue.
 fn small() -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).limit(1).set("order.capacity", "2").start();
     (upstream, calls, gateway)
 }
 
-/// Checks what a refused client gets.
+/// Checks the response to a refused client.
 fn is_refusal(answer: &Message, reason: &str) {
     assert_eq!(answer.status(), Some(503), "{answer:?}");
     let seconds: u64 = answer.field("retry-after").unwrap().parse().unwrap();
@@ -24,7 +24,7 @@ fn is_refusal(answer: &Message, reason: &str) {
     assert!((1..200).contains(&answer.body.len()), "{answer:?}");
 }
 
-/// Clients for both places of the queue.
+/// Fills both places of the queue.
 fn fill(gateway: &Running) -> [Wire; 2] {
     let mut number = 0;
     [(); 2].map(|()| {
@@ -76,13 +76,13 @@ fn one_too_many_is_refused_and_keeps_its_connection() {
     let mut refused = gateway.asks("/refused");
     is_refusal(&refused.answer().unwrap(), "queue_full");
     assert_eq!(gateway.outcome("shed"), 1);
-    // Refused once more, on the same connection.
+    // It is refused a second time, on the same connection.
     refused.send(post("/refused", "with a body"));
     is_refusal(&refused.answer().unwrap(), "queue_full");
     call.answer("");
     calls.next().answer("next");
     assert_eq!(next.answer().unwrap().text(), "next");
-    // Now there is a place, on the same connection again.
+    // Now there is a place, on the same connection.
     refused.send(get("/at-last"));
     calls.next().answer("");
     let call = calls.next();
@@ -112,7 +112,7 @@ fn whoever_refuses_a_large_upload_says_so() {
     let body = vec![b'x'; 4 * 1024 * 1024];
     let head = format!("POST /big HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
     let mut refused = gateway.sends(head);
-    // The gateway need not take all of it.
+    // The gateway need not accept all of it.
     let _ = refused.try_send(body);
     is_refusal(&refused.answer().unwrap(), "queue_full");
 }
@@ -127,7 +127,7 @@ fn who_has_waited_too_long_is_refused() {
     is_refusal(&late.answer().unwrap(), "waited_too_long");
     assert_eq!(gateway.outcome("expired"), 1);
     assert_eq!((gateway.count("running"), gateway.count("waiting")), (1, 0));
-    // The connection is still good, and the request never reaches the upstream.
+    // The connection stays usable, and the request never reaches the upstream.
     late.send(get("/late-again"));
     is_refusal(&late.answer().unwrap(), "waited_too_long");
     assert!(calls.is_empty());

@@ -1,4 +1,4 @@
-//! Another configuration while the gateway runs.
+//! Changes of the configuration while the gateway runs.
 
 use std::fs;
 
@@ -6,7 +6,8 @@ use crate::log;
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, nobody, ok};
 
-/// Requests of this class that were served, by the status; `None` if there is no such class.
+/// Returns the number of served requests of this class according to the status, or `None` if there
+/// is no such class.
 fn served(gateway: &Running, class: &str) -> Option<u64> {
     let status = gateway.status();
     let classes = status["classes"].as_array().unwrap();
@@ -79,7 +80,7 @@ fn fewer_slots_end_nobodys_request() {
     gateway.waits_for("waiting", 1);
     gateway.reload(&setup.limit(1)).unwrap();
     assert_eq!((gateway.count("running"), gateway.count("waiting")), (3, 1));
-    // Only when there are fewer than may be does the next begin.
+    // The next request begins only when fewer run than the limit allows.
     running.pop().unwrap().answer("");
     running.pop().unwrap().answer("");
     gateway.waits_for("running", 1);
@@ -148,7 +149,7 @@ fn what_a_session_has_proven_outlives_it() {
     calls.next().answer("");
     visitor.answer().unwrap();
     gateway.is_idle_again();
-    // The classes now have other places in the file.
+    // The classes now have other positions in the file.
     gateway.reload(&before("aardvark")).unwrap();
     assert_eq!(gateway.count("sessions"), 1);
     let _running = gateway.asks("/");
@@ -250,7 +251,7 @@ fn a_request_that_runs_ends_at_its_server_and_the_next_goes_to_the_new_one() {
     assert_eq!(servers[0]["server"], format!("http://{}", new.address));
     call.send(ok("old"));
     assert_eq!(running.answer().unwrap().text(), "old");
-    // It began under the old one, as far as its class and its limits go, and runs under the new.
+    // Its class and limits come from the old configuration, and its server from the new one.
     assert_eq!(waiting.answer().unwrap().text(), "new");
     assert_eq!(gateway.get("/next").text(), "new");
     assert!(old_calls.is_empty());
@@ -273,7 +274,7 @@ fn what_is_known_of_a_server_outlives_it() {
     assert_eq!(state(0), "ejected");
     gateway.reload(&setup().limit(3)).unwrap();
     assert_eq!(state(0), "ejected");
-    // In another place it is still the same server.
+    // The server keeps its state at another position.
     let swapped = setup().servers(&[format!("http://{}", good.address), bad.clone()]);
     gateway.reload(&swapped).unwrap();
     assert_eq!((state(0), state(1)), ("up".into(), "ejected".into()));

@@ -22,7 +22,7 @@ fn before(servers: &[String]) -> Setup {
     Setup::before_address(nobody()).servers(servers)
 }
 
-/// What the status says of one server.
+/// Returns the status of one server.
 fn server(gateway: &Running, number: usize) -> Value {
     gateway.status()["servers"][number].clone()
 }
@@ -31,12 +31,12 @@ fn state(gateway: &Running, number: usize) -> String {
     server(gateway, number)["state"].as_str().unwrap().to_owned()
 }
 
-/// One that answers with this name.
+/// A server that responds with this name.
 fn named(name: &'static str) -> Upstream {
     Upstream::app(move |_| ok(name))
 }
 
-/// Reads each request and closes without a word.
+/// A server that reads each request and closes without a response.
 fn mute() -> Upstream {
     Upstream::script(|mut wire| {
         let _ = wire.request();
@@ -54,7 +54,7 @@ fn a_request_goes_to_the_server_that_has_least_to_do() {
         (&server(&gateway, 0)["running"], &server(&gateway, 1)["running"]),
         (&3.into(), &3.into())
     );
-    // One becomes free: it gets all that come until they are equal again.
+    // When one server becomes free, it gets all requests until both are equal again.
     for call in at_a {
         call.answer("");
     }
@@ -83,7 +83,7 @@ fn one_that_refuses_connections_costs_nobody_anything() {
         let refuses = usize::from(servers[0] == url(&good));
         let gateway = before(&servers).start();
         for number in 0..20 {
-            // It was sent nothing: so a POST may go elsewhere, too.
+            // It was sent nothing, so even a POST may go to another server.
             let request = if number % 2 == 0 { get("/") } else { post("/", "once") };
             let answer = gateway.sends(request).answer().unwrap();
             assert_eq!((answer.status(), answer.text().as_str()), (Some(200), "good"));
@@ -91,7 +91,7 @@ fn one_that_refuses_connections_costs_nobody_anything() {
         gateway.is_idle_again();
         assert_eq!(gateway.outcome("served"), 20);
         let refusing = server(&gateway, refuses);
-        // It was left alone after some failures.
+        // It was ejected after some failures.
         assert_eq!(
             (&refusing["connect_failures"], &refusing["state"]),
             (&5.into(), &"ejected".into())
@@ -140,7 +140,7 @@ fn a_request_that_may_have_been_sent_is_not_sent_to_another() {
 #[test]
 fn a_get_on_a_connection_that_was_just_closed_is_sent_once_more_and_a_post_is_not() {
     for (request, status) in [(get("/second"), 200), (post("/second", "x"), 502)] {
-        // Answers one request, reads another and closes.
+        // Responds to one request, reads another one and closes.
         let closing = || {
             Upstream::script(|mut wire| {
                 if let Ok(request) = wire.request() {
@@ -227,7 +227,8 @@ fn a_single_server_is_always_tried() {
     assert_eq!(gateway.get("/").text(), "well");
 }
 
-/// One that says how it is, by a switch, and answers everything else with its name.
+/// A server whose health check reports the state of a switch, and which responds to everything else
+/// with its name.
 fn asked(name: &'static str) -> (Upstream, Arc<AtomicBool>) {
     let is_well = Arc::new(AtomicBool::new(true));
     let well = Arc::clone(&is_well);
@@ -265,12 +266,12 @@ fn one_that_says_it_is_not_well_gets_nothing_until_it_is() {
     );
     a_is_well.store(true, Ordering::SeqCst);
     eventually("it is back", || gateway.get("/").text() == "a");
-    // Nobody who asks how it is is among the requests.
+    // Probes do not count as requests.
     assert!(a.received().contains("User-Agent: bywash-health\r\n"));
     assert_eq!(gateway.count("running"), 0);
 }
 
-/// An application on a socket in the file system that answers with the head it was sent.
+/// An application on a Unix socket that responds with the head of the request.
 fn on_a_unix_socket(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("bywash-{}-{name}", std::process::id()));
     let _ = std::fs::remove_file(&path);
@@ -304,7 +305,7 @@ fn a_server_may_listen_on_a_socket_in_the_file_system() {
         assert!(seen.starts_with(&format!("GET {target} HTTP/1.1\r\n")), "{seen}");
         assert!(seen.contains("\r\nHost: shop.example\r\n"), "{seen}");
     }
-    // A client of HTTP/1.0 may name nobody.
+    // An HTTP/1.0 client may omit the host.
     let seen = gateway.sends("GET / HTTP/1.0\r\n\r\n").answer().unwrap().text();
     assert!(seen.contains("\r\nHost: localhost\r\n"), "{seen}");
     std::fs::remove_file(path).unwrap();
@@ -352,8 +353,9 @@ fn the_log_says_which_server_it_was() {
     assert_eq!(crate::log::lines(&path, 1)[0]["server"], 1);
 }
 
-/// A gateway before a server that swallows connections and a good one, which answers nobody until some wait for a connection:
-/// whichever is asked less gets the next client.
+/// Returns a gateway before two servers: one that drops connection attempts silently, and a good
+/// one that does not respond until some clients wait for a connection. The less loaded one gets the
+/// next client.
 fn before_one_that_swallows() -> (Running, Vec<Wire>, (Upstream, Vec<Socket>)) {
     let (swallows, kept) = deaf();
     let all_have_come = Arc::new(OnceLock::new());
@@ -376,7 +378,7 @@ fn before_one_that_swallows() -> (Running, Vec<Wire>, (Upstream, Vec<Socket>)) {
 #[test]
 fn one_that_swallows_connections_is_found_though_every_client_leaves_early() {
     let (gateway, clients, _servers) = before_one_that_swallows();
-    // As patient as they are, and not as the gateway is.
+    // These clients are less patient than the gateway, which waits for `connect_timeout`.
     std::thread::sleep(Duration::from_millis(1_200));
     drop(clients);
     eventually("it is left alone", || state(&gateway, 0) == "ejected");

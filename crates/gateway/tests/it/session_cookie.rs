@@ -1,4 +1,4 @@
-//! Whether the gateway knows the cookie of the application's sessions, and says so where it does not.
+//! Tests of whether the gateway knows the application's session cookie, and warns if it does not.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,12 +9,12 @@ use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::Message;
 
-/// A value that looks like a session's.
+/// Returns a value that looks like that of a session.
 fn value(number: usize) -> String {
     format!("{number:032x}")
 }
 
-/// An application that answers request after request, from 0 on, with these fields.
+/// An application that responds to its requests, numbered from 0, with these fields.
 fn application(fields: impl Fn(usize, &Message) -> String + Send + Sync + 'static) -> Upstream {
     let number = AtomicUsize::new(0);
     Upstream::app(move |request| {
@@ -22,7 +22,7 @@ fn application(fields: impl Fn(usize, &Message) -> String + Send + Sync + 'stati
     })
 }
 
-/// The gateway believes what it is told of addresses.
+/// A gateway that trusts forwarded addresses.
 fn before(upstream: &Upstream, session: &str) -> Running {
     Setup::before(upstream)
         .set("listen.trusted_proxies", "['127.0.0.1']")
@@ -38,7 +38,7 @@ fn warning(gateway: &Running) -> String {
     cookie(gateway)["warning"].as_str().unwrap_or_default().to_owned()
 }
 
-/// One visitor's requests, over one connection, with whatever cookies the answers have set.
+/// Sends one visitor's requests over one connection, with the cookies that the responses have set.
 fn visit(gateway: &Running, address: usize, requests: usize) {
     let mut client = gateway.client();
     let mut jar: Vec<(String, String)> = Vec::new();
@@ -63,13 +63,13 @@ fn visit(gateway: &Running, address: usize, requests: usize) {
     }
 }
 
-/// Whether a request brings a cookie of this name.
+/// Returns whether a request brings a cookie of this name.
 fn brings(request: &Message, name: &str) -> bool {
     let cookies = request.all("cookie").join("; ");
     cookies.split("; ").any(|pair| pair.starts_with(&format!("{name}=")))
 }
 
-/// Sets a session to those who have none.
+/// Returns a session cookie for a visitor that has none.
 fn session(name: &str, number: usize, request: &Message) -> String {
     if brings(request, name) {
         return String::new();
@@ -115,7 +115,7 @@ fn a_stray_request_with_the_wrong_cookie_does_not_hide_that_it_is_wrong() {
 
 #[test]
 fn the_right_cookie_is_not_told() {
-    // Nobody returns it in the second case: the name is right all the same.
+    // In the second case no visitor returns the cookie, but the name is still right.
     for (returns, carried) in [(120, 119), (1, 0)] {
         let upstream = application(|number, request| session("sid", number, request));
         let gateway = before(&upstream, "cookie:sid");
@@ -216,7 +216,7 @@ fn a_cookie_that_answers_delete_is_none_that_they_set() {
     }
 }
 
-/// Which cookie was picked after the visits of so many, three requests each.
+/// Returns which cookie was picked after the visits of `visitors` visitors, three requests each.
 fn picked(gateway: &Running, visitors: usize) -> Value {
     for number in 0..visitors {
         visit(gateway, number % 250, 3);
@@ -235,7 +235,7 @@ fn auto_picks_the_cookie_that_is_returned_unchanged() {
         } else {
             format!("Set-Cookie: sid={number}\r\n")
         };
-        // The first is another one in each answer, the second has one value.
+        // The first has another value in each response, and the second always has the same value.
         let (sliding, language) = (value(number), value(7));
         format!(
             "{session}{form}{short}Set-Cookie: sess_a={sliding}; HttpOnly\r\n\
@@ -260,7 +260,7 @@ fn with(session: &str) -> String {
 
 #[test]
 fn auto_does_not_pick_a_cookie_that_answers_change() {
-    // In each answer; and in each page, while the images of the page return what it has set.
+    // The cookie is set by each response, or by each page while the page's images return it.
     for every in [1, 3] {
         let upstream = application(move |number, _| match number % every {
             0 => format!("Set-Cookie: session={}; HttpOnly\r\n", value(number)),
@@ -281,7 +281,7 @@ fn auto_does_not_pick_a_cookie_that_answers_change() {
 fn auto_prefers_what_is_called_a_session_however_often_another_cookie_is_set() {
     let upstream = application(|number, request| {
         let visitor = session("visitor", number, request);
-        // Every third visitor has a session as well.
+        // Every third visitor also has a session.
         let shop =
             if number % 9 == 0 { session("PHPSESSID", number, request) } else { String::new() };
         visitor + &shop
@@ -289,7 +289,7 @@ fn auto_prefers_what_is_called_a_session_however_often_another_cookie_is_set() {
     let gateway = before(&upstream, "auto");
     assert_eq!(picked(&gateway, 30), Value::Null);
     assert_eq!(picked(&gateway, 40), "PHPSESSID");
-    // What is set from then on does not change it.
+    // Later cookies do not change the pick.
     assert_eq!(picked(&gateway, 60), "PHPSESSID");
 }
 
@@ -305,7 +305,7 @@ fn one_address_alone_gives_no_evidence() {
     assert_eq!(picked(&gateway, 20), "PHPSESSID");
 }
 
-/// A gateway that has picked `PHPSESSID`.
+/// Returns a gateway that has picked `PHPSESSID`.
 fn that_has_picked() -> (Upstream, Setup, Running) {
     let upstream = application(|number, request| session("PHPSESSID", number, request));
     let setup = Setup::before(&upstream)

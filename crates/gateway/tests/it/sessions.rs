@@ -1,10 +1,10 @@
-//! Who goes first: what a session has proven, and what it only claims.
+//! Priority between sessions: by what a session has proven, and not by what it only claims.
 
 use crate::setup::{Running, Setup, admin};
 use crate::upstream::{Calls, Upstream, ok, with_fields};
 use crate::wire::{Message, Wire};
 
-/// One slot, one place in the queue; `/pay` is a transaction for those who have seen `/p/*`.
+/// One slot and one place in the queue. `/pay` is a transaction for sessions that have seen `/p/*`.
 fn shop() -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream)
@@ -20,17 +20,18 @@ fn with_cookie(request: &str, cookie: &str) -> String {
     format!("{request} HTTP/1.1\r\nHost: a\r\nCookie: a=b; sid={cookie}; c=d\r\n\r\n")
 }
 
-/// One request that is answered at once, with these fields in its answer.
+/// Sends a request that is answered at once, with these fields in the response.
 fn visit(calls: &Calls, client: &mut Wire, request: &str, fields: &str) -> Message {
     client.send(request);
     calls.next().send(with_fields(fields, ""));
     client.answer().unwrap()
 }
 
-/// A running request and, on the only place to wait, one of a new session.
+/// Takes the slot with one request, and the only place in the queue with a request of a new
+/// session.
 fn crowd(gateway: &Running, calls: &Calls) -> [Wire; 2] {
     let running = gateway.asks("/runs");
-    // Stays unanswered: the slot is taken until the test ends.
+    // Stays unanswered, so the slot is taken until the test ends.
     std::mem::forget(calls.next());
     let waiting = gateway.asks("/new-here");
     gateway.waits_for("waiting", 1);
@@ -54,7 +55,7 @@ fn a_transaction_of_a_proven_session_pushes_a_newcomer_out() {
     let refusal = newcomer.answer().unwrap();
     assert_eq!((refusal.status(), reason(&refusal)), (Some(503), "pushed_out"));
     assert_eq!(gateway.count("waiting"), 1);
-    // It did not lose its connection by that.
+    // The refused client keeps its connection.
     newcomer.send(crate::setup::get("/"));
     assert_eq!(reason(&newcomer.answer().unwrap()), "queue_full");
 }
@@ -144,7 +145,8 @@ fn an_answer_that_is_an_error_proves_nothing() {
     }
 }
 
-/// A gateway before an application that answers everything with this status; `/login` opens `/pay`.
+/// A gateway before an application that responds to everything with this status. `/login` is
+/// required for `/pay`.
 fn answers(status: &'static str, fields: &'static str) -> (Upstream, Running) {
     let upstream = Upstream::app(move |_| {
         format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 0\r\n\r\n").into_bytes()
@@ -255,7 +257,7 @@ fn one_address_may_wait_only_so_often() {
     }
     let refused = gateway.get("/once-more");
     assert_eq!((refused.status(), reason(&refused)), (Some(429), "principal_cap"));
-    // Who leaves makes room.
+    // A client that leaves makes room.
     waiting.pop();
     gateway.waits_for("waiting", 1);
     waiting.push(gateway.asks("/waits"));

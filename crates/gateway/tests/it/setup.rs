@@ -14,12 +14,12 @@ use crate::operator;
 use crate::upstream::Upstream;
 use crate::wire::{BOUND, Message, Wire};
 
-/// Keys of a configuration, by their dotted names.
+/// The keys of a configuration, by their dotted names.
 pub(crate) struct Setup(BTreeMap<String, String>);
 
 impl Setup {
-    /// Enforcing, one worker, no log, refusals explained to everybody; everything else as it is by
-    /// default.
+    /// Creates a configuration with mode `enforce`, one worker, no log and detailed refusals for
+    /// all clients. Everything else keeps its default.
     pub(crate) fn before(upstream: &Upstream) -> Self {
         Self::before_address(upstream.address)
     }
@@ -36,26 +36,28 @@ impl Setup {
             .set("identify.session", "'cookie:sid'")
             .set("log.access", "'off'")
             .set("answers.details", "'all'")
-            // On a slow machine somebody may wait for seconds; that is not to change who is pushed out.
+            // On a slow machine a request may wait for seconds, which must not change which request
+            // is evicted.
             .set("order.patience", "'1h'")
-            // Before the first answer a wait of 20 ms would be overload, in which the newest go first.
+            // Otherwise a wait of 20 ms before the first response would count as overload, in which
+            // the newest go first.
             .set("order.signal", "'loss'")
             .set("order.loss", "1")
     }
 
-    /// One key; `value` in TOML.
+    /// Sets one key. `value` is in TOML.
     pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
         self.0.insert(key.into(), value.into());
         self
     }
 
-    /// As it is by default.
+    /// Resets one key to its default.
     pub(crate) fn unset(mut self, key: &str) -> Self {
         self.0.remove(key);
         self
     }
 
-    /// These servers instead of the one.
+    /// Configures these servers instead of the one.
     pub(crate) fn servers(self, servers: &[String]) -> Self {
         self.set("upstream.server", &format!("{servers:?}"))
     }
@@ -79,7 +81,7 @@ impl Setup {
         self.try_start_with(Inheritance::default())
     }
 
-    /// With what a gateway before it has left.
+    /// Starts with the state of a previous gateway.
     pub(crate) fn try_start_with(&self, from: Inheritance) -> Result<Running, GatewayError> {
         bywash_gateway::start(self.config(), from).map(|gateway| Running(Some(gateway)))
     }
@@ -105,7 +107,7 @@ impl Running {
         self.0.as_ref().expect("it is there until it is stopped")
     }
 
-    /// Takes the gateway out, to stop it.
+    /// Takes the gateway out in order to stop it.
     pub(crate) fn into_gateway(mut self) -> Gateway {
         self.0.take().expect("it is there until it is stopped")
     }
@@ -114,29 +116,29 @@ impl Running {
         Wire::connect(self.gateway().http())
     }
 
-    /// Puts another configuration in force.
+    /// Applies another configuration.
     pub(crate) fn reload(&self, setup: &Setup) -> Result<(), GatewayError> {
         self.gateway().reload(setup.config())
     }
 
-    /// A new client that has sent these bytes.
+    /// Returns a new client that has sent these bytes.
     pub(crate) fn sends(&self, bytes: impl AsRef<[u8]>) -> Wire {
         let mut client = self.client();
         client.send(bytes);
         client
     }
 
-    /// A new client that has asked for this.
+    /// Returns a new client that has sent a GET for this target.
     pub(crate) fn asks(&self, target: &str) -> Wire {
         self.sends(get(target))
     }
 
-    /// The answer to a GET on a connection of its own.
+    /// Returns the response to a GET on a connection of its own.
     pub(crate) fn get(&self, target: &str) -> Message {
         self.asks(target).answer().expect("a whole answer")
     }
 
-    /// Where operators come in.
+    /// Returns the address of the admin listener.
     pub(crate) fn admin(&self) -> SocketAddr {
         match self.gateway().admin() {
             AdminAddress::Tcp(address) => address,
@@ -148,12 +150,12 @@ impl Running {
         status(self.admin())
     }
 
-    /// A number of the status.
+    /// Returns a number of the status.
     pub(crate) fn count(&self, name: &str) -> u64 {
         self.status()[name].as_u64().unwrap_or_else(|| panic!("no {name} in the status"))
     }
 
-    /// Requests that ended so, in all classes.
+    /// Returns the number of requests with this outcome, over all classes.
     pub(crate) fn outcome(&self, name: &str) -> u64 {
         self.outcomes().get(name).copied().unwrap_or_default()
     }
@@ -177,7 +179,7 @@ impl Running {
         admin(self.admin(), "/metrics").text()
     }
 
-    /// The value of the sample with this name and labels.
+    /// Returns the value of the sample with this name and labels.
     pub(crate) fn metric(&self, sample: &str) -> f64 {
         let text = self.metrics();
         let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
@@ -188,7 +190,7 @@ impl Running {
         eventually(&format!("{name} = {count}"), || self.count(name) == count);
     }
 
-    /// Waits until no request is in its hands.
+    /// Waits until the gateway processes no request.
     pub(crate) fn is_idle_again(&self) {
         eventually("nothing runs and nothing waits", || {
             let status = self.status();
@@ -197,12 +199,12 @@ impl Running {
     }
 }
 
-/// A GET as clients send it.
+/// Returns a GET as clients send it.
 pub(crate) fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n\r\n")
 }
 
-/// A POST with its length.
+/// Returns a POST with its length.
 pub(crate) fn post(target: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -210,7 +212,7 @@ pub(crate) fn post(target: &str, body: &str) -> String {
     )
 }
 
-/// The answer of the admin listener.
+/// Returns the response of the admin listener.
 pub(crate) fn admin(address: SocketAddr, target: &str) -> Message {
     let mut wire = Wire::connect(address);
     let fields = operator::fields(address);
@@ -222,7 +224,7 @@ pub(crate) fn status(address: SocketAddr) -> Value {
     serde_json::from_slice(&admin(address, "/v1/status").body).expect("the status is JSON")
 }
 
-/// Waits until `holds`, and fails if that never happens.
+/// Waits until `holds` returns true, and fails if that does not happen in time.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + BOUND;
     while !holds() {

@@ -1,4 +1,4 @@
-//! Clients that dawdle over a body: they hold a slot and make nothing of it.
+//! Slow clients: they hold a slot without using it.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -10,7 +10,7 @@ use crate::wire::Wire;
 
 const LENGTHY: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// A client that has room for so much only.
+/// A client with a receive buffer of `room` bytes.
 fn narrow(address: SocketAddr, room: usize) -> Wire {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(room).unwrap();
@@ -66,19 +66,19 @@ fn a_client_that_does_not_read_its_answer_is_given_up() {
     let mut next = gateway.asks("/next");
     next.stream.set_read_timeout(Some(LENGTHY)).unwrap();
     assert_eq!(next.answer().unwrap().text(), "/next");
-    // It had its connection cut in the middle.
+    // Its connection was cut in the middle of the response.
     SockRef::from(&slow.stream).set_recv_buffer_size(1 << 20).unwrap();
     assert!(slow.answer().is_err());
     gateway.is_idle_again();
 }
 
-/// One answer is much longer than `limit.too_slow` on its way; what the limit is then.
+/// Sends one response that takes much longer than `limit.too_slow`. Returns the resulting limit.
 fn limit_after(client: impl FnOnce(&Running) -> Wire) -> u64 {
     let upstream = Upstream::app(|request| {
         if request.target() == "/large" {
             return with_fields("", &"x".repeat(16 * 1024 * 1024));
         }
-        // This is how slow it is.
+        // This sleep makes the application slow.
         std::thread::sleep(std::time::Duration::from_millis(300));
         with_fields("", "")
     });
@@ -96,7 +96,7 @@ fn a_client_that_reads_slowly_lowers_no_limit_and_a_slow_application_does() {
         let mut slow = narrow(gateway.gateway().http(), 4096);
         slow.send(get("/large"));
         gateway.waits_for("running", 1);
-        // This is how slow it is.
+        // This sleep makes the client slow.
         std::thread::sleep(std::time::Duration::from_millis(300));
         SockRef::from(&slow.stream).set_recv_buffer_size(1 << 20).unwrap();
         slow
@@ -105,21 +105,22 @@ fn a_client_that_reads_slowly_lowers_no_limit_and_a_slow_application_does() {
     assert_eq!((slow_client, slow_application), (4, 2));
 }
 
-/// However slow, whoever is waited for for less than the ten free seconds is fine.
+/// A client may be slow as long as the gateway waits for less than the ten free seconds.
 #[test]
 fn a_client_that_pauses_is_not_given_up_at_once() {
     let upstream = Upstream::app(|request| with_fields("", &request.text()));
     let gateway = Setup::before(&upstream).set("limits.body_rate", "'1MiB'").start();
     let mut slow = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n");
     for byte in b"slow" {
-        // This is how slow it is; nothing is waited for.
+        // This sleep makes the client slow. It is not for synchronisation.
         std::thread::sleep(std::time::Duration::from_millis(100));
         slow.send([*byte]);
     }
     assert_eq!(slow.answer().unwrap().text(), "slow");
 }
 
-/// What the client says after a close would make the kernel forget what it has not read yet.
+/// Bytes that the client sends after a close would reset the connection, so unsent bytes of the
+/// response would be lost.
 #[test]
 fn a_last_answer_is_read_to_its_end_whatever_the_client_says_meanwhile() {
     const PIECE: usize = 16 * 1024;
@@ -131,14 +132,14 @@ fn a_last_answer_is_read_to_its_end_whatever_the_client_says_meanwhile() {
     slow.head().unwrap();
     slow.send("\r\n");
     for piece in 0..32 {
-        // This is how slow it is.
+        // This sleep makes the client slow.
         std::thread::sleep(std::time::Duration::from_millis(4));
         assert!(slow.bytes(PIECE).is_ok(), "it ends after {piece} pieces");
     }
     assert!(slow.is_closed());
 }
 
-/// Reading is slow, but it goes on: the kernel takes no more than it can pass on.
+/// Reading is slow but continues: the kernel accepts no more than it can pass on.
 #[test]
 #[ignore = "takes 15 s; make test-all"]
 fn a_client_that_reads_slowly_and_steadily_is_not_given_up() {
@@ -146,7 +147,7 @@ fn a_client_that_reads_slowly_and_steadily_is_not_given_up() {
     let gateway = Setup::before(&upstream).start();
     let mut slow = gateway.asks("/");
     for _ in 0..75 {
-        // This is how slow it is: 100 KiB a second.
+        // This sleep makes the client slow: 100 KiB a second.
         std::thread::sleep(std::time::Duration::from_millis(200));
         slow.bytes(20 * 1024).unwrap();
     }

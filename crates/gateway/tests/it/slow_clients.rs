@@ -1,6 +1,7 @@
-//! Slow clients hold no slots that others need, whatever they speak; and honest slow clients are served.
+//! Slow clients must not hold slots that others need, whatever protocol they use; and honest slow
+//! clients are served.
 //!
-//! What is slow here sleeps: that is how slow it is. Nothing is waited for by sleeping.
+//! Sleeps in these tests make a client slow. They are not for synchronisation.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use crate::tls::{self, Certified};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::{Message, Wire};
 
-/// Answers with the length of the request's body, or with as many bytes as the path says.
+/// An application that responds with the length of the request's body, or with as many bytes as the
+/// path says.
 fn application() -> Upstream {
     Upstream::app(|request| match request.target().strip_prefix("/bytes/") {
         Some(bytes) => with_fields("", &"x".repeat(bytes.parse().unwrap())),
@@ -34,10 +36,10 @@ fn is_served(gateway: &Running) {
     assert_eq!((answer.status(), answer.text().as_str()), (Some(200), "0"));
 }
 
-/// The beginning of a request whose body is said to be large.
+/// The beginning of a request that announces a large body.
 const ENDLESS: &str = "POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 900000000\r\n\r\nabc";
 
-/// A client that has room for little that it has not read.
+/// A client with a small receive buffer.
 fn narrow(address: SocketAddr) -> Wire {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -45,7 +47,8 @@ fn narrow(address: SocketAddr) -> Wire {
     Wire::new(TcpStream::from(socket))
 }
 
-/// Visitors that ask one after the other until it is dropped: somebody always waits where slots are few.
+/// Visitors that send one request after the other until this is dropped. If slots are few, some
+/// request always waits.
 struct Visitors {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -96,7 +99,8 @@ fn uploads_that_stop_behind_the_buffer_give_their_slots_up_while_others_wait() {
     eventually("one was stopped for the third", || gateway.outcome("terminated") == 1);
     gateway.waits_for("running", 2);
     is_served(&gateway);
-    // The second is likely to be told: of equally slow clients the one that has run for the shortest time is stopped.
+    // The second client is likely to get the refusal: of equally slow clients the engine stops the
+    // one that has run for the shortest time.
     let mut answers =
         [1, 0, 2].into_iter().filter_map(|number: usize| hostile[number].answer().ok());
     let is_refusal = |answer: &Message| answer.status() == Some(503);
@@ -132,7 +136,7 @@ fn one_http2_connection_with_many_open_uploads_stops_nobody() {
         for upload in &mut uploads {
             upload.data(vec![b'x'; 60], false);
         }
-        // This is how slow it is.
+        // This sleep makes the client slow.
         std::thread::sleep(Duration::from_millis(100));
     }
     is_served(&gateway);
@@ -181,7 +185,8 @@ fn uploads_over_tls_that_do_not_come_hold_no_slot() {
     drop(hostile);
 }
 
-/// What it costs honest clients: nothing while slots are free, and one slot is theirs when none is.
+/// The cost for honest clients: none while slots are free, and one slot is left for them when none
+/// is free.
 #[test]
 fn a_slow_upload_is_served_while_others_wait() {
     let upstream = application();
@@ -190,7 +195,7 @@ fn a_slow_upload_is_served_while_others_wait() {
     let mut phone = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n");
     for _ in 0..40 {
         phone.send(vec![b'x'; 50_000]);
-        // This is how slow it is: eight megabytes would take sixteen seconds.
+        // This sleep makes the client slow: eight megabytes would take sixteen seconds.
         std::thread::sleep(Duration::from_millis(100));
     }
     let answer = phone.answer().unwrap();
@@ -208,7 +213,7 @@ fn a_reader_at_twenty_kilobytes_a_second_is_served_while_others_wait() {
     reader.head().unwrap();
     for _ in 0..40 {
         reader.bytes(2000).unwrap();
-        // This is how slow it is.
+        // This sleep makes the client slow.
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(reader.bytes(920_000).unwrap().len(), 920_000);
@@ -224,7 +229,7 @@ fn an_office_of_five_hundred_behind_one_address_is_served() {
     assert_eq!(served.filter(|status| *status == Some(200)).count(), 500);
 }
 
-/// The client has nothing to say before the application has: it gets a free slot all the same.
+/// The client has nothing to send before the application has, and gets a free slot nevertheless.
 #[test]
 fn a_body_that_waits_for_the_application_runs_while_a_slot_is_free() {
     let upstream = Upstream::script(|mut wire| {
@@ -278,7 +283,8 @@ fn a_body_is_no_larger_than_its_class_lets_it_be() {
     assert_eq!([chunked(1), chunked(2)], [Some(200), Some(413)]);
 }
 
-/// It was slow to begin, and then its body came: it is the application that takes long.
+/// The client was slow at the beginning, but then its body arrived, so now the application takes
+/// long.
 #[test]
 fn a_client_that_has_sent_its_body_is_slow_no_longer() {
     let (upstream, calls) = Upstream::by_hand();

@@ -1,4 +1,4 @@
-//! A crowd of every kind at once: afterwards nothing is left, and the books are balanced.
+//! Clients of every kind at once. Afterwards nothing is left over, and the counters agree.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::upstream::{Upstream, ok};
 const LASTS: Duration = Duration::from_millis(2500);
 const CROWD: u64 = 24;
 
-/// Numbers that look random enough; the same for the same seed.
+/// A generator of pseudo-random numbers, the same for the same seed.
 pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
@@ -21,7 +21,7 @@ impl Chance {
     }
 }
 
-/// An application that is slow, fails, breaks off, closes and chunks.
+/// An application that is slow, fails, breaks off, closes and sends chunks.
 fn moody(target: &str) -> (u64, Vec<u8>) {
     let number: u64 = target.rsplit('/').next().and_then(|n| n.parse().ok()).unwrap_or(0);
     let answer = match number % 11 {
@@ -50,7 +50,7 @@ fn upstream() -> Upstream {
     })
 }
 
-/// What a client has sent and got.
+/// The numbers of requests sent and responses received by the clients.
 #[derive(Default)]
 struct Books {
     sent: AtomicU64,
@@ -71,7 +71,7 @@ fn request(chance: &mut Chance, class: &str) -> (String, bool) {
     }
 }
 
-/// A client that waits for each of its answers.
+/// A client that waits for each of its responses.
 fn stay(gateway: &Running, chance: &mut Chance, books: &Books) {
     let mut client = gateway.client();
     for _ in 0..=chance.below(4) {
@@ -82,14 +82,14 @@ fn stay(gateway: &Running, chance: &mut Chance, books: &Books) {
         if answer.field("retry-after").is_some() {
             count(&books.refused);
             if large {
-                // What was not read of it ends the connection.
+                // The unread rest of a large body ends the connection.
                 return;
             }
         }
     }
 }
 
-/// A client that does not wait for its answer.
+/// A client that does not wait for its response.
 fn leave(gateway: &Running, chance: &mut Chance, books: &Books) {
     let mut client = gateway.client();
     let _ = client.try_send(request(chance, "leave").0);
@@ -119,7 +119,7 @@ fn a_crowd_that_is_partly_only_observed_leaves_nothing_behind_either() {
     assert!(gone_through["served"] > 0, "{gone_through:?}");
 }
 
-/// Lets a crowd loose; says what became of those who stayed.
+/// Runs all clients. Returns the outcomes of the requests whose clients stayed.
 fn crowd(pages: &str, orders: &str) -> BTreeMap<String, u64> {
     let upstream = upstream();
     let gateway = Setup::before(&upstream)
@@ -157,7 +157,7 @@ fn crowd(pages: &str, orders: &str) -> BTreeMap<String, u64> {
     assert_eq!(sum(&stayed), seen(&books.sent), "{stayed:?}");
     assert_eq!(stayed["orphaned"], 0, "{stayed:?}");
     assert_eq!(stayed["shed"] + stayed["expired"], seen(&books.refused), "{stayed:?}");
-    // Who leaves early may have left before its request was read.
+    // A client that leaves early may have left before its request was read.
     assert!(sum(&left) <= seen(&books.left), "{left:?}");
     stayed
 }

@@ -1,10 +1,10 @@
-//! A class holds a page in every spelling that an application reads as that page.
+//! A class covers a page in every spelling that an application interprets as that page.
 
 use crate::setup::{Running, Setup};
 use crate::upstream::{Calls, Upstream};
 use crate::wire::Wire;
 
-/// A staged rollout: everything is observed but one class.
+/// A staged rollout: everything is observed, except for one class.
 fn staged(upstream: &Upstream) -> Setup {
     Setup::before(upstream)
         .limit(2)
@@ -15,7 +15,7 @@ fn staged(upstream: &Upstream) -> Setup {
 
 const AT_ONCE: usize = 30;
 
-/// Asks 30 times at once.
+/// Sends 30 requests at once.
 fn ask(gateway: &Running, method: &str, target: &str) -> Vec<Wire> {
     let request = format!("{method} {target} HTTP/1.1\r\nHost: shop.example\r\n\r\n");
     let clients = (0..AT_ONCE).map(|_| gateway.sends(&request)).collect();
@@ -23,11 +23,13 @@ fn ask(gateway: &Running, method: &str, target: &str) -> Vec<Wire> {
     clients
 }
 
-/// Whether two of 30 requests are with the application, and each other gets there when one of these is answered.
+/// Checks that only two of 30 requests are at the application, and that each answer lets one more
+/// through.
 fn is_held(gateway: &Running, calls: &Calls, method: &str, target: &str) {
     let mut clients = ask(gateway, method, target);
     let mut here = vec![calls.next(), calls.next()];
-    // Another page is only observed. It comes later, and those that nobody holds would be here by then.
+    // Another page is only observed. It comes later, so requests that are not held would have
+    // arrived before it.
     let mut other = gateway.asks("/other-page");
     let call = calls.next();
     assert_eq!(call.target(), "/other-page", "{method} {target} is held");
@@ -48,7 +50,7 @@ fn is_held(gateway: &Running, calls: &Calls, method: &str, target: &str) {
     gateway.is_idle_again();
 }
 
-/// Whether all of 30 requests are with the application at once.
+/// Checks that all 30 requests are at the application at once.
 fn is_observed(gateway: &Running, calls: &Calls, target: &str) {
     let mut clients = ask(gateway, "GET", target);
     let here: Vec<_> = (0..AT_ONCE).map(|_| calls.next()).collect();
@@ -69,7 +71,7 @@ fn a_class_that_alone_is_enforced_holds_every_spelling_of_its_page() {
         is_held(&gateway, &calls, "GET", target);
     }
     is_held(&gateway, &calls, "HEAD", "/search");
-    // What is another page to everybody is only observed.
+    // A target that every application interprets as another page is only observed.
     for target in ["/searches", "/search/x", "/Search"] {
         is_observed(&gateway, &calls, target);
     }

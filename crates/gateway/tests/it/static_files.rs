@@ -1,4 +1,5 @@
-//! Files that the server sends without computing anything: they do not wait for a slot.
+//! Files that the server sends without computing anything. Requests for them do not wait for a
+//! slot.
 
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use crate::wire::{Message, Wire};
 
 const CSS: &str = "Content-Type: text/css\r\nETag: \"a\"\r\n";
 
-/// The application answers what ends in `.css` at once, with these fields; all else waits for the test.
+/// A site that responds at once to targets that contain `.css`, with these fields. All other
+/// requests take forever.
 fn site(fields: &'static str, set: impl FnOnce(Setup) -> Setup) -> (Upstream, Running) {
     let upstream = Upstream::app(move |request: &Message| {
         if request.target().contains(".css") {
@@ -21,7 +23,7 @@ fn site(fields: &'static str, set: impl FnOnce(Setup) -> Setup) -> (Upstream, Ru
     (upstream, gateway)
 }
 
-/// Whether a request for `target` is answered while the only slot is taken.
+/// Returns whether a request for `target` is answered while the only slot is taken.
 fn passes(gateway: &Running, target: &str) -> bool {
     let _page = gateway.asks("/page");
     gateway.waits_for("running", 1);
@@ -87,7 +89,7 @@ fn a_parameter_more_takes_no_request_out_of_a_class() {
     assert!(!passes(&gateway, "/a.css?size=1&x=1"));
 }
 
-/// Makes `/a.css` known, and then has the only slot taken by a page.
+/// Makes `/a.css` known, and then takes the only slot with a page.
 fn page_beside_a_known_file(gateway: &Running, calls: &Calls) -> (Wire, Call) {
     for _ in 0..2 {
         let mut client = gateway.asks("/a.css");
@@ -117,7 +119,7 @@ fn as_many_run_at_once_as_there_are_slots_and_others_wait() {
     gateway.is_idle_again();
 }
 
-/// The place of a file is held as a slot is, while the server works for a client that has left.
+/// The permit of a file is held like a slot while the server works for a client that has left.
 #[test]
 fn a_client_that_leaves_frees_no_place_for_another_while_the_server_works_on() {
     let (upstream, calls): (Upstream, Calls) = Upstream::by_hand_working_on();

@@ -1,4 +1,4 @@
-//! The end: what was begun is finished, nothing new begins.
+//! Stopping: requests that have begun are finished, and no new ones begin.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
@@ -17,7 +17,7 @@ fn one_slot() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// Begins to stop; the thread ends with the number of connections that were left.
+/// Begins to stop. The thread returns the number of connections that were left.
 fn stop(gateway: Running, grace: Span) -> (JoinHandle<usize>, SocketAddr, SocketAddr) {
     let (http, operators) = (gateway.gateway().http(), gateway.admin());
     let gateway = gateway.into_gateway();
@@ -130,19 +130,19 @@ fn a_request_that_does_not_end_is_cut_when_the_grace_is_over() {
     eventually("the upstream is let go", || call.is_abandoned());
 }
 
-/// The socket for operators, as another process has it.
+/// Returns the socket for operators as another process has it.
 fn of_another(gateway: &Gateway) -> TcpListener {
     let mut sockets = gateway.sockets().into_iter();
     let (_, admin) = sockets.find(|(name, _)| *name == Name::Admin).unwrap();
     admin.try_clone_to_owned().unwrap().into()
 }
 
-/// Whoever connects is left to the process that has it.
+/// Checks that every new connection goes to the process that holds this socket.
 fn gets_all(other: &TcpListener) {
     let operators = [(); 20].map(|()| Wire::connect(other.local_addr().unwrap()));
     let mut accepted = Vec::new();
     eventually("the other process gets every connection", || {
-        // One in a turn: whoever else lets them in has the time to.
+        // One per turn, so that any other process would have time to accept some.
         accepted.extend(other.accept());
         accepted.len() == operators.len()
     });
@@ -173,7 +173,8 @@ fn who_gives_way_leaves_operators_to_the_next_and_serves_those_it_has() {
     let next = of_another(gateway.gateway());
     let old = gateway.into_gateway();
     let giving = std::thread::spawn(move || old.give_way(LONG));
-    // Nobody is asked to come back here, be it that the answer was found just before.
+    // No client may be invited to send another request here, even if its response began just
+    // before.
     eventually("an answer here is the last", || {
         kept.send(asks);
         kept.answer().unwrap().field("connection") == Some("close")

@@ -1,4 +1,4 @@
-//! Large bodies flow through and are not heaped up.
+//! Large bodies are streamed and do not accumulate.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,10 +10,10 @@ use crate::upstream::{Upstream, ok};
 use crate::wire::{BOUND, Wire};
 
 const LARGE: usize = 48 * 1024 * 1024;
-/// More than the buffers of four sockets on loopback hold, far less than [`LARGE`].
+/// More than the buffers of four sockets on loopback hold, but far less than [`LARGE`].
 const HELD: usize = 28 * 1024 * 1024;
 
-/// Writes a pattern until `most` bytes are written or nobody takes any more.
+/// Writes a pattern until `most` bytes are written or the other side accepts no more.
 fn pour(stream: &mut TcpStream, from: usize, most: usize) -> usize {
     let block: Vec<u8> = (0..=250).cycle().take(251 * 256).collect();
     let mut written = from;
@@ -43,7 +43,7 @@ fn drink(stream: &mut impl Read, from: usize, count: usize) {
     }
 }
 
-/// Blocked: nothing was taken for this long.
+/// Sets a write timeout after which the other side counts as blocked.
 fn impatient(stream: &TcpStream) {
     stream.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
 }
@@ -176,7 +176,7 @@ fn a_long_upload_is_not_taken_for_a_slow_answer() {
     let gateway = Setup::before(&upstream).set("upstream.response_timeout", "'300ms'").start();
     let mut client = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\n");
     for byte in b"8 pieces" {
-        // Slow is what this client is; nothing is waited for.
+        // This sleep makes the client slow. It is not for synchronisation.
         std::thread::sleep(Duration::from_millis(100));
         let _ = client.try_send([*byte]);
     }

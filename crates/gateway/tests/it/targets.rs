@@ -1,4 +1,4 @@
-//! Request targets: what is classified, what is forwarded.
+//! Request targets: how they are classified and forwarded.
 
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::Upstream;
@@ -11,7 +11,7 @@ fn gateway() -> (Upstream, Running) {
     (upstream, gateway)
 }
 
-/// Requests of the class `pay` that were served.
+/// Returns the number of served requests of the class `pay`.
 fn paid(gateway: &Running) -> u64 {
     let status = gateway.status();
     let class = status["classes"].as_array().unwrap().iter().find(|class| class["name"] == "pay");

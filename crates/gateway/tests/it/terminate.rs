@@ -1,4 +1,5 @@
-//! Running requests that are stopped: a 504 that says why, and an upstream that knows at once.
+//! Running requests that are stopped: the client gets a 504 with the reason, and the upstream
+//! notices at once.
 
 use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Calls, Upstream};
@@ -6,7 +7,7 @@ use crate::upstream::{Calls, Upstream};
 const SEARCH: &str =
     "{ match = ['GET /search'], safe = 'read-only', run_min = '50ms', run_max = '100ms' }";
 
-/// Searches may run for a tenth of a second, everything else for as long as it likes.
+/// Searches may run for a tenth of a second, everything else without limit.
 fn before(upstream: &Upstream) -> Setup {
     let fixed = Setup::before(upstream).set("terminate.policy", "'fixed'");
     fixed.set("class.search", SEARCH).limit(1)
@@ -18,7 +19,7 @@ fn started() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
-/// One may run, and a search that promises less gives way.
+/// One slot, and a search that is expected to yield less is preempted.
 fn one_at_a_time(key: &str, value: &str) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
     let search =
@@ -43,7 +44,7 @@ fn a_search_that_runs_for_too_long_is_stopped_on_both_sides() {
     eventually("the upstream is told", || call.is_abandoned());
     gateway.waits_for_outcome("terminated", 1);
     gateway.is_idle_again();
-    // Client and slot go on.
+    // The client connection and the slot stay usable.
     client.send(crate::setup::get("/page"));
     calls.next().answer("page");
     assert_eq!(client.answer().unwrap().text(), "page");
@@ -71,7 +72,7 @@ fn once_its_answer_has_begun_nothing_is_stopped() {
     let mut client = gateway.asks("/search");
     let mut call = calls.next();
     call.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha");
-    // This is how long it may not run.
+    // This sleep is longer than the search may run.
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(gateway.count("running"), 1, "it has its slot still");
     call.send("lf");
@@ -91,7 +92,7 @@ fn who_is_not_safe_or_only_observed_is_never_stopped() {
         let gateway = setup.start();
         let mut client = gateway.asks(if observed { "/search" } else { "/page" });
         let call = calls.next();
-        // This is how long a search may not run.
+        // This sleep is longer than a search may run.
         std::thread::sleep(std::time::Duration::from_millis(300));
         call.answer("late");
         assert_eq!(client.answer().unwrap().text(), "late", "observed: {observed}");
@@ -109,7 +110,7 @@ fn a_client_that_leaves_as_it_is_stopped_costs_no_slot() {
     for _ in 0..20 {
         let client = gateway.asks("/search");
         let _call = calls.next();
-        // Just about when it is stopped.
+        // Leaves at about the moment at which the request is stopped.
         std::thread::sleep(std::time::Duration::from_millis(99));
         drop(client);
         gateway.is_idle_again();
@@ -119,14 +120,14 @@ fn a_client_that_leaves_as_it_is_stopped_costs_no_slot() {
     assert_eq!(last.answer().unwrap().text(), "page");
 }
 
-/// It learns that searches are quick.
+/// Lets the gateway learn that searches are fast.
 fn learns(calls: &Calls, gateway: &Running) {
     for _ in 0..40 {
         let mut client = gateway.asks("/search");
         calls.next().answer("quick");
         client.answer().unwrap();
     }
-    // The estimate is brought up to date once in a second.
+    // The estimate is updated once a second.
     std::thread::sleep(std::time::Duration::from_millis(1100));
 }
 
@@ -170,7 +171,8 @@ fn before_one_is_refused_the_one_that_promises_less_gives_way() {
     assert_eq!(failures(&gateway), [0, 0], "the server had time");
 }
 
-/// What the status says of the server: failed answers, in all and in a row.
+/// Returns the server's number of failed responses according to the status: in total, and
+/// consecutive.
 fn failures(gateway: &Running) -> [u64; 2] {
     let server = &gateway.status()["servers"][0];
     ["response_failures", "failures"].map(|name| server[name].as_u64().unwrap())
@@ -213,7 +215,7 @@ fn where_others_are_answered_it_is_the_request_that_is_long() {
     let gateway = before(&upstream).set("class.search", search).limit(2).start();
     let mut long = gateway.asks("/search");
     let _call = calls.next();
-    // Whatever it says: it does not hang.
+    // Any response shows that the server does not hang.
     let mut other = gateway.asks("/page");
     calls.next().send_and_close("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
     assert_eq!(other.answer().unwrap().status(), Some(500));
@@ -234,7 +236,7 @@ fn errors_that_come_quickly_do_not_make_a_class_quick() {
     let call = calls.next();
     let _next = gateway.asks("/search");
     gateway.waits_for("waiting", 1);
-    // This is how long is long.
+    // This sleep makes the request long.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let _third = gateway.asks("/search");
     gateway.waits_for_outcome("shed", 1);

@@ -1,16 +1,18 @@
-//! How long an upstream may take: to the first byte, between two, altogether; each class its own.
+//! The time limits of an upstream, to the first byte, between two bytes and in total, for each
+//! class.
 
 use crate::setup::{Setup, eventually};
 use crate::upstream::{Call, Upstream};
 use crate::wire::{Broken, Message};
 
-/// Why it failed, in the words for trusted hops.
+/// Returns the reason for the failure, as given to trusted hops.
 fn details(answer: &Message) -> &str {
     let status = answer.field("proxy-status").unwrap();
     status.split_once("details=").map_or("", |(_, details)| details.trim_matches('"'))
 }
 
-/// Sends a byte every now and then until nobody takes it any more: this is how slow it is.
+/// Sends a byte every now and then until the gateway accepts no more. The sleep makes the upstream
+/// slow.
 fn trickles(mut call: Call) {
     while !call.is_abandoned() && call.try_send("x").is_ok() {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -26,7 +28,7 @@ fn each_class_has_its_own_time_to_begin() {
         .start();
     let mut patient = gateway.asks("/report");
     let call = calls.next();
-    // Asked later, and given up.
+    // The second request comes later, and is given up.
     let answer = gateway.get("/page");
     assert_eq!((answer.status(), details(&answer)), (Some(504), "response_timeout"));
     call.answer("at last");
@@ -121,8 +123,8 @@ fn waiting_for_a_slot_is_no_part_of_it() {
     assert_eq!(waiting.answer().unwrap().text(), "page");
 }
 
-/// Behind the beginning of an answer nobody asks how fast a body comes, but a byte now and then does
-/// not hold a slot for ever.
+/// After a response has begun, the rate of the body is not limited, but a byte now and then must
+/// not hold a slot without end.
 #[test]
 fn crumbs_of_a_body_behind_the_beginning_of_the_answer_do_not_hold_the_slot() {
     let upstream = Upstream::script(|mut wire| {
@@ -135,7 +137,7 @@ fn crumbs_of_a_body_behind_the_beginning_of_the_answer_do_not_hold_the_slot() {
     let mut client = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n");
     client.head().unwrap();
     for _ in 0..50 {
-        // This is how slow it is.
+        // This sleep makes the client slow.
         std::thread::sleep(std::time::Duration::from_millis(100));
         if client.try_send("x").is_err() || gateway.count("running") == 0 {
             break;

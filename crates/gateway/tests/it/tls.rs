@@ -1,4 +1,4 @@
-//! Clients that speak TLS: which certificate they are shown, what they speak inside.
+//! Clients that use TLS: the certificate that they get, and the protocol inside.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream as StdStream};
@@ -17,7 +17,7 @@ use crate::tokens::KeyFile;
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::{BOUND, Wire};
 
-/// A certificate for these names, in two files, and what its clients believe.
+/// A certificate for these names, in two files, and the trust anchor of its clients.
 pub(crate) struct Certified {
     chain: PathBuf,
     key: PathBuf,
@@ -33,12 +33,12 @@ impl Certified {
         this
     }
 
-    /// Another one in the same files.
+    /// Writes another certificate into the same files.
     fn renew(&mut self, names: &[&str]) {
         self.renew_until(names, 4096);
     }
 
-    /// The same, until the first second of a year.
+    /// Writes another certificate that is valid until the first second of a year.
     pub(crate) fn renew_until(&mut self, names: &[&str], year: i32) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut certificate = CertificateParams::new(names).unwrap();
@@ -59,7 +59,7 @@ impl Certified {
     }
 }
 
-/// Serves these certificates on a port of its own.
+/// Serves these certificates on a separate port.
 pub(crate) fn serving(upstream: &Upstream, certified: &[&Certified]) -> Setup {
     let list = |path: fn(&Certified) -> &PathBuf| {
         let paths: Vec<_> = certified.iter().map(|one| path(one).display().to_string()).collect();
@@ -90,7 +90,7 @@ pub(crate) fn config(believed: &[&Certified], protocols: &[&[u8]]) -> Arc<Client
 
 pub(crate) type Tls = StreamOwned<ClientConnection, StdStream>;
 
-/// A connection to the host of this name.
+/// Connects to the host of this name.
 pub(crate) fn connect(address: SocketAddr, name: &str, config: Arc<ClientConfig>) -> Tls {
     let stream = StdStream::connect(address).unwrap();
     stream.set_read_timeout(Some(BOUND)).unwrap();
@@ -98,7 +98,8 @@ pub(crate) fn connect(address: SocketAddr, name: &str, config: Arc<ClientConfig>
     StreamOwned::new(ClientConnection::new(config, name).unwrap(), stream)
 }
 
-/// Everything that comes back for these bytes, until the gateway closes, however it does so.
+/// Returns everything that comes back for these bytes, until the gateway closes the connection in
+/// any way.
 pub(crate) fn answer(tls: &mut Tls, request: &str) -> std::io::Result<String> {
     tls.write_all(request.as_bytes())?;
     let mut all = Vec::new();
@@ -141,7 +142,8 @@ fn a_token_that_is_given_over_tls_is_for_tls_alone() {
     assert!(cookie.ends_with("; HttpOnly; SameSite=Lax; Secure"), "{cookie}");
 }
 
-/// Otherwise anybody between could cut an answer short, and a client that minds says it was.
+/// Otherwise an attacker in between could truncate a response, and a strict client would report a
+/// truncation.
 #[test]
 fn a_connection_ends_as_tls_ends() {
     let certified = Certified::new("end", &["shop.example"]);
@@ -168,7 +170,7 @@ fn each_name_is_shown_its_own_certificate_and_strangers_the_first() {
         let mut tls = connect(https(&gateway), name, config(&[other], &[]));
         assert!(answer(&mut tls, &last("/")).is_err(), "{name}");
     }
-    // A name that is in none.
+    // No certificate contains this name.
     let mut tls = connect(https(&gateway), "c.example", config(&[&a, &b], &[]));
     assert!(answer(&mut tls, &last("/")).is_err());
     let shown = tls.conn.peer_certificates().map(<[_]>::to_vec);
@@ -197,7 +199,7 @@ fn a_connection_is_kept_for_another_request() {
     assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 3);
 }
 
-/// HTTP/2, agreed on by ALPN.
+/// Connects with HTTP/2, negotiated by ALPN.
 fn http2(gateway: &Running, certified: &Certified) -> Http2 {
     let config = config(&[certified], &[b"h2", b"http/1.1"]);
     let stream = wait("a handshake", async {
@@ -309,7 +311,7 @@ fn a_reload_reads_certificates_anew() {
         let mut tls = connect(https(&gateway), name, Arc::clone(&after));
         assert!(answer(&mut tls, &last("/")).unwrap().ends_with("\r\n\r\n/"), "{name}");
     }
-    // Whoever was connected goes on.
+    // Existing connections continue.
     assert!(answer(&mut kept, &last("/again")).unwrap().ends_with("/again"));
 }
 
@@ -348,14 +350,14 @@ fn a_reload_that_fails_later_leaves_certificates_as_they_were() {
     assert!(answer(&mut tls, &last("/")).is_ok());
 }
 
-/// A handshake is the dearest thing that a stranger can ask for.
+/// A handshake is the most expensive operation that an unknown client can cause.
 #[test]
 fn connections_of_one_address_are_counted_before_their_handshakes() {
     let certified = Certified::new("counted", &["shop.example"]);
     let upstream = Upstream::echo();
     let gateway = serving(&upstream, &[&certified])
         .set("limits.connections_per_address", "2")
-        // Not what closes it.
+        // This must not be the limit that closes the connection.
         .set("limits.header_timeout", "'1m'")
         .start();
     let silent: Vec<_> = (0..2).map(|_| Wire::new(connect_tcp(&gateway))).collect();

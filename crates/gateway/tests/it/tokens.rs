@@ -1,5 +1,5 @@
-//! Session tokens: given when there is something to say, believed beside their own session alone,
-//! and never seen by the application.
+//! Session tokens: given when there is something to prove, believed only together with their own
+//! session, and never seen by the application.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -43,18 +43,18 @@ impl KeyFile {
         Keys::new(&self.secrets)
     }
 
-    /// The same for levels, where it is their file.
+    /// Returns the keys for levels, if the file is used for them.
     pub(crate) fn level_keys(&self) -> LevelKeys {
         LevelKeys::new(&self.secrets)
     }
 
-    /// Where it is, in TOML.
+    /// Returns the path of the file, in TOML.
     pub(crate) fn path(&self) -> String {
         format!("'{}'", self.path.display())
     }
 
-    /// One slot, one place in the queue; `/pay` is a transaction for those who have seen `/p/*`,
-    /// and `/confirm` an order.
+    /// One slot and one place in the queue. `/pay` is a transaction for sessions that have seen
+    /// `/p/*`, and `/confirm` is an order.
     fn shop(&self, upstream: &Upstream) -> Setup {
         Setup::before(upstream)
             .limit(1)
@@ -65,7 +65,7 @@ impl KeyFile {
             .set("class.confirm", "{ match = ['GET /confirm'], earns = 40 }")
     }
 
-    /// A token for this cookie's session, given so many seconds ago.
+    /// Returns a token for the session of this cookie, given `ago` seconds ago.
     fn token(&self, cookie: &str, classes: &[&str], ago: u64) -> String {
         let keys = self.keys();
         let session = keys.session(&Holder::Cookie(cookie.as_bytes()));
@@ -76,7 +76,7 @@ impl KeyFile {
         String::from_utf8(seal(&keys, &claims).as_bytes().to_vec()).unwrap()
     }
 
-    /// Whether a token says that this session was served this class.
+    /// Returns whether a token says that this session was served this class.
     fn says(&self, token: &str, cookie: &str, class: &str) -> bool {
         let keys = self.keys();
         let opened = open(&keys, token.as_bytes()).unwrap();
@@ -95,15 +95,15 @@ fn with_cookie(request: &str, cookie: &str) -> String {
     format!("{request} HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n")
 }
 
-/// One request that is answered at once with these fields.
+/// Sends a request that is answered at once with these fields.
 fn visit(client: &mut Wire, calls: &Calls, request: &str, cookie: &str, fields: &str) -> Message {
     client.send(with_cookie(request, cookie));
     calls.next().send(with_fields(fields, ""));
     client.answer().unwrap()
 }
 
-/// The cookie that an answer sets for us, if it does: what stands before the first `;`, and the
-/// rest.
+/// Returns the cookie that a response sets for the gateway, if any: the part before the first `;`,
+/// and the rest.
 fn cookie(answer: &Message) -> Option<(String, String)> {
     let all = answer.all("set-cookie");
     let ours = all.iter().find(|line| line.starts_with("bywash="))?;
@@ -115,7 +115,8 @@ fn token(answer: &Message) -> Option<String> {
     cookie(answer).map(|(pair, _)| pair["bywash=".len()..].to_owned())
 }
 
-/// Whether a payment with this cookie pushes a newcomer out, on a gateway that remembers nobody.
+/// Returns whether a payment with this cookie evicts a new visitor, on a gateway without learned
+/// sessions.
 fn proves(setup: &Setup, calls: &Calls, cookie: &str) -> bool {
     let gateway = setup.start();
     let _running = gateway.asks("/runs");
@@ -133,8 +134,8 @@ fn proves(setup: &Setup, calls: &Calls, cookie: &str) -> bool {
         proves = newcomer.then_some(true).or(payer.then_some(false));
         proves.is_some()
     });
-    // The slot becomes free below. If one of them still waited, it would come to the upstream, and the next gateway's test
-    // would take it for its own.
+    // The slot becomes free below. If one of the two still waited, it would reach the upstream, and
+    // the test of the next gateway would take it for its own request.
     drop((newcomer, payer));
     gateway.waits_for("waiting", 0);
     proves.unwrap()
@@ -171,7 +172,7 @@ fn another_gateway_believes_it_without_having_seen_anything() {
     let (pair, _) = cookie(&answer).unwrap();
     assert!(!proves(&setup, &calls, "sid=hers"));
     assert!(proves(&setup, &calls, &format!("sid=hers; {pair}")));
-    // In another order of classes they have other numbers.
+    // With classes in another order they have other numbers.
     let other = setup.set("class.a-first", "{ match = ['GET /a'] }");
     assert!(proves(&other, &calls, &format!("{pair}; sid=hers")));
 }
@@ -246,7 +247,7 @@ fn a_key_is_exchanged_by_a_reload_and_nobody_loses_what_was_proven() {
     let mut client = gateway.client();
     let old = keys.token("hers", &["product"], 0);
     keys.rotate(2);
-    // Until the reload it is not known.
+    // The new key is unknown until the reload.
     let new = keys.token("hers", &["product"], 0);
     let visit = |client: &mut Wire, token: &str| {
         let cookie = format!("sid=hers; bywash={token}");
@@ -422,12 +423,12 @@ fn who_has_ordered_is_known_for_longer_than_the_session_if_that_is_asked() {
         opened.ordered(seconds_ago(0), Span::from_secs(90 * 86_400)).is_some()
     };
     assert_eq!((ordered(&before), ordered(&after)), (false, true));
-    // In another session, of which it proves nothing, it goes on.
+    // The order is also carried over to another session, about which the token proves nothing.
     let later = format!("sid=2; {after}");
     let (later, _) = cookie(&visit(&mut client, &calls, "GET /", &later, "")).unwrap();
     assert!(ordered(&later) && brought(&gateway, "foreign") == 1.0);
     assert!(!keys.says(&later["bywash=".len()..], "2", "confirm"));
-    // Nobody has asked: nothing is kept.
+    // Without a signal that asks for it, no order is recorded.
     let gateway = keys.shop(&upstream).start();
     let answer = visit(&mut gateway.client(), &calls, "GET /confirm", "sid=1", "");
     let (pair, rest) = cookie(&answer).unwrap();

@@ -1,4 +1,4 @@
-//! Which trace a request belongs to on the other side, and what a collector is told of it.
+//! The trace context of forwarded requests, and the spans that a collector receives.
 
 use crate::setup::{Setup, get};
 use crate::upstream::Upstream;
@@ -11,7 +11,7 @@ fn valid() -> String {
     format!("00-{TRACE}-{PARENT}-01")
 }
 
-/// What the upstream gets of a request with these fields.
+/// Returns what the upstream receives for a request with these fields.
 fn forwarded(how: impl Fn(Setup) -> Setup, fields: &str) -> Message {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = how(Setup::before(&upstream)).start();
@@ -23,7 +23,7 @@ fn without_traces(fields: &str) -> Message {
     forwarded(|setup| setup, fields)
 }
 
-/// What may not be taken for a parent.
+/// Returns values that must not be taken for a parent.
 fn invalid() -> Vec<String> {
     let line = |value: &str| format!("traceparent: {value}\r\n");
     vec![
@@ -90,7 +90,7 @@ mod exported {
     use crate::setup::{Running, eventually};
     use crate::upstream::{Calls, nobody, ok};
 
-    /// A gateway that sends spans to a collector which the test plays.
+    /// A gateway that sends spans to a collector played by the test.
     fn collected(upstream: &Upstream) -> (Running, Upstream, Calls) {
         let (collector, calls) = Upstream::by_hand();
         let gateway = to(upstream, collector.address).start();
@@ -101,12 +101,12 @@ mod exported {
         Setup::before(upstream).set("log.traces", &format!("'http://{collector}'"))
     }
 
-    /// An upstream that answers with the `traceparent` that it got.
+    /// An upstream that responds with the `traceparent` that it received.
     fn telling() -> Upstream {
         Upstream::app(|request| ok(&request.all("traceparent").join(",")))
     }
 
-    /// Trace, parent and flags, from an answer's body.
+    /// Returns the trace, the parent and the flags from the body of a response.
     fn parts(answer: &Message) -> (String, String, String) {
         let text = answer.text();
         let parts: Vec<&str> = text.split('-').collect();
@@ -119,12 +119,12 @@ mod exported {
         body.windows(bytes.len()).any(|window| window == bytes)
     }
 
-    /// A field of a protobuf message that is itself bytes.
+    /// Encodes a length-delimited field of a protobuf message.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
         [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat()
     }
 
-    /// An attribute as OTLP writes it: a `KeyValue` with an `AnyValue`.
+    /// Encodes an attribute as in OTLP: a `KeyValue` with an `AnyValue`.
     fn attribute(key: &str, value: &[u8]) -> Vec<u8> {
         [field(1, key.as_bytes()), field(2, value)].concat()
     }
@@ -174,7 +174,7 @@ mod exported {
         assert!(holds(&body, &attribute("http.response.status_code", &[3 << 3, 0xc8, 1])));
         assert!(holds(&body, b"bywash.queue_wait_us"));
         assert!(!holds(&body, b"secret"));
-        // Its own numbers, and its parent's.
+        // The ids of the trace, the span and the parent.
         for (number, digits) in [(1, &trace), (2, &span), (4, &PARENT.to_owned())] {
             assert!(holds(&body, &field(number, &bytes(digits))), "{digits}");
         }
@@ -289,7 +289,7 @@ mod exported {
         let mut client = gateway.client();
         let many = 64;
         let batch = get("/").repeat(many);
-        // 512 are in the message that hangs, 4,096 wait.
+        // 512 are in the message that hangs, and 4,096 wait.
         for _ in 0..(512 + 4096) / many + 2 {
             client.send(&batch);
             (0..many).for_each(|_| assert_eq!(client.answer().unwrap().status(), Some(200)));

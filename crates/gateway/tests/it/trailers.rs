@@ -1,5 +1,4 @@
-//! Fields behind a body: passed on where both sides can take them, and only those that may stand
-//! there.
+//! Trailers: passed on if both sides can take them, and only fields that may be trailers.
 
 use crate::setup::{Setup, get};
 use crate::upstream::Upstream;
@@ -7,7 +6,7 @@ use crate::wire::{Field, Message};
 
 const CHUNKED: &str = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n";
 
-/// What the upstream sees of a request.
+/// Returns the request that the upstream sees.
 fn seen(request: &str) -> Message {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).start();
@@ -15,7 +14,7 @@ fn seen(request: &str) -> Message {
     calls.next().request
 }
 
-/// The same answer to every request, with these fields behind it.
+/// An upstream with the same response to every request, and these trailers.
 fn answering(trailers: &str) -> Upstream {
     let answer = format!(
         "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n\
@@ -76,7 +75,7 @@ fn those_of_an_answer_go_to_a_client_that_takes_them() {
         assert_eq!((answer.text().as_str(), answer.field("trailer")), ("hello", Some("X-Sum")));
         assert_eq!(answer.trailers, [field("X-Sum", "1"), field("x-other", "2")]);
     }
-    // The upstream was told that they are welcome, in the gateway's own name.
+    // The gateway has told the upstream in its own name that it accepts trailers.
     let received = upstream.received();
     assert_eq!(received.matches("\r\nTE: trailers\r\n").count(), 2, "{received}");
     assert_eq!(received.matches("\r\nConnection: te\r\n").count(), 2, "{received}");
@@ -88,7 +87,7 @@ fn those_of_an_answer_go_to_nobody_else() {
     let gateway = Setup::before(&upstream).start();
     let requests = [
         get("/"),
-        // Not nominated: it may have come from anywhere.
+        // `TE` is not nominated in `Connection`, so it may have come from any hop.
         TAKES.replace("Connection: te\r\n", ""),
         TAKES.replace("TE: trailers", "TE: gzip"),
     ];

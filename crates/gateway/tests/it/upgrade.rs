@@ -1,4 +1,4 @@
-//! Connections that go over to another protocol: WebSocket, as far as a gateway sees it.
+//! Connections that switch to another protocol: WebSocket, as far as it matters to a gateway.
 
 use std::io::{Read, Write};
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ const ASKS: &str = "GET /chat HTTP/1.1\r\nHost: shop.example\r\nConnection: keep
 const AGREES: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n\
                       Upgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
-/// The connections of an upstream that have gone over, each with the request that did it.
+/// The upstream connections that have switched, each with the request that caused it.
 struct Agreed(Receiver<(Message, Wire)>);
 
 impl Agreed {
@@ -26,8 +26,8 @@ impl Agreed {
     }
 }
 
-/// An upstream that agrees to what it is asked for and hands the connection to the test; other
-/// requests it answers with their target.
+/// An upstream that agrees to the requested protocol and hands the connection to the test. It
+/// responds to other requests with their target.
 fn agreeing() -> (Upstream, Agreed) {
     agreeing_with(AGREES)
 }
@@ -48,7 +48,7 @@ fn agreeing_with(words: &'static str) -> (Upstream, Agreed) {
     (upstream, Agreed(agreed))
 }
 
-/// Both ends of a tunnel.
+/// Returns both ends of a tunnel.
 fn tunnel(gateway: &Running, agreed: &Agreed) -> (Wire, Wire) {
     let mut client = gateway.sends(ASKS);
     let (_, server) = agreed.next();
@@ -96,7 +96,7 @@ fn bytes_go_both_ways_as_they_come() {
         server.send([b'p', b'o', b'\r', b'\n', round]);
         assert_eq!(client.bytes(5).unwrap(), [b'p', b'o', b'\r', b'\n', round]);
     }
-    // Either side may speak twice, or first.
+    // Either side may send twice, or first.
     server.send("one");
     server.send("two");
     assert_eq!(client.bytes(6).unwrap(), b"onetwo");
@@ -193,7 +193,7 @@ fn an_upstream_that_closes_ends_it_and_its_last_words_arrive() {
     server.send("goodbye");
     drop(server);
     assert_eq!(client.rest(), b"goodbye");
-    // The client still has its side open: it holds nothing all the same.
+    // The client has not closed its side, and nevertheless holds nothing.
     gateway.waits_for("streams", 0);
     gateway.waits_for("connections", 0);
 }
@@ -244,7 +244,7 @@ fn any_other_answer_goes_on_as_http() {
             client.send(get("/next"));
         }
         assert_eq!(gateway.count("streams"), 0);
-        // Nothing else goes on a connection on which another protocol was offered.
+        // A connection on which another protocol was offered is not used again.
         assert_eq!(upstream.accepted(), 2);
     }
 }
@@ -253,11 +253,11 @@ fn any_other_answer_goes_on_as_http() {
 fn an_upstream_that_goes_over_unasked_has_failed() {
     let requests = [
         get("/"),
-        // Of a request with a body it could not be told where that ends.
+        // With a body, it would be unclear where the body ends.
         post("/", "abc").replace("\r\n\r\n", "\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
-        // HTTP/1.0 has no such thing.
+        // HTTP/1.0 has no upgrades.
         ASKS.replace("HTTP/1.1", "HTTP/1.0"),
-        // The field without the option means nothing.
+        // The field without the option in `Connection` means nothing.
         get("/").replace("\r\n\r\n", "\r\nUpgrade: websocket\r\n\r\n"),
     ];
     for request in requests {
@@ -289,7 +289,7 @@ fn a_stop_cuts_it_when_the_grace_is_over() {
     let gateway = Setup::before(&upstream).start();
     let (mut client, mut server) = tunnel(&gateway, &agreed);
     let stopping = std::thread::spawn(move || gateway.into_gateway().stop(Span::from_millis(200)));
-    // Until then it goes on.
+    // The tunnel continues until the grace is over.
     client.send("ping");
     assert_eq!(server.bytes(4).unwrap(), b"ping");
     assert_eq!(stopping.join().unwrap(), 1);
@@ -323,7 +323,7 @@ fn words_of_another_protocol_that_was_not_granted_are_no_request() {
     assert_eq!((answer.text().as_str(), answer.field("connection")), ("no", Some("close")));
     assert!(client.is_closed());
     assert!(!upstream.received().contains("smuggled"));
-    // Whoever waits for the answer goes on.
+    // A client that waits for the response keeps its connection.
     let mut client = gateway.sends(ASKS);
     assert_eq!(client.answer().unwrap().field("connection"), None);
 }

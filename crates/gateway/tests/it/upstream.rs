@@ -9,10 +9,10 @@ use socket2::{Domain, Socket, Type};
 
 use crate::wire::{BOUND, Message, Tape, Wire};
 
-/// An upstream that runs a script on every connection, in a thread of its own.
+/// An upstream that runs a script on every connection, in a separate thread each.
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
-    /// Everything that it has received.
+    /// All bytes received so far.
     tape: Tape,
     accepted: Arc<AtomicUsize>,
     open: Arc<AtomicUsize>,
@@ -51,7 +51,7 @@ impl Upstream {
         this
     }
 
-    /// Answers every request with the bytes that `answer` makes of it, on kept connections.
+    /// Responds to every request with the bytes that `answer` returns, on kept connections.
     pub(crate) fn app(answer: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::script(move |mut wire| {
             while let Ok(request) = wire.request() {
@@ -62,12 +62,12 @@ impl Upstream {
         })
     }
 
-    /// Answers `200` with the target of the request as its body.
+    /// Responds with `200` and the target of the request as the body.
     pub(crate) fn echo() -> Self {
         Self::app(|request| ok(request.target()))
     }
 
-    /// Reads one head, sends these bytes, closes.
+    /// Reads one request, sends these bytes and closes.
     pub(crate) fn blurts(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         Self::script(move |mut wire| {
@@ -77,7 +77,7 @@ impl Upstream {
         })
     }
 
-    /// Reads the head of each request and not one byte more, and never answers.
+    /// Reads exactly the head of each request and never responds.
     pub(crate) fn stalled() -> Self {
         let kept = Mutex::new(Vec::new());
         Self::script(move |mut wire| {
@@ -87,17 +87,20 @@ impl Upstream {
         })
     }
 
-    /// Hands every request to the test, which answers it when it likes. The upstream notices when a connection ends.
+    /// Hands every request to the test, which answers it at any time. The upstream notices when a
+    /// connection ends.
     pub(crate) fn by_hand() -> (Self, Calls) {
         Self::handing(|wire| drop(wire.stream.shutdown(Shutdown::Both)))
     }
 
-    /// The same, but it works on when the gateway ends its side of a connection.
+    /// Like [`by_hand`](Self::by_hand), but continues to work when the gateway ends its side of a
+    /// connection.
     pub(crate) fn by_hand_working_on() -> (Self, Calls) {
         Self::handing(|_| {})
     }
 
-    /// `at_end` of what the gateway sends on a connection.
+    /// Hands every request to the test. `at_end` is called when the gateway ends its side of a
+    /// connection.
     fn handing(at_end: fn(&Wire)) -> (Self, Calls) {
         let (tell, calls) = channel();
         let tell = Mutex::new(tell);
@@ -119,17 +122,17 @@ impl Upstream {
         (upstream, Calls(calls))
     }
 
-    /// How many connections it has accepted.
+    /// Returns the number of connections accepted so far.
     pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
 
-    /// On how many of them its script still runs.
+    /// Returns the number of connections on which the script still runs.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::SeqCst)
     }
 
-    /// Everything that it has received, as Latin 1.
+    /// Returns all bytes received so far, as Latin 1.
     pub(crate) fn received(&self) -> String {
         self.tape.lock().unwrap().iter().map(|byte| char::from(*byte)).collect()
     }
@@ -143,10 +146,10 @@ impl Drop for Upstream {
     }
 }
 
-/// The requests that have come to an upstream [`by_hand`](Upstream::by_hand).
+/// The requests that have reached an upstream [`by_hand`](Upstream::by_hand).
 pub(crate) struct Calls(Receiver<Call>);
 
-/// One of them.
+/// A request that waits for the test's answer.
 pub(crate) struct Call {
     pub(crate) request: Message,
     wire: Wire,
@@ -158,12 +161,12 @@ impl Calls {
         self.0.recv_timeout(BOUND).expect("a request reaches the upstream")
     }
 
-    /// One that has come by now.
+    /// Returns a request that has arrived already, if there is one.
     pub(crate) fn by_now(&self) -> Option<Call> {
         self.0.try_recv().ok()
     }
 
-    /// Whether none has come so far; one that has is gone.
+    /// Returns whether no request has arrived so far. Discards a request that has.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_now().is_none()
     }
@@ -178,12 +181,12 @@ impl Call {
         self.wire.send(bytes);
     }
 
-    /// Sends what the gateway takes, which may be gone already.
+    /// Sends bytes, or returns an error if the gateway has closed the connection.
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
         self.wire.try_send(bytes)
     }
 
-    /// Answers `200` with this body.
+    /// Responds with `200` and this body.
     pub(crate) fn answer(mut self, body: &str) {
         self.send(ok(body));
     }
@@ -193,30 +196,30 @@ impl Call {
         self.close();
     }
 
-    /// Ends the connection that it came on.
+    /// Closes the connection that the request came on.
     pub(crate) fn close(self) {
         let _ = self.wire.stream.shutdown(Shutdown::Both);
     }
 
-    /// Whether the gateway has closed the connection that it came on.
+    /// Returns whether the gateway has closed the connection that the request came on.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
 }
 
-/// A whole answer.
+/// Returns a complete response.
 pub(crate) fn ok(body: &str) -> Vec<u8> {
     with_fields("", body)
 }
 
-/// A whole answer with some more fields, each with its line end.
+/// Returns a complete response with additional fields, each with its line end.
 pub(crate) fn with_fields(fields: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-/// An address where connecting hangs: its queue is full and nobody accepts. Keep what comes
-/// with it for as long.
+/// Returns an address where connecting hangs, because its backlog is full and nothing accepts. Keep
+/// the sockets for as long as it must hang.
 pub(crate) fn deaf() -> (SocketAddr, Vec<Socket>) {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
@@ -232,12 +235,12 @@ pub(crate) fn deaf() -> (SocketAddr, Vec<Socket>) {
     (address.as_socket().unwrap(), kept)
 }
 
-/// An address where nobody listens.
+/// Returns an address on which nothing listens.
 pub(crate) fn nobody() -> SocketAddr {
     let bound = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     bound.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
     let address = bound.local_addr().unwrap().as_socket().unwrap();
-    // Bound to the end, or another test would come to listen there.
+    // Stays bound until the process ends, so that no other test comes to listen there.
     std::mem::forget(bound);
     address
 }

@@ -1,5 +1,5 @@
-//! One end of an HTTP/1.1 connection, by hand: what is sent is exactly what the test says, and
-//! what is read is taken apart by no more than the framing rules.
+//! One end of an HTTP/1.1 connection, driven by hand. The bytes sent are exactly those of the test,
+//! and the bytes read are parsed only by the framing rules.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, Type};
 
-/// Longest wait for anything: far more than is needed, so that only a fault reaches it.
+/// The longest wait for anything: far more than needed, so that only a fault reaches it.
 pub(crate) const BOUND: Duration = Duration::from_secs(10);
 
-/// All bytes that a party has received, in order of arrival.
+/// All bytes that one side has received, in order of arrival.
 pub(crate) type Tape = Arc<Mutex<Vec<u8>>>;
 
 pub(crate) struct Wire {
@@ -20,7 +20,7 @@ pub(crate) struct Wire {
     tape: Option<Tape>,
 }
 
-/// A request or an answer. Bytes outside ASCII are shown as the characters of Latin 1.
+/// A request or a response. Bytes outside ASCII are shown as the characters of Latin 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Message {
     /// The request line or the status line.
@@ -31,19 +31,19 @@ pub(crate) struct Message {
     pub(crate) trailers: Vec<Field>,
 }
 
-/// Name and value.
+/// The name and the value.
 pub(crate) type Field = (String, String);
 
-/// Why there is no (whole) message.
+/// The reason why there is no complete message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broken {
     /// The connection ended between two messages.
     Closed,
-    /// It ended in the middle of one.
+    /// The connection ended in the middle of a message.
     Cut,
-    /// Nothing came in time.
+    /// Nothing arrived in time.
     Silent,
-    /// What came is no HTTP.
+    /// The bytes are not HTTP.
     Garbage,
 }
 
@@ -59,7 +59,7 @@ impl Wire {
         Self::new(TcpStream::connect_timeout(&address, BOUND).expect("the listener accepts"))
     }
 
-    /// From the address 127.0.0.`source`.
+    /// Connects from the address 127.0.0.`source`.
     pub(crate) fn connect_from(source: u8, address: SocketAddr) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from(([127, 0, 0, source], 0)).into()).unwrap();
@@ -74,7 +74,7 @@ impl Wire {
         Self { stream, read: Vec::new(), tape: None }
     }
 
-    /// Everything that is read goes on `tape` as well.
+    /// Records everything that is read on `tape`.
     pub(crate) fn taped(stream: TcpStream, tape: Tape) -> Self {
         Self { tape: Some(tape), ..Self::new(stream) }
     }
@@ -83,7 +83,7 @@ impl Wire {
         self.stream.write_all(bytes.as_ref()).expect("the other side still reads");
     }
 
-    /// Sends what the other side takes, which may be gone already.
+    /// Sends bytes, or returns an error if the other side has closed the connection.
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }
@@ -100,7 +100,7 @@ impl Wire {
         self.message(Kind::AnswerToHead)
     }
 
-    /// Reads one head; its body stays on the wire.
+    /// Reads one head. The body stays unread.
     pub(crate) fn head(&mut self) -> Result<Message, Broken> {
         while let Some(end) = self.read.strip_prefix(b"\r\n").map(<[u8]>::len) {
             self.read.drain(..self.read.len() - end);
@@ -123,12 +123,12 @@ impl Wire {
         Ok(Message { start, fields, body: Vec::new(), trailers: Vec::new() })
     }
 
-    /// Whether the other side ends the connection, with nothing more before it.
+    /// Returns whether the other side ends the connection without sending anything more.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.read.is_empty() && matches!(self.fill(), Err(Broken::Closed | Broken::Cut))
     }
 
-    /// Whether nothing has come so far.
+    /// Returns whether nothing has arrived so far.
     pub(crate) fn has_nothing_to_read(&mut self) -> bool {
         self.stream.set_nonblocking(true).unwrap();
         let nothing = self.read.is_empty() && self.fill() == Err(Broken::Silent);
@@ -136,7 +136,7 @@ impl Wire {
         nothing
     }
 
-    /// All bytes until the other side ends the connection.
+    /// Returns all bytes until the other side ends the connection.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         while self.fill().is_ok() {}
         std::mem::take(&mut self.read)
@@ -150,17 +150,17 @@ impl Wire {
         Ok(self.read.drain(..count).collect())
     }
 
-    /// Takes what was read and belongs to no message yet.
+    /// Takes the bytes that were read and belong to no message yet.
     pub(crate) fn buffered(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.read)
     }
 
-    /// Leaves with a reset, not with a FIN.
+    /// Closes the connection with a reset instead of a FIN.
     pub(crate) fn reset(self) {
         SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)).unwrap();
     }
 
-    /// Ends the sending side only.
+    /// Ends only the sending side.
     pub(crate) fn half_close(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
@@ -242,22 +242,22 @@ impl Wire {
 }
 
 impl Message {
-    /// The code of a status line.
+    /// Returns the code of a status line.
     pub(crate) fn status(&self) -> Option<u16> {
         self.start.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()
     }
 
-    /// The target of a request line.
+    /// Returns the target of a request line.
     pub(crate) fn target(&self) -> &str {
         self.start.split(' ').nth(1).unwrap_or_default()
     }
 
-    /// The first value of this name.
+    /// Returns the first value of this name.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.all(name).first().copied()
     }
 
-    /// Every value of this name.
+    /// Returns every value of this name.
     pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         let named = self.fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_str()).collect()

@@ -8,9 +8,9 @@ const PADDED: u8 = 0x8;
 const HAS_PRIORITY: u8 = 0x20;
 const REQUEST: u8 = END_STREAM | END_HEADERS;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// The client's cancellation of a stream.
+/// The error code with which a client cancels a stream.
 const CANCEL: [u8; 4] = [0, 0, 0, 8];
-/// PING's payload.
+/// The payload of a PING.
 const OPAQUE: [u8; 8] = [7; 8];
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -63,7 +63,8 @@ impl Client {
     }
 }
 
-/// After how many times `flood` is cut, all within one second, and for what.
+/// Repeats `flood` within one second until the connection is cut. Returns after how many times, and
+/// why.
 #[track_caller]
 fn cut(mut flood: impl FnMut(&mut Client) -> Result<(), Flood>) -> (u32, Flood) {
     let mut client = Client::new();
@@ -123,7 +124,8 @@ fn rapid_resets_for_an_hour_are_few() {
     let mut requests = 0;
     for _ in 0..3_600 {
         client.second += 1;
-        // As many as are not cut; opening one stream brings what resetting it lacks.
+        // Resets as long as the budget allows: opening a stream earns what is missing for resetting
+        // it.
         while client.frames.young_resets >= 1 {
             let stream = client.open(REQUEST).unwrap();
             client.reset(stream).unwrap();
@@ -244,7 +246,7 @@ fn windows_opened_by_a_byte_are_cut_though_each_byte_is_sent() {
 
 #[test]
 fn frames_of_no_meaning_are_cut() {
-    // PUSH_PROMISE, GOAWAY, one of an extension.
+    // PUSH_PROMISE, GOAWAY, and a frame of an extension.
     for kind in [0x5, 0x7, 0x4d] {
         assert_eq!(cut(|client| client.send(kind, 0, 0, &[0; 8])), (1_001, Flood::Other));
     }
@@ -278,7 +280,7 @@ fn frames_that_make_the_server_reset_are_cut() {
     assert_eq!(Some(bare), after);
 }
 
-// Clients that work.
+// Clients that work normally.
 
 #[test]
 fn a_stream_of_tiny_messages_is_never_cut() {
@@ -301,7 +303,7 @@ fn a_client_that_measures_its_bandwidth_with_each_message_is_never_cut() {
     let stream = client.open(REQUEST).unwrap();
     for message in 0..300_000_u32 {
         client.second = 1000 + message / 5_000;
-        // The smallest message of gRPC in a frame of its own.
+        // The smallest gRPC message, in a frame of its own.
         client.frames.wrote(9 + 7);
         client.ping().unwrap();
         // As grpc-go does.
@@ -322,7 +324,7 @@ fn a_client_that_gives_back_its_window_for_each_frame_is_never_cut() {
         client.enlarge(0, 16_384).unwrap();
         client.enlarge(stream, 16_384).unwrap();
     }
-    // And a stream of events, small ones, some of them read late.
+    // Then a stream of small events, some of them read late.
     for burst in 0..600 {
         client.second += 1;
         client.frames.wrote(400 * (9 + 40));
@@ -360,8 +362,8 @@ fn calls_with_a_small_body_are_never_cut() {
     }
 }
 
-/// A page and 100 pictures, asked for as Firefox used to: with a tree of priorities, a larger
-/// window for each, and the order changed as they come.
+/// Requests a page and 100 pictures as older versions of Firefox did: with a tree of priorities, a
+/// larger window for each stream, and a changed order as they arrive.
 fn page(client: &mut Client) -> Vec<u32> {
     (0..101)
         .map(|_| {
@@ -384,7 +386,7 @@ fn a_browser_that_leaves_a_page_of_a_hundred_pictures_at_once_is_not_cut() {
     for stream in page(&mut client).into_iter().skip(1) {
         client.reset(stream).unwrap();
     }
-    // It has read the next page for half a minute, and leaves that too.
+    // The user has read the next page for half a minute, and leaves it too.
     client.second += 34;
     for stream in page(&mut client).into_iter().skip(1) {
         client.reset(stream).unwrap();
@@ -474,7 +476,7 @@ fn a_list_that_has_come_has_no_time_left_to_run() {
     client.frames.note(&frame(walk::DATA, 0, 1, &[0; 2_000]), 5_000).unwrap();
 }
 
-// How it is counted.
+// Counting.
 
 #[test]
 fn a_clock_that_stands_or_goes_back_gives_nothing() {

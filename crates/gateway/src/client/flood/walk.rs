@@ -1,7 +1,8 @@
-//! The frames in what a client sends, however it is cut into reads (RFC 9113 section 4.1).
+//! Splits the bytes that a client sends into frames, however they are cut into reads (RFC 9113
+//! section 4.1).
 //!
-//! Nothing is kept but the head of the frame at hand and the few bytes of its payload that
-//! matter; the rest is skipped.
+//! Only the head of the current frame and the few bytes of its payload that matter are kept. The
+//! rest is skipped.
 
 pub(super) const DATA: u8 = 0x0;
 pub(super) const HEADERS: u8 = 0x1;
@@ -11,7 +12,7 @@ pub(super) const SETTINGS: u8 = 0x4;
 pub(super) const PING: u8 = 0x6;
 pub(super) const WINDOW_UPDATE: u8 = 0x8;
 pub(super) const CONTINUATION: u8 = 0x9;
-/// RFC 9218 section 7.1: what has replaced PRIORITY.
+/// The successor of PRIORITY (RFC 9218 section 7.1).
 pub(super) const PRIORITY_UPDATE: u8 = 0x10;
 
 const END_STREAM: u8 = 0x1;
@@ -19,16 +20,18 @@ const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const HAS_PRIORITY: u8 = 0x20;
 
-/// Length, type, flags, stream.
+/// The length of a frame's head: length, type, flags, stream.
 const HEAD: usize = 9;
 
-/// The most that is looked at of a payload: HEADERS' length of padding and its dependency.
+/// The number of payload bytes that are looked at: the padding length and the dependency of
+/// HEADERS.
 const OPENING: usize = 5;
 
-/// `PRI * HTTP/2.0…` (section 3.4). No frame that a client may send first begins like this.
+/// The length of `PRI * HTTP/2.0…` (section 3.4). No frame that a client may send first begins with
+/// the same byte.
 const PREFACE: u32 = 24;
 
-/// Where in its frames a connection is.
+/// The position of a connection within its frames.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     head: [u8; HEAD + OPENING],
@@ -44,14 +47,14 @@ pub(super) struct Frame {
     pub(super) kind: u8,
     flags: u8,
     pub(super) stream: u32,
-    /// Of the payload.
+    /// The length of the payload.
     pub(super) length: u32,
-    /// How the payload begins; zeros where it is shorter.
+    /// The first bytes of the payload, padded with zeros.
     opening: [u8; OPENING],
 }
 
 impl Walk {
-    /// The next frame in `bytes`, of which is taken what was used.
+    /// Returns the next frame in `bytes`, and removes from `bytes` what was used.
     pub(super) fn frame(&mut self, bytes: &mut &[u8]) -> Option<Frame> {
         if !self.begun {
             self.skip = if bytes.first()? == &b'P' { PREFACE } else { 0 };
@@ -72,12 +75,13 @@ impl Walk {
         Some(frame)
     }
 
-    /// Whether the last frame reported has come to its end.
+    /// Returns whether the frame reported last has arrived completely.
     pub(super) fn is_between_frames(&self) -> bool {
         self.skip == 0
     }
 
-    /// How much to hold of the frame at hand; more once its head is there. At most the array.
+    /// Returns how many bytes of the current frame must be held: more once its head is complete.
+    /// Never more than the array holds.
     fn needed(&self) -> usize {
         if usize::from(self.held) < HEAD {
             return HEAD;
@@ -104,7 +108,7 @@ impl Walk {
     }
 }
 
-/// The first bit is reserved where it is not a flag.
+/// Decodes a number whose first bit is reserved or a flag.
 fn without_first_bit(bytes: [u8; 4]) -> u32 {
     u32::from_be_bytes(bytes) & 0x7fff_ffff
 }
@@ -122,12 +126,12 @@ impl Frame {
         self.has(END_HEADERS)
     }
 
-    /// The frame with its head, as it is on the wire.
+    /// Returns the length of the frame with its head, as it is on the wire.
     pub(super) fn wire_length(&self) -> u32 {
         self.length.saturating_add(HEAD as u32)
     }
 
-    /// DATA and HEADERS: what the payload carries, without padding and priority.
+    /// Returns the content length of DATA and HEADERS, without padding and priority.
     pub(super) fn carried(&self) -> u32 {
         let [padding, ..] = self.opening;
         let padding = if self.has(PADDED) { u32::from(padding) + 1 } else { 0 };
@@ -135,7 +139,7 @@ impl Frame {
         self.length.saturating_sub(padding + priority)
     }
 
-    /// PRIORITY and HEADERS: the stream that this one is to come after.
+    /// Returns the stream that a PRIORITY or HEADERS frame makes this stream depend on.
     pub(super) fn depends_on(&self) -> Option<u32> {
         let at = match self.kind {
             PRIORITY => 0,
@@ -145,7 +149,7 @@ impl Frame {
         self.opening.get(at..)?.first_chunk().copied().map(without_first_bit)
     }
 
-    /// `WINDOW_UPDATE`: by how much.
+    /// Returns the increment of a `WINDOW_UPDATE`.
     pub(super) fn increment(&self) -> u32 {
         let [increment @ .., _] = self.opening;
         without_first_bit(increment)

@@ -1,5 +1,5 @@
-//! The answer to a client: written as fast as it comes and is read; and what becomes of the
-//! connection then.
+//! Writes the response to a client as fast as it arrives and the client reads, and decides whether
+//! the connection stays open.
 
 use std::future::poll_fn;
 use std::os::fd::AsFd;
@@ -16,15 +16,16 @@ use super::{After, Asked, Conn};
 use crate::body::Piece;
 use crate::reply::{Answer, Reply};
 
-/// The answer did not get through: it broke off, or its client has gone or is too slow.
+/// The response did not get through: it broke off, or the client has left or is too slow.
 struct Broken;
 
-/// Of a body that nobody wants so much is read, and for so long, to keep the connection.
+/// Limits on the size and time for which an unwanted body is read, so that the connection can be
+/// kept.
 const UNWANTED: u64 = 64 * 1024;
 const DISCARDS: Duration = Duration::from_secs(10);
 
 impl Conn {
-    /// Writes an answer. Says whether another request may follow.
+    /// Writes a response. Returns whether another request may follow.
     pub(super) async fn answer(&self, handler: &impl Handler, reply: Reply, asked: Asked) -> After {
         let Reply { status, reason, fields, framing, close, mut body } = reply;
         self.takes_lane(handler, &mut body);
@@ -51,16 +52,18 @@ impl Conn {
         self.finish(handler, body, framing, close).await
     }
 
-    /// Before its head: all of an answer goes by one lane. Of the answer before it what the kernel has not sent yet goes by
-    /// it as well, if its client has asked for both at once: no more than `stream::UNSENT`.
+    /// Puts the connection into the lane of this response. That is done before the head is written,
+    /// so that the whole response takes one lane. If the client pipelines, the part of the previous
+    /// response that the kernel has not sent yet takes this lane too: at most `stream::UNSENT`
+    /// bytes.
     fn takes_lane(&self, handler: &impl Handler, body: &mut Answer) {
         let mut mark = self.mark.get();
         handler.takes_lane(self.wire.borrow().stream.as_fd(), &mut mark, body);
         self.mark.set(mark);
     }
 
-    /// Whether there are bytes behind a wish for another protocol that was not granted: they may be
-    /// of that protocol, whose words must not be taken for a request.
+    /// Returns whether there are bytes behind an upgrade request that was not granted. They may
+    /// belong to that protocol, and must not be parsed as a request.
     fn speaks_on(&self, body: &Answer) -> bool {
         let granted = matches!(body, Answer::Tunnel(_));
         self.upgrades.get() && !granted && !self.wire.borrow().input.is_empty()
@@ -81,8 +84,8 @@ impl Conn {
             return After::Close;
         }
         let ours = matches!(body, Answer::Empty | Answer::Local(_));
-        // A part must not look like the whole, and without a length only a reset tells: whatever
-        // ends this early.
+        // A truncated body must not look complete, and without a length only a reset shows that. So
+        // the socket is set to reset on close, which covers every early end.
         if framing == Framing::UntilClose {
             self.wire.borrow().stream.resets_on_close(true);
         }
@@ -93,7 +96,8 @@ impl Conn {
             self.wire.borrow().stream.resets_on_close(false);
         }
         let is_read = self.incoming.borrow().decoder.is_ended();
-        // An upstream that answers early may not want the rest; it might want it all the same.
+        // A body is discarded only behind a response of our own. An upstream that responds early
+        // may still want the rest of it.
         if !close && (is_read || ours && self.discard(UNWANTED as usize).await) {
             return After::Again;
         }
@@ -101,9 +105,10 @@ impl Conn {
         After::Close
     }
 
-    /// Whether the connection can be kept though the request was not read to its end. While an
-    /// answer of the upstream's comes the body goes on to go there, but only one that lasts is likely to
-    /// see the end of it: one that refuses, or whose length is known already, ends the connection.
+    /// Returns whether the connection can be kept although the request was not read to its end.
+    /// While a response arrives from the upstream, the rest of the body still goes there. Only a
+    /// response that lasts is likely to see the end of that body. So a response that refuses, or
+    /// one of known length, ends the connection.
     fn body_may_be_discarded(&self, body: &Answer, status: StatusCode, framing: Framing) -> bool {
         let incoming = self.incoming.borrow();
         match body {
@@ -119,7 +124,7 @@ impl Conn {
         }
     }
 
-    /// Writes the body, as fast as it comes and the client reads.
+    /// Writes the body as fast as it arrives and the client reads.
     async fn stream(
         &self,
         handler: &impl Handler,
@@ -135,11 +140,11 @@ impl Conn {
                 } else {
                     self.gather(&mut body, cx, chunked, &mut ended)
                 };
-                // A client that reads so slowly is not waited for.
+                // The request was stopped because the client reads too slowly; do not wait for it.
                 if body.was_stopped() {
                     return Poll::Ready(Err(Broken));
                 }
-                // What came before the break still goes out.
+                // The bytes before the break still go out.
                 broken |= gathered.is_err();
                 let waits = gathered.unwrap_or(false);
                 let mut wire = self.wire.borrow_mut();
@@ -165,7 +170,8 @@ impl Conn {
         .await
     }
 
-    /// Takes pieces of an answer while there is room. Whether it waits for more.
+    /// Takes pieces of a response while there is room. Returns whether the next piece has yet to
+    /// arrive.
     fn gather(
         &self,
         body: &mut Answer,
@@ -182,7 +188,7 @@ impl Conn {
                     Ok(false)
                 };
             }
-            // The wire is not borrowed here: an answer may go on reading its request's body.
+            // The wire is not borrowed here: a response may go on reading its request's body.
             match body.poll_piece(cx) {
                 Poll::Pending => return Ok(true),
                 Poll::Ready(Err(_)) => return Err(Broken),
@@ -199,7 +205,7 @@ impl Conn {
         }
     }
 
-    /// Reads what is left of a body that nobody wants. Whether that was all of it.
+    /// Reads the rest of an unwanted body. Returns whether it was read to its end.
     async fn discard(&self, most: usize) -> bool {
         let mut read = 0;
         let rest = poll_fn(|cx| {
@@ -217,7 +223,7 @@ impl Conn {
         tokio::time::timeout(DISCARDS, rest).await.unwrap_or(false)
     }
 
-    /// Closes so that the client can read what it was told.
+    /// Closes the connection so that the client can read the response.
     pub(super) async fn linger(&self) {
         self.wire.borrow_mut().forget_input();
         self.request.borrow_mut().set(0);

@@ -1,5 +1,5 @@
-//! A connection that has gone over to another protocol: bytes both ways, understood by neither
-//! direction's carrier.
+//! Carries a connection that has switched to another protocol: bytes both ways, without
+//! interpreting them.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,7 +18,8 @@ impl Conn {
             let sent = carry(&mut wire, &mut tunnel.wire, &mut up, cx)?;
             let received = carry(&mut tunnel.wire, &mut wire, &mut down, cx)?;
             tunnel.moved(sent, received);
-            // Half a conversation is none (nginx ends it likewise): what was on its way has gone.
+            // When one direction has ended, the tunnel ends (as in nginx). Its last bytes have been
+            // passed on.
             if up == Flow::Closed || down == Flow::Closed {
                 return Poll::Ready(Ok(()));
             }
@@ -32,12 +33,12 @@ impl Conn {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Open,
-    /// The sender has ended, its last bytes are on their way.
+    /// The sender has ended, and its last bytes are being passed on.
     Ending,
     Closed,
 }
 
-/// Moves what there is to move from one side to the other.
+/// Moves as many bytes as possible from one side to the other.
 fn carry(
     from: &mut Wire,
     to: &mut Wire,

@@ -1,4 +1,4 @@
-//! Sends answers to a client of HTTP/2.
+//! Sends responses to an HTTP/2 client.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -16,10 +16,10 @@ use crate::client::{Handler, Plane};
 use crate::memory::Held;
 use crate::reply::{Answer, Reply};
 
-/// More than this of an answer is not taken while it waits for the client's window.
+/// The number of bytes of a response that are gathered while it waits for the client's window.
 const GATHERED: usize = 32 * 1024;
 
-/// Sends the answer of one request.
+/// Sends the response to one request.
 pub(super) async fn send(
     outgoing: &Outgoing,
     reply: Reply,
@@ -45,14 +45,14 @@ pub(super) async fn send(
     }
     let mut backlog = handler.hold(0);
     if stream_body(&mut stream, body, handler, &mut backlog).await.is_err() {
-        // It must not look complete.
+        // The response must not look complete.
         stream.send_reset(Reason::INTERNAL_ERROR);
     } else {
         unsent.add(backlog.bytes());
     }
 }
 
-/// The answer broke off, or its client has gone or is too slow.
+/// The response broke off, or the client has left or is too slow.
 struct Broken;
 
 async fn stream_body(
@@ -91,20 +91,20 @@ async fn stream_body(
     .await
 }
 
-/// The part of an answer that waits for the client's window. A small answer is taken to its end at once, so that its
-/// request gives the slot back before the client has read it.
+/// The part of a response that waits for the client's window. A small response is gathered to its
+/// end at once, so that its request gives the slot back before the client has read the response.
 #[derive(Default)]
 struct Gathered {
-    /// None of them is empty.
+    /// Pieces to send, none of them empty.
     pieces: VecDeque<Bytes>,
     bytes: usize,
-    /// The end has come.
+    /// The end of the response has arrived.
     ended: bool,
     trailers: Option<Box<Fields>>,
 }
 
 impl Gathered {
-    /// Takes what there is of the answer, as far as there is room.
+    /// Takes the available pieces of the response, as far as there is room.
     fn take(&mut self, body: &mut Answer, cx: &mut Context<'_>) -> Result<(), Broken> {
         while !self.ended && self.bytes < GATHERED {
             match body.poll_piece(cx) {
@@ -123,7 +123,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// Sends what the client's window allows. Pending: nothing.
+    /// Sends as much as the client's window allows. Pending if nothing could be sent.
     fn poll_send(
         &mut self,
         stream: &mut SendStream<Bytes>,

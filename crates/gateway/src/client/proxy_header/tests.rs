@@ -4,14 +4,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The longest header that is accepted, and so the most that is ever waited for.
+/// The length of the longest accepted header, which is the most that is ever waited for.
 const LONGEST: usize = FIXED + LONGEST_BLOCK;
 
 #[track_caller]
 fn done(bytes: &[u8], source: Option<&str>) {
     let source = source.map(|address| address.parse().unwrap());
     assert_eq!(parse(bytes), Ok(Parsed::Done { used: bytes.len(), source }));
-    // What the client sends behind it is nobody's business here.
+    // The parser must ignore whatever the client sends after the header.
     let followed = [bytes, b"\r\nPROXY \x16\x03\x01".as_slice()].concat();
     assert_eq!(parse(&followed), Ok(Parsed::Done { used: bytes.len(), source }));
     for length in 0..bytes.len() {
@@ -111,7 +111,7 @@ fn what_is_no_header_is_refused_at_the_first_byte_that_differs() {
     }
 }
 
-/// A header of version 2.
+/// Returns a header of version 2.
 fn v2(command: u8, family: u8, block: &[u8]) -> Vec<u8> {
     let length = u16::try_from(block.len()).unwrap().to_be_bytes();
     [SIGNATURE, &[command, family], &length, block].concat()
@@ -211,13 +211,13 @@ fn the_longest_block_is_accepted_and_one_byte_more_is_not_waited_for() {
 
 #[test]
 fn the_checksum_is_castagnolis() {
-    // RFC 3720 appendix B.4, and the check value of the catalogues.
+    // From RFC 3720 appendix B.4, and the check value of the CRC catalogues.
     assert_eq!(crc32c([0; 32].iter()), 0x8a91_36aa);
     assert_eq!(crc32c([0xff; 32].iter()), 0x62a8_ab43);
     assert_eq!(crc32c(b"123456789".iter()), 0xe306_9283);
 }
 
-/// A header with its checksum between two other additions.
+/// Returns a header with its checksum between two other additions.
 fn summed() -> Vec<u8> {
     let [first, last] = [addition(0x01, b"h2"), addition(0x04, b"pad")];
     let mut header = v2(0x21, 0x11, &[FOUR, &first, &addition(CRC32C, &[0; 4]), &last].concat());
@@ -235,7 +235,7 @@ fn a_header_with_the_right_checksum_is_accepted() {
 #[test]
 fn a_header_damaged_anywhere_is_not_taken_for_what_it_was() {
     let whole = summed();
-    // But for the type of the checksum itself: then there is none to compare.
+    // Except in the type of the checksum itself: without it there is none to compare.
     let kind = FIXED + FOUR.len() + addition(0x01, b"h2").len();
     assert_eq!(whole[kind], CRC32C);
     for at in (0..whole.len()).filter(|&at| at != kind) {
@@ -244,7 +244,7 @@ fn a_header_damaged_anywhere_is_not_taken_for_what_it_was() {
             damaged[at] ^= 1 << bit;
             match parse(&damaged) {
                 Ok(Parsed::Done { source: Some(_), .. }) => panic!("bit {bit} of byte {at}"),
-                // A command or family without an address, or a length that is waited for.
+                // A command or family without an address, or a length that needs more bytes.
                 Ok(Parsed::Done { source: None, .. } | Parsed::More) | Err(_) => {}
             }
         }

@@ -1,18 +1,18 @@
-//! The date in a cookie's `Expires`, as browsers read it (RFC 6265 §5.1.1).
+//! The date in a cookie's `Expires`, parsed as browsers do (RFC 6265 §5.1.1).
 //!
 //! Servers write it in many ways (`Thu, 01-Jan-1970 00:00:01 GMT`, `Thu Jan  1 00:00:00 1970`), and
-//! browsers take nearly all of them: a time, a day, a month and a year, with anything else between
-//! them. A reader that is stricter would take for a session what every browser throws away.
+//! browsers accept nearly all of them: a time, a day, a month and a year, with anything else
+//! between them. A stricter parser would take a cookie for a session that every browser discards.
 
 const MONTHS: [&[u8]; 12] = [
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
 ];
 
-/// Seconds since 1970; less than none for what was before.
+/// Returns the seconds since 1970, negative for earlier dates.
 pub(super) fn parse(text: &[u8]) -> Option<i64> {
     let (mut clock, mut day, mut month, mut year) = (None, None, None, None);
     for word in text.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b':') {
-        // Each word is the first of these that is still missing and that it can be.
+        // Each word fills the first field that is still missing and that it can be.
         let _ = fills(&mut clock, || clock_of(word))
             || fills(&mut day, || number(word, 1, 2))
             || fills(&mut month, || month_of(word))
@@ -33,7 +33,7 @@ fn fills(place: &mut Option<i64>, found: impl FnOnce() -> Option<i64>) -> bool {
     was_empty && place.is_some()
 }
 
-/// `08:49:37`, in seconds.
+/// Parses `08:49:37` into seconds.
 fn clock_of(word: &[u8]) -> Option<i64> {
     let mut parts = word.splitn(3, |byte| *byte == b':').map(|part| number(part, 1, 2));
     match (parts.next()??, parts.next()??, parts.next()??) {
@@ -48,15 +48,15 @@ fn month_of(word: &[u8]) -> Option<i64> {
     months.find(|(_, name)| begin.eq_ignore_ascii_case(name)).map(|(month, _)| month)
 }
 
-/// The number that a word begins with, if it has so many digits.
+/// Returns the number that a word begins with, if it has between `least` and `most` digits.
 fn number(word: &[u8], least: usize, most: usize) -> Option<i64> {
     let digits = word.iter().take_while(|byte| byte.is_ascii_digit());
     let fits = (least..=most).contains(&digits.clone().count());
     fits.then(|| digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// Days from 1970-01-01 in the Gregorian calendar. Years begin in March, so that the leap day is
-/// the last of one and 153 days are every five months.
+/// Returns the days since 1970-01-01 in the Gregorian calendar. Years begin in March here, so that
+/// the leap day is the last day of a year and every five months have 153 days.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_year = (153 * month + 2) / 5 + day - 1;

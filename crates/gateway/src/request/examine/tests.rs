@@ -1,4 +1,4 @@
-//! What the engine is told of a request.
+//! Tests of the facts that the engine gets about a request.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::journal::Journal;
 use crate::metrics::Metrics;
 use crate::shared::Secret as HashKey;
 
-/// A gateway that examines and does nothing else.
+/// A gateway that only examines requests.
 struct Desk {
     shared: Shared,
     settings: Arc<Settings>,
@@ -24,7 +24,7 @@ struct Desk {
 
 impl Desk {
     fn new(identify: &str) -> Self {
-        // Without a word about it, sessions are known by `sid`.
+        // By default, sessions are identified by the cookie `sid`.
         let session = if identify.contains("session =") { "" } else { "session = 'cookie:sid'\n" };
         let text = format!(
             "version = 1\nmode = 'enforce'\nupstream.server = 'http://127.0.0.1:1'\n\
@@ -55,7 +55,7 @@ impl Desk {
         examine(&self.shared, &self.settings, &request, &peer)
     }
 
-    /// Whether two requests are taken for attempts at the same.
+    /// Returns whether two requests count as attempts at the same operation.
     fn same(&self, one: &str, other: &str) -> bool {
         let attempt = |head| self.facts(head).request.attempt.unwrap();
         attempt(one) == attempt(other)
@@ -98,9 +98,9 @@ fn a_key_says_that_two_posts_are_one_and_two_keys_that_they_are_not() {
     };
     assert!(desk.same(&post("/order?t=1", "k"), &post("/order?t=2", "k")));
     assert!(!desk.same(&post("/order", "k"), &post("/order", "l")));
-    // A key that reads like a target is another thing.
+    // A key that equals a target is still not that target.
     assert!(!desk.same(&post("/a", "/order"), "POST /order\nCookie: sid=1"));
-    // A GET is the same by its target alone.
+    // A GET is identified by its target alone.
     let get = "GET /p\nCookie: sid=1\nIdempotency-Key: ";
     assert!(desk.same(&format!("{get}k"), &format!("{get}l")));
 }
@@ -123,7 +123,7 @@ fn a_repetition_says_so_by_the_fields_that_are_known_and_by_no_others() {
     assert!(!desk.facts("GET /\nX-Retry-Count: 1").request.retry);
 }
 
-/// A file of keys, and a token for the session `1` whose visitor has ordered.
+/// Returns the path of a file of keys, and a token for the session `1` whose visitor has ordered.
 fn with_token(name: &str) -> (String, String) {
     use std::os::unix::fs::PermissionsExt;
     let secrets = Secrets::fresh(Secret::from_bytes([1; 32]));

@@ -1,4 +1,4 @@
-//! Servers and connections for one request.
+//! Chooses servers and connections for one request.
 
 use std::rc::Rc;
 
@@ -12,28 +12,28 @@ use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, PinnedLink, Pool, UpstreamError};
 use crate::worker::Worker;
 
-/// Finds servers and connections for one request.
+/// Chooses servers and connections for one request.
 pub(super) struct Sender<'a> {
     worker: &'a Worker,
     record: &'a mut Record,
     pub(super) pool: Rc<Pool>,
     timeouts: &'a Timeouts,
-    /// The place of the client connection's own connection to a server, if it may have one.
+    /// The pinned upstream connection of the client connection, if it may have one.
     pin: Option<&'a PinnedLink>,
-    /// Servers that could not be connected to, a bit each.
+    /// A bit mask of the servers that could not be connected to.
     tried: u64,
-    /// Those that have refused the request: others come first.
+    /// A bit mask of the servers that have refused the request. Others are tried first.
     refused: u64,
     refusals: u32,
 }
 
-/// Times that a refused request is sent again.
+/// The number of times that a refused request is sent again.
 const MOST_AGAIN: u32 = 2;
 
 pub(super) struct Connected {
     pub(super) link: Link,
     pub(super) load: Load,
-    /// It has carried another request before.
+    /// The connection has carried another request before.
     pub(super) reused: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Sender<'a> {
         Self { worker, record, pool, timeouts, pin, tried: 0, refused: 0, refusals: 0 }
     }
 
-    /// How long ago the request came.
+    /// Returns how long ago the request arrived.
     pub(super) fn waited(&self, now: Time) -> Span {
         self.record.waited(now)
     }
@@ -75,14 +75,15 @@ impl<'a> Sender<'a> {
             if limit == Span::ZERO {
                 return Err(UpstreamError::TotalTimeout);
             }
-            // Large, and seldom needed: in a box, the life of a request has no room for it.
+            // Boxed, because the future is large and seldom needed, and must not enlarge the
+            // request's future.
             let connecting = Connecting::new(driver, load);
             match Box::pin(self.pool.connect(server, limit)).await {
                 Ok(link) => return Ok(Connected { link, load: connecting.done(), reused: false }),
                 Err(failure) => {
                     let load = connecting.done();
                     match failure {
-                        // Dropped, it says nothing about its server.
+                        // Dropping `load` reports nothing about its server.
                         UpstreamError::Local(fault) => self.worker.shared.local_fault(fault),
                         _ => load.failed(driver.now(), Failure::Connect),
                     }
@@ -93,15 +94,15 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// The connection that a server has authenticated for this client connection, if its server may
-    /// be sent a request.
+    /// Returns the connection that a server has authenticated for this client connection, if that
+    /// server may be sent a request.
     fn pinned(&self, now: Time) -> Option<Connected> {
         let (server, link) = self.pin?.take(&self.pool)?;
         let load = self.pool.upstreams().servers.choose(now, !(1 << server))?;
         Some(Connected { link: Link::H1(link), load, reused: true })
     }
 
-    /// One that has refused the request is next if there is no other.
+    /// Chooses a server. One that has refused the request is chosen only if there is no other.
     fn choose(&self, now: Time) -> Option<Load> {
         let servers = &self.pool.upstreams().servers;
         let other = servers.choose(now, self.tried | self.refused);
@@ -111,27 +112,29 @@ impl<'a> Sender<'a> {
         servers.choose(now, self.tried)
     }
 
-    /// A server has refused the request unseen. Whether it is to be sent again.
+    /// Records that a server has refused the request without processing it. Returns whether it may
+    /// be sent again.
     pub(super) fn refused(&mut self, load: &Load) -> bool {
         self.refused |= 1 << load.server();
         self.refusals += 1;
         self.refusals <= MOST_AGAIN
     }
 
-    /// Ends an exchange that has failed, and tells the balancer of it if the server is to blame.
+    /// Ends an exchange that has failed, and tells the balancer if the server is to blame.
     pub(super) fn failed(&self, exchange: &Exchange, load: Load, error: &UpstreamError) {
         if matches!(error, UpstreamError::ResponseTimeout(_)) {
             exchange.retire();
         }
-        // The whole time includes the client's.
+        // The total time includes the client's.
         if !matches!(error, UpstreamError::Upload(_) | UpstreamError::TotalTimeout) {
             load.failed(self.worker.shared.driver.now(), Failure::Response);
         }
     }
 }
 
-/// A connection in the making. Clients that leave before `connect_timeout` would hide a server that
-/// swallows connections: one that is given up after [`Self::LATE`] has failed.
+/// An attempt to connect. Clients that leave before `connect_timeout` would hide a server that
+/// drops connection attempts silently. So an attempt that is given up after [`Self::LATE`] counts
+/// as failed.
 struct Connecting<'a> {
     driver: &'a Driver,
     since: Time,
@@ -139,8 +142,8 @@ struct Connecting<'a> {
 }
 
 impl<'a> Connecting<'a> {
-    /// The kernel asks again after a second (RFC 6298 §2.1): by then a packet has been lost, or TLS
-    /// takes longer than it should.
+    /// The time after which the kernel repeats a SYN (RFC 6298 §2.1). An attempt that takes as long
+    /// has lost a packet, or TLS takes longer than it should.
     const LATE: Span = Span::from_secs(1);
 
     fn new(driver: &'a Driver, load: Load) -> Self {

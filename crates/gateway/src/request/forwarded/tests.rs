@@ -28,7 +28,7 @@ fn client_of(lines: &[(&str, &str)], is_trusted: bool) -> String {
     origin_of(lines, is_trusted, XFF).client.to_string()
 }
 
-/// Returns the fields that go on.
+/// Returns the fields that are passed on.
 fn rebuilt(lines: &[(&str, &str)], is_trusted: bool, field: ForwardingField) -> String {
     let mut map = fields(lines);
     rebuild(&mut map, &peer(is_trusted), &listen(field));
@@ -80,12 +80,12 @@ fn the_hop_of_rfc_7239_says_client_scheme_and_host_in_one_element() {
     );
     assert_eq!(said("for=192.0.2.9, for=10.2.2.2;proto=https"), expected("192.0.2.9", false));
     assert_eq!(said("for=6.6.6.6;proto=https, for=192.0.2.9"), expected("192.0.2.9", false));
-    // The hop knows how the request came to it, also where it does not say from whom.
+    // The hop knows how the request came to it, even if it does not name the sender.
     assert_eq!(said("for=6.6.6.6, for=_hidden;proto=https"), expected("10.0.0.1", true));
     assert_eq!(said("for=\"[2001:db8::1]:47\";proto=wss"), expected("2001:db8::1", true));
 }
 
-/// A quoted string that a client leaves open does not reach the hop's own line.
+/// Tests that a quoted string that a client leaves open does not reach the hop's own line.
 #[test]
 fn a_malformed_line_hides_what_is_before_it_and_nothing_else() {
     let lines = [
@@ -222,8 +222,8 @@ fn a_connection_is_as_secure_as_a_trusted_hop_says() {
     assert!(none(peer(false).secure()));
 }
 
-/// Values of forwarding fields, out of what means something in any order, and out of any bytes that a
-/// value may hold.
+/// Generates values of forwarding fields, from meaningful parts in any order, and from any bytes
+/// that a value may hold.
 fn value() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "for=",

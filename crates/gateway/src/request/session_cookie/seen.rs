@@ -1,4 +1,4 @@
-//! The cookies that answers set.
+//! The cookies that responses set.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use bywash_api::CookieStatus;
 use super::evidence::Evidence;
 use crate::request::cookies::Line;
 
-/// Cookies that are kept; the one whose last answer is longest ago makes room for another.
+/// The number of cookies kept. A new one replaces the one whose last response is the longest ago.
 const MOST: usize = 16;
-/// Bytes of a name; a cookie with a longer one is left out.
+/// The maximum length of a name in bytes. Cookies with longer names are ignored.
 const LONGEST: usize = 64;
 
-/// The cookies, in the order of the last answers that set them.
+/// The cookies, in the order of the last responses that set them.
 #[derive(Default)]
 pub(super) struct Table {
     seen: Vec<Seen>,
-    /// The number of the next cookie.
+    /// The id of the next cookie.
     next: u64,
 }
 
-/// A cookie that answers set.
+/// A cookie that responses set.
 pub(super) struct Seen {
-    /// No other cookie of the table has ever had it.
+    /// An id that no other cookie of the table has ever had.
     pub(super) id: u64,
     pub(super) name: Box<str>,
     http_only: bool,
@@ -45,11 +45,11 @@ impl Table {
         self.seen.iter_mut().find(|seen| seen.id == id)
     }
 
-    /// Notes a line of an answer. Returns the cookie if the line sets it and can be kept.
+    /// Records a line of a response. Returns the cookie if the line sets it and it can be kept.
     pub(super) fn note(&mut self, line: &Line<'_>) -> Option<&mut Seen> {
         let at = self.seen.iter().position(|seen| seen.name.as_bytes() == line.name);
         if line.deleted {
-            // A deletion takes the place of no other cookie.
+            // A deletion does not replace another cookie.
             let seen = at.and_then(|at| self.seen.get_mut(at))?;
             seen.deletions += 1;
             return None;
@@ -64,7 +64,7 @@ impl Table {
         self.seen.last_mut()
     }
 
-    /// A new cookie, for which there is room afterwards.
+    /// Creates a cookie, and makes room for it in the table.
     fn begin(&mut self, name: &str) -> Seen {
         if self.seen.len() >= MOST {
             self.seen.remove(0);
@@ -82,8 +82,8 @@ impl Table {
         }
     }
 
-    /// Returns the cookie that is shown to be the session's, if there is one. One that is known by its name alone to be
-    /// rather the session's, and may still show it, is waited for.
+    /// Returns the cookie that the evidence shows to be the session cookie, if there is one. While
+    /// a cookie with a more likely name may still gain enough evidence, no other one is picked.
     pub(super) fn pick(&self) -> Option<&Seen> {
         let shown = self.seen.iter().filter(|seen| seen.evidence.is_enough());
         let best = shown.max_by_key(|seen| (seen.rank(), seen.evidence.kept()))?;
@@ -92,25 +92,26 @@ impl Table {
     }
 }
 
-/// How likely a cookie is the session's by its name and its attributes.
+/// The likelihood that a cookie is the session cookie, by its name and its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// No session's.
+    /// Not a session cookie.
     None,
     /// Something that scripts of the page need not read.
     HttpOnly,
-    /// A session's.
+    /// A session cookie.
     Named,
 }
 
-/// Parts of the names of sessions' cookies, in lower case: `PHPSESSID`, `JSESSIONID`, `sessionid`, `laravel_session`,
-/// `_session_id`, `ASP.NET_SessionId` and many others have the first or the second.
+/// Parts of the names of session cookies, in lower case: `PHPSESSID`, `JSESSIONID`, `sessionid`,
+/// `laravel_session`, `_session_id`, `ASP.NET_SessionId` and many others contain the first or the
+/// second.
 const PARTS: [&str; 3] = ["sess", "sid", "wordpress_logged_in_"];
-/// Parts of names that no session's cookie has.
+/// Parts of names that no session cookie has.
 const OTHERS: [&str; 2] = ["csrf", "xsrf"];
 
 impl Seen {
-    /// Whether a cookie of this name can be kept.
+    /// Returns whether a cookie of this name can be kept.
     pub(super) fn may_have(text: &str) -> bool {
         name(text.as_bytes()).is_some()
     }
@@ -147,7 +148,7 @@ impl fmt::Display for Seen {
     }
 }
 
-/// A name that can be kept and shown.
+/// Returns the name as text, if it can be kept and printed.
 fn name(name: &[u8]) -> Option<&str> {
     let is_shown = |byte: &u8| byte.is_ascii_graphic() && *byte != b'`';
     let name = str::from_utf8(name).ok()?;

@@ -1,9 +1,10 @@
-//! The head of a request as the `h2` library takes it.
+//! The head of a request in the form that the `h2` library takes.
 //!
-//! The library takes a URI of the `http` crate, which is stricter than this gateway in one place:
-//! a query may not hold `"`, `<` or `>`. Clients send them plain, servers of HTTP/1 take them, and
-//! no application tells them from their escapes: so they are escaped here. What no URI can name at
-//! all is the client's fault and never the server's: nothing was sent.
+//! The library takes a URI of the `http` crate, which is stricter than this gateway in one respect:
+//! a query may not contain `"`, `<` or `>`. Clients send them unescaped, HTTP/1 servers accept
+//! them, and no application distinguishes them from their escapes, so they are escaped here. A
+//! target or host that cannot be expressed as a URI is the client's fault and never the server's,
+//! because nothing was sent.
 
 use std::borrow::Cow;
 
@@ -33,8 +34,7 @@ pub(super) fn request(outbound: &Outbound<'_>, secure: bool) -> Result<Request<(
 fn uri(outbound: &Outbound<'_>, secure: bool) -> Result<Uri, Fault> {
     let host = outbound.fields.get(Name::Host).unwrap_or_default();
     let authority = Authority::try_from(host).map_err(|_| Fault::Host)?;
-    // Of a target that was checked only its length can be wrong by now: a URI has at most 65,534
-    // bytes.
+    // In a target that was checked, only the length can be wrong: a URI has at most 65,534 bytes.
     let target = escaped(outbound.target);
     let target = PathAndQuery::try_from(target.as_ref()).map_err(|_| Fault::UriTooLong)?;
     let scheme = if secure { Scheme::HTTPS } else { Scheme::HTTP };
@@ -42,8 +42,8 @@ fn uri(outbound: &Outbound<'_>, secure: bool) -> Result<Uri, Fault> {
     uri.build().map_err(|_| Fault::Host)
 }
 
-/// Path and query with nothing in it that the `http` crate refuses. A canonical path has nothing
-/// of the kind.
+/// Escapes the characters of path and query that the `http` crate refuses. A canonical path
+/// contains none of them.
 fn escaped(target: &str) -> Cow<'_, str> {
     const REFUSED: [char; 3] = ['"', '<', '>'];
     if !target.contains(REFUSED) {

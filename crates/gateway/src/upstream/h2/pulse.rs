@@ -1,10 +1,10 @@
-//! Whether the other side of a connection is still there.
+//! Detects connections whose server has disappeared.
 //!
-//! All requests of a worker share one connection, so one whose other side has gone without a word
-//! loses them all; and if each client leaves before its request's time is over, no time ever is.
-//! So when a request was sent and then not a byte came for a while, the server is asked (PING, RFC
-//! 9113 §6.7), and if not a byte comes then either, nothing new goes on this connection. What is
-//! on it goes on: a server that merely stood still may yet answer.
+//! All requests of a worker share one connection. If its server disappears without closing it, all
+//! of them are lost, and if each client leaves before its request times out, no timeout ever
+//! reveals it. So if a request was sent and no byte arrives for a while, the gateway sends a PING
+//! (RFC 9113 §6.7). If no byte arrives then either, the connection carries nothing new. Exchanges
+//! on it continue, because a server that was only stalled may still respond.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,19 +13,20 @@ use tokio_util::io::InspectReader;
 
 use crate::stream::Stream;
 
-/// Ticks (seconds) without a byte before the server is asked. In two seconds the kernel has sent a
-/// lost packet again several times.
+/// The number of ticks (seconds) without a byte before a PING. In two seconds the kernel has
+/// retransmitted a lost packet several times.
 const SILENT: u8 = 2;
 
-/// Ticks that it has to answer: longer than the pauses of most runtimes. If it is wrong, it costs
-/// a new connection and no request.
+/// The number of ticks that the server has to respond: longer than the pauses of most runtimes. A
+/// wrong verdict costs a new connection and no request.
 const NO_PONG: u8 = 3;
 
-/// So many PINGs between two answers. Servers of gRPC close the connection on the fourth, if they
-/// come within minutes (`MAX_PING_STRIKES` in its implementations). After them silence alone decides.
+/// The number of PINGs between two responses. gRPC servers close the connection on the fourth PING
+/// if they come within minutes (`MAX_PING_STRIKES` in its implementations). After that, silence
+/// alone decides.
 const MOST_PINGS: u8 = 3;
 
-/// What is to be done after a tick.
+/// The action after a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beat {
     Steady,
@@ -37,20 +38,20 @@ pub(super) enum Beat {
 
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
-    /// Ticks since the first request that was sent after the last byte; `None`: there is none.
+    /// Ticks since the first request after the last byte; `None` if no request was sent since.
     silent: Cell<Option<u8>>,
     asked: Cell<bool>,
-    /// PINGs since the last answer.
+    /// PINGs since the last response.
     pings: Cell<u8>,
 }
 
 impl Pulse {
-    /// A request goes out.
+    /// Records that a request goes out.
     pub(super) fn waits(&self) {
         self.silent.set(self.silent.get().or(Some(0)));
     }
 
-    /// An answer has begun.
+    /// Records that a response has begun.
     pub(super) fn answered(&self) {
         self.pings.set(0);
     }
@@ -60,7 +61,7 @@ impl Pulse {
         self.asked.set(false);
     }
 
-    /// A second has passed.
+    /// Advances the time by a second.
     pub(super) fn tick(&self) -> Beat {
         let Some(silent) = self.silent.get() else { return Beat::Steady };
         let silent = silent.saturating_add(1);
@@ -71,7 +72,7 @@ impl Pulse {
         if silent < SILENT {
             return Beat::Steady;
         }
-        // From here on the answer has its time, however long it was silent before.
+        // From here on the server has its full time to respond, however long it was silent before.
         self.silent.set(Some(SILENT));
         self.asked.set(true);
         self.pings.set(self.pings.get() + 1);
@@ -79,7 +80,7 @@ impl Pulse {
     }
 }
 
-/// A stream that is listened to.
+/// Wraps a stream so that each byte received is reported to `pulse`.
 pub(super) fn heard(
     stream: Stream,
     pulse: &Rc<Pulse>,

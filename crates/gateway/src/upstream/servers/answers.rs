@@ -1,55 +1,58 @@
-//! Which of a server's recent answers were errors (500 or more), and how that compares with the others.
+//! The fraction of errors (500 or more) among a server's recent responses, and its comparison with
+//! the other servers.
 //!
-//! **Ejection.** A server stands out when at least [`Options::eject_share`](super::Options) of its recent answers were
-//! errors, and at least [`TIMES`] the share of the others. The others' share is the lower median of their shares: two
-//! broken servers among four do not hide each other, and servers that all fail alike do not stand out. Fewer than
-//! [`LEAST`] recent answers say nothing of a server. Source: Envoy's outlier detection compares success rates with
-//! those of the other hosts as well, there by standard deviations.
+//! **Ejection.** A server stands out when at least [`Options::eject_share`](super::Options) of its
+//! recent responses were errors, and its fraction is at least [`TIMES`] that of the others. The
+//! others' fraction is the lower median of their fractions. So two broken servers among four do not
+//! hide each other, and servers that all fail alike do not stand out. Fewer than [`LEAST`] recent
+//! responses say nothing about a server. Source: Envoy's outlier detection also compares success
+//! rates with those of the other hosts, by standard deviations.
 //!
-//! **Load.** An error at once would make its server look idle. So it counts as running for as long as a successful
-//! answer takes: the server has no more than its part of the requests until it stands out. In number that is
-//! Little's law, as an exponential decay with the mean time of successes.
+//! **Load.** A fast error would make its server look idle. So an error counts as running for as
+//! long as a successful response takes, and the server gets no more than its share of the requests
+//! until it stands out. In number that is Little's law, as an exponential decay with the mean time
+//! of successes.
 
 use bywash_units::{Span, Time};
 
-/// Recent answers without which nothing is said.
+/// The number of recent responses below which no fraction is computed.
 const LEAST: f64 = 20.0;
 
-/// Older answers count less with each new one, so that about so many count.
+/// The weight of older responses decreases with each new one, so that about this many count.
 const MOST: f64 = 64.0;
 
-/// The part of an answer that still counts after a second.
+/// The fraction of a response's weight that is left after a second.
 const KEPT: f64 = 0.95;
 
-/// How many times the share of the others.
+/// The minimum ratio to the others' fraction.
 const TIMES: f64 = 5.0;
 
-/// The longest time of a success that is learned from: streams last.
+/// The longest time of a success that the mean takes into account, because streams last.
 const LONGEST: Span = Span::from_secs(10);
 
-/// The recent answers of one server.
+/// The recent responses of one server.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Answers {
     all: f64,
     errors: f64,
-    /// Until when older answers have been discounted.
+    /// The time up to which older responses have been discounted.
     at: Time,
-    /// Errors that count as running, at a moment.
+    /// The number of errors that counted as running at the time `since`.
     lasting: f64,
     since: Time,
 }
 
-/// A server among the others.
+/// The result of comparing a server with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compared {
-    /// It has many more errors than they.
+    /// The server has many more errors than the others.
     Worse,
     Alike,
     /// There is too little to compare.
     Unknown,
 }
 
-/// How long a successful answer takes, of all servers.
+/// The mean time of a successful response in seconds, over all servers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace(f64);
 
@@ -61,12 +64,12 @@ impl Pace {
 }
 
 impl Answers {
-    /// An answer has come that was no error.
+    /// Records a response that was not an error.
     pub(super) fn good(&mut self, now: Time) {
         self.add(now, 0.0);
     }
 
-    /// An error has come, that long after its request was sent.
+    /// Records an error that came `took` after its request was sent.
     pub(super) fn bad(&mut self, now: Time, took: Span, pace: Pace) {
         self.add(now, 1.0);
         let rest = if pace.0 > 0.0 { 1.0 - took.as_secs_f64() / pace.0 } else { 0.0 };
@@ -85,7 +88,7 @@ impl Answers {
         self.errors += error - self.errors / MOST;
     }
 
-    /// Errors that count as running. Nothing is computed where there are none.
+    /// Returns the number of errors that count as running. Nothing is computed if there are none.
     pub(super) fn running(&self, now: Time, pace: Pace) -> f64 {
         if self.lasting == 0.0 || pace.0 == 0.0 {
             return 0.0;
@@ -93,13 +96,14 @@ impl Answers {
         self.lasting * (-now.since(self.since).as_secs_f64() / pace.0).exp()
     }
 
-    /// The share of errors, if there are answers enough.
+    /// Returns the fraction of errors, if there are enough responses.
     pub(super) fn share(&self) -> Option<f64> {
         (self.all >= LEAST).then(|| self.errors / self.all)
     }
 }
 
-/// A share of errors among those of the others; `least`: from which on it can stand out.
+/// Compares a fraction of errors with those of the others. `least`: the fraction from which on it
+/// can stand out.
 pub(super) fn compare(
     share: Option<f64>,
     others: impl Iterator<Item = f64>,

@@ -1,4 +1,4 @@
-//! The rules that hold under any sequence of events.
+//! The invariants that hold under any sequence of events.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const OPTIONS: Options = Options {
     slow_start: Span::from_secs(10),
 };
 
-/// What may happen. Numbers are taken modulo what there is.
+/// The possible events. Indices are taken modulo the number of items.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Choose { tried: u64 },
@@ -37,7 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => prop_oneof![Just(0), any::<u64>()].prop_map(|tried| Step::Choose { tried }),
         1 => load.prop_map(|load| Step::Answered { load }),
         2 => load.prop_map(|load| Step::Succeed { load }),
-        // Often many in a row: fewer than twenty say nothing.
+        // Often many in a row, because fewer than twenty say nothing.
         2 => load.prop_map(|load| Step::Err { load }),
         5 => (load, failure).prop_map(|(load, failure)| Step::Fail { load, failure }),
         1 => load.prop_map(|load| Step::Leave { load }),
@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The servers, what is alive of each generation of them, and the moment.
+/// The servers, the running loads of each generation, and the time.
 struct Play {
     servers: Arc<Servers>,
     loads: Vec<Load>,
@@ -132,7 +132,7 @@ impl Play {
         self.old.append(&mut self.loads);
     }
 
-    /// Every server runs just the loads that are alive.
+    /// Checks that every server counts exactly the loads that exist.
     fn counts_agree(&self) {
         for (server, status) in self.servers.snapshot(self.now).iter().enumerate() {
             let alive = self.loads.iter().filter(|load| load.server() == server).count();

@@ -1,36 +1,36 @@
-//! One server: what is known of it, and what requests and probes change. See [`super`].
+//! The state of one server, and how requests and probes change it. See [`super`].
 
 use bywash_units::{Share, Span, Time};
 
 use super::answers::{Answers, Compared, Pace};
 use super::{Failure, Options, ServerStatus, State};
 
-/// Ejections in a row that still make the next one longer.
+/// The number of consecutive ejections beyond which the next one is not longer.
 const LONGEST_ROW: u32 = 8;
 
-/// The weight with which a slow start begins.
+/// The weight at the beginning of a slow start.
 const LEAST_WEIGHT: f64 = 0.1;
 
 #[derive(Debug)]
 pub(super) struct Server {
-    /// Loads of this server that are alive.
+    /// The loads that run at this server.
     running: u32,
-    /// The number of the choice that last fell on it.
+    /// The number of the choice that last selected this server.
     last: u64,
-    /// Requests due to it while it starts slowly.
+    /// Requests owed to the server while it starts slowly.
     owed: f64,
-    /// As probes have it.
+    /// The verdict of the probes.
     alive: bool,
-    /// Probes in a row that say the contrary of `alive`.
+    /// Consecutive probes that contradict `alive`.
     contrary: u32,
     standing: Standing,
-    /// Goes on with every ejection and every `Down`.
+    /// Incremented by every ejection and every `Down`.
     generation: u32,
-    /// Loads of this generation that were sent here while it was out.
+    /// Loads of this generation that were sent here while the server was out.
     trials: u32,
-    /// Requests that failed here, in a row.
+    /// Consecutive failed requests.
     failures: u32,
-    /// Ejections in a row.
+    /// Consecutive ejections.
     ejections: u32,
     answers: Answers,
     connect_failures: u64,
@@ -38,11 +38,11 @@ pub(super) struct Server {
     errors: u64,
 }
 
-/// What requests have it. Nothing changes by time alone: out until a moment and on probation after
-/// it are one standing.
+/// The verdict of the requests. Time alone changes nothing: ejected until a moment, and on
+/// probation after it, are one standing.
 #[derive(Clone, Copy, Debug)]
 enum Standing {
-    /// In since a moment; its weight is 1 from another.
+    /// The server is in since `since`, and its weight is 1 from `warm` on.
     In {
         since: Time,
         warm: Time,
@@ -52,7 +52,7 @@ enum Standing {
     },
 }
 
-/// Where the next request is best sent: the least is chosen.
+/// The rank of a server for the next request. The lowest one is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(super) struct Rank {
     doubtful: bool,
@@ -60,20 +60,20 @@ pub(super) struct Rank {
     last: u64,
 }
 
-/// What a request must know of its server when it ends.
+/// The facts about its server that a request needs when it ends.
 #[derive(Debug)]
 pub(super) struct Stay {
     pub(super) server: usize,
     generation: u32,
-    /// It was sent to a server that is out.
+    /// The request was sent to a server that is out.
     pub(super) trial: bool,
 }
 
-/// What a request says of its server.
+/// The result of a request at its server.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     Success,
-    /// An answer of 500 or more, and how the server's answers compare with those of the others.
+    /// A response of 500 or more, and how the server's errors compare with those of the others.
     Error(Compared),
     Failed(Failure),
 }
@@ -98,8 +98,8 @@ impl Server {
         }
     }
 
-    /// The same server for the next generation of requests. Its row of failures begins again: the
-    /// last one that was in may not be the last any more.
+    /// Returns the same server for the next generation of requests. Its count of failures restarts,
+    /// because the last server that was in may not be the last any more.
     pub(super) fn renewed(&self, options: &Options, now: Time) -> Self {
         let standing = match self.standing {
             Standing::In { since, warm } => {
@@ -117,12 +117,13 @@ impl Server {
         matches!(self.standing, Standing::In { .. })
     }
 
-    /// Neither probes nor requests have taken it out.
+    /// Returns whether neither probes nor requests have taken the server out.
     pub(super) const fn serves(&self) -> bool {
         self.alive && self.is_in()
     }
 
-    /// It serves, and has not earned an ejection that it was spared as the last one.
+    /// Returns whether the server serves and has fewer failures than an ejection takes. The last
+    /// server is spared the ejection, and is then not trusted.
     pub(super) const fn trusted(&self, options: &Options) -> bool {
         self.serves() && self.failures < options.eject_after
     }
@@ -137,18 +138,18 @@ impl Server {
                 let left = warm.since(now).as_secs_f64() / options.slow_start.as_secs_f64();
                 (1.0 - (1.0 - LEAST_WEIGHT) * left).max(LEAST_WEIGHT)
             }
-            // On probation it gets one request at most, and that soon.
+            // On probation the server gets at most one request, and gets it soon.
             Standing::In { .. } | Standing::Out { .. } => 1.0,
         }
     }
 
-    /// It is due this part of a request more. Two at most, as they are for it while it is idle:
-    /// what it did not get while it was busy is not made up for.
+    /// Credits the server with this part of a request. The credit is at most two requests, so that
+    /// the server does not make up for the requests it missed while it was busy.
     pub(super) fn owe(&mut self, part: f64) {
         self.owed = (self.owed + part).min(2.0);
     }
 
-    /// `None`: it is down.
+    /// Returns the rank of the server, or `None` if it is down.
     pub(super) fn rank(&self, options: &Options, now: Time, pace: Pace) -> Option<Rank> {
         if !self.alive {
             return None;
@@ -172,16 +173,16 @@ impl Server {
         Stay { server, generation: self.generation, trial }
     }
 
-    /// A request of its trial has got the head of an answer.
+    /// Records that a request on probation has got the head of a response.
     pub(super) fn answered(&mut self, options: &Options, now: Time, stay: &Stay) {
         if stay.generation == self.generation {
             self.succeed(options, now);
         }
     }
 
-    /// A request is over. Says whether its outcome still counts.
+    /// Ends a request. Returns whether its outcome still counts.
     pub(super) const fn leave(&mut self, stay: &Stay) -> bool {
-        // A stay is ended once, by the load that holds it: neither count goes below zero.
+        // A stay is ended once, by the load that holds it, so neither count goes below zero.
         self.running -= 1;
         let counts = stay.generation == self.generation;
         if counts && stay.trial {
@@ -190,7 +191,7 @@ impl Server {
         counts
     }
 
-    /// A request is over, with an outcome. `alone`: no other server is trusted.
+    /// Ends a request with an outcome. `alone`: no other server is trusted.
     pub(super) fn end(
         &mut self,
         options: &Options,
@@ -236,29 +237,30 @@ impl Server {
         }
     }
 
-    /// An answer was an error. In itself that says nothing: it may be the request that is bad.
+    /// Handles an error response. In itself it says nothing, because the request may be at fault.
     fn err(&mut self, options: &Options, now: Time, compared: Compared, alone: bool) {
         match (self.standing, compared) {
             (Standing::In { .. }, Compared::Worse) if !alone => self.eject(options, now),
             (Standing::Out { until }, Compared::Worse) if now >= until => self.eject(options, now),
-            // It is no worse than those that are in.
+            // The server is no worse than those that are in.
             (Standing::Out { .. }, Compared::Alike) => self.enter(options, now),
             (Standing::In { .. } | Standing::Out { .. }, _) => {}
         }
     }
 
-    /// Notes an answer that was no error.
+    /// Records a response that was not an error.
     pub(super) fn answers_well(&mut self, now: Time) {
         self.answers.good(now);
     }
 
-    /// Notes an error that came that long after its request was sent.
+    /// Records an error that came `took` after its request was sent.
     pub(super) fn answers_badly(&mut self, now: Time, took: Span, pace: Pace) {
         self.errors += 1;
         self.answers.bad(now, took, pace);
     }
 
-    /// The share of errors among its recent answers. On probation its one answer tells.
+    /// Returns the fraction of errors among the recent responses. On probation the one response
+    /// decides.
     pub(super) fn error_share(&self) -> Option<f64> {
         if self.is_in() { self.answers.share() } else { Some(1.0) }
     }
@@ -291,12 +293,14 @@ impl Server {
         }
         match self.standing {
             Standing::In { .. } => self.enter(options, now),
-            // Requests took it out, and no probe was asked: a request decides, but now.
+            // Requests have ejected the server, and the probes do not contradict them. So a request
+            // decides, but now.
             Standing::Out { .. } => self.standing = Standing::Out { until: now },
         }
     }
 
-    /// Another is back after none was trusted: if this one is out, it is tried now.
+    /// Reacts to the return of another server after none was trusted: if this one is out, it is
+    /// tried now.
     pub(super) fn reconsider(&mut self, options: &Options, now: Time) {
         match self.standing {
             Standing::In { .. } if self.failures < options.eject_after => {}
@@ -310,7 +314,7 @@ impl Server {
         self.standing = Standing::In { since: now, warm: now + options.slow_start };
     }
 
-    /// What was sent there until now says nothing about what comes back.
+    /// Voids the results of earlier requests, which say nothing about the server that comes back.
     fn renew(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         self.trials = 0;
@@ -330,7 +334,7 @@ impl Server {
         }
     }
 
-    /// As requests have it.
+    /// Returns the state according to the requests.
     fn state(&self, options: &Options, now: Time) -> State {
         match self.standing {
             Standing::In { warm, .. } if now < warm => {

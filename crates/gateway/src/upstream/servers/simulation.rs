@@ -1,9 +1,9 @@
-//! The choice in virtual time, before it meets a user: a queue with slots, three servers with their
+//! A simulation of the load balancer in virtual time: a queue with slots, three servers with their
 //! own workers and lines behind it, Poisson arrivals, exponential services.
 //!
-//! Seeds are fixed and so are the results. Asserted are a closed form that the choice has no part
-//! in (so the simulation itself is right), bounds that hold for any choice, and the figures
-//! measured, with a tolerance for a change of the seed.
+//! Seeds are fixed, and so are the results. The tests assert a closed form that does not depend on
+//! the balancer (so the simulation itself is right), bounds that hold for any balancer, and the
+//! measured figures with a tolerance for a change of the seed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,16 +21,18 @@ const OPTIONS: Options = Options {
     slow_start: Span::from_secs(10),
 };
 
-/// How a server deals with requests.
+/// The way in which a server handles requests.
 #[derive(Clone, Copy)]
 enum Nature {
-    /// So many at once, each for an exponential time with this mean; the others stand in line.
+    /// Processes `workers` requests at once, each for an exponential time with this mean. The
+    /// others wait in line.
     Works { workers: usize, mean: Span },
-    /// It takes no connection, and says so after this time.
+    /// Refuses connections after this time.
     Refuses { after: Span },
-    /// It takes everything and answers nothing until this timeout.
+    /// Accepts everything and responds to nothing until this timeout.
     Hangs { timeout: Span },
-    /// It works with as many workers as it has requests, but answers this share of requests with an error, after this time.
+    /// Works with as many workers as it has requests, but responds to this fraction of requests
+    /// with an error after the time `after`.
     Errs { share: f64, after: Span, mean: Span },
 }
 
@@ -47,26 +49,26 @@ struct Case {
     rate: f64,
     limit: usize,
     duration: Span,
-    /// Seconds between which all refuse.
+    /// The seconds between which all servers refuse.
     outage: (u64, u64),
     seed: u64,
     eject_share: f64,
-    /// The balancer is told of errors; if not, a request that ends with one has no result.
+    /// The balancer is informed of errors. Otherwise a request that ends with one has no result.
     tells_errors: bool,
 }
 
 #[derive(Default)]
 struct Outturn {
     served: [u64; 3],
-    /// From arrival to a worker, all together.
+    /// The total time from arrival to a worker, over all requests.
     waited: Span,
     connect_failures: u64,
     response_failures: u64,
     errors: [u64; 3],
     ejections: u64,
-    /// Requests that no server was left for.
+    /// Requests that found no server.
     refused: u64,
-    /// When each server first served a request that arrived after the outage.
+    /// The time at which each server first served a request that arrived after the outage.
     back: [Option<Time>; 3],
 }
 
@@ -80,10 +82,10 @@ struct Call {
     arrived: Time,
     site: usize,
     nature: Nature,
-    /// It is answered with an error.
+    /// The request is answered with an error.
     errs: bool,
     tried: u64,
-    /// None with round robin.
+    /// `None` with round robin.
     load: Option<Load>,
 }
 
@@ -272,11 +274,11 @@ impl World {
     }
 }
 
-/// `SplitMix64` (Steele, Lea, Flood 2014).
+/// The generator `SplitMix64` (Steele, Lea, Flood 2014).
 struct Dice(u64);
 
 impl Dice {
-    /// Above 0, at most 1.
+    /// Returns a number above 0 and at most 1.
     fn throw(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -292,12 +294,12 @@ impl Dice {
 
 const MEAN: Span = Span::from_millis(20);
 
-/// How long a machine that is there takes to refuse a connection.
+/// The time in which a reachable machine refuses a connection.
 const REFUSAL: Span = Span::from_millis(1);
 
 const ONE_WORKER: Nature = Nature::Works { workers: 1, mean: MEAN };
 
-/// Three equal servers of one worker, each loaded to 70 %, and slots enough for all.
+/// Three equal servers with one worker each, loaded to 70 %, and enough slots for all requests.
 const EQUAL: Case = Case {
     natures: [ONE_WORKER; 3],
     rate: 105.0,
@@ -313,7 +315,7 @@ const fn four_workers(milliseconds: u64) -> Nature {
     Nature::Works { workers: 4, mean: Span::from_millis(milliseconds) }
 }
 
-/// Three servers of which each is half as fast as the one before: 200, 100 and 50 requests/s.
+/// Three servers, each half as fast as the one before: 200, 100 and 50 requests/s.
 const UNEQUAL: Case = Case {
     natures: [four_workers(20), four_workers(40), four_workers(80)],
     rate: 130.0,
@@ -325,20 +327,20 @@ const UNEQUAL: Case = Case {
     tells_errors: true,
 };
 
-/// The same with a third that is dead from the start, in some way.
+/// Returns a case with two of the unequal servers and a third that is dead from the start.
 const fn with_a_dead_one(nature: Nature) -> Case {
     let [first, second, _] = UNEQUAL.natures;
     Case { natures: [first, second, nature], rate: 200.0, ..UNEQUAL }
 }
 
-/// Requires `value` to be within a tenth of what was measured.
+/// Requires `value` to be within a tenth of the measured one.
 fn near(value: f64, measured: f64) {
     assert!((value / measured - 1.0).abs() < 0.1, "{value}, and was {measured}");
 }
 
-/// Round robin makes of Poisson arrivals at one server in three an Erlang-3 stream. In E3/M/1 the
-/// mean wait is σ/(μ(1−σ)), σ the root of σ = (3λ/(3λ + μ(1−σ)))³ (Kleinrock, Queueing Systems I,
-/// chapter 6).
+/// Round robin turns Poisson arrivals into an Erlang-3 stream at each of three servers. In E3/M/1
+/// the mean wait is σ/(μ(1−σ)), where σ is the root of σ = (3λ/(3λ + μ(1−σ)))³ (Kleinrock, Queueing
+/// Systems I, chapter 6).
 #[test]
 fn round_robin_waits_as_long_as_theory_has_it() {
     let (rate, service) = (EQUAL.rate / 3.0, 1.0 / MEAN.as_secs_f64());
@@ -349,7 +351,8 @@ fn round_robin_waits_as_long_as_theory_has_it() {
     assert!((wait / exact - 1.0).abs() < 0.03, "{wait} s, and by theory {exact} s");
 }
 
-/// No choice waits less than one line for all three does: M/M/3, Erlang's C, here at 2.1 erlangs.
+/// No balancer waits less than one line for all three servers: M/M/3, Erlang's C, here at 2.1
+/// erlangs.
 #[test]
 fn among_equal_servers_the_least_loaded_halves_the_wait_of_round_robin() {
     let erlangs = EQUAL.rate * MEAN.as_secs_f64();
@@ -372,7 +375,7 @@ fn among_unequal_servers_hardly_a_request_waits_for_the_slow_one() {
     near(fast as f64 / slow as f64, 2.42);
 }
 
-/// A third of 245 requests/s is more than the slow server's 50: it fills all the slots.
+/// A third of 245 requests/s is more than the 50 of the slow server, which fills all the slots.
 #[test]
 fn least_loaded_keeps_up_where_round_robin_does_not() {
     let case = Case { rate: 245.0, ..UNEQUAL };
@@ -380,14 +383,14 @@ fn least_loaded_keeps_up_where_round_robin_does_not() {
     assert!(play(case, Policy::RoundRobin).mean_wait() > 100.0);
 }
 
-/// Ejected 16 times in 1,000 s (at 0, 10, 30, 60, 100, … and then every 80 s).
+/// The server is ejected 16 times in 1,000 s (at 0, 10, 30, 60, 100, … and then every 80 s).
 #[test]
 fn a_dead_server_costs_five_connections_once_and_one_for_each_return() {
     let case = with_a_dead_one(Nature::Refuses { after: REFUSAL });
     let out = play(case, Policy::LeastLoaded);
     assert_eq!(out.ejections, 16);
     assert!(out.connect_failures <= u64::from(OPTIONS.eject_after) * out.ejections);
-    // Two more for those that were on their way there when the fifth failed.
+    // Two more for requests that were on their way there when the fifth failed.
     assert!((20..=22).contains(&out.connect_failures), "{} connections", out.connect_failures);
     let [_, _, dead] = out.served;
     assert_eq!((dead, out.response_failures), (0, 0), "everybody was served elsewhere");
@@ -405,7 +408,8 @@ fn a_hanging_server_costs_its_part_of_the_slots_once_and_one_request_for_each_re
     near(out.mean_wait(), 0.0029);
 }
 
-/// Had the ejections of the outage to run out first, two of three would be missed for up to 30 s.
+/// If the ejections of the outage had to expire first, two of three servers would be missing for up
+/// to 30 s.
 #[test]
 fn after_an_outage_of_all_every_server_serves_within_a_second() {
     let case = Case { outage: (100, 160), duration: Span::from_secs(200), rate: 245.0, ..UNEQUAL };

@@ -1,8 +1,9 @@
-//! Servers that answer with errors: what the comparison with the others comes to.
+//! Servers that respond with errors, and the effect of comparing them with the others.
 
 use super::*;
 
-/// A server that answers this share of requests with an error, within so many milliseconds.
+/// Returns a server that responds to this fraction of requests with an error after `after`
+/// milliseconds.
 const fn errs(share: f64, after: u64) -> Nature {
     Nature::Errs { share, after: Span::from_millis(after), mean: Span::from_millis(20) }
 }
@@ -17,7 +18,7 @@ fn errors(case: Case) -> (f64, u64) {
     (out.errors.iter().sum::<u64>() as f64, out.ejections)
 }
 
-/// Where nothing is told of errors, the server looks idle: of 200,000 requests it gets 58 %.
+/// If errors are not reported, the server looks idle: it gets 58 % of 200,000 requests.
 #[test]
 fn a_server_that_errs_at_once_draws_the_requests_unless_its_errors_count() {
     let hole = beside(errs(1.0, 1));
@@ -26,7 +27,7 @@ fn a_server_that_errs_at_once_draws_the_requests_unless_its_errors_count() {
     let (as_load, ejections) = errors(Case { eject_share: 0.0, ..hole });
     near(as_load, 66_300.0);
     assert_eq!(ejections, 0);
-    // As a dead server: out and back 16 times, with one request for each return.
+    // As for a dead server: ejected and back 16 times, with one request for each return.
     let (ejected, ejections) = errors(hole);
     assert_eq!(ejections, 16);
     assert!((20.0..100.0).contains(&ejected), "{ejected} errors");

@@ -1,4 +1,4 @@
-//! The rules of answers of 500 or more.
+//! The rules for responses of 500 or more.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn answer(servers: &Arc<Servers>, server: usize, now: Time, times: u32) {
     (0..times).for_each(|_| load_at(servers, server, now).succeeded(now));
 }
 
-/// The others have answered well, and server 0 errs.
+/// Returns servers of which all have responded well, except server 0, which errs.
 fn with_one_that_errs(count: usize) -> Arc<Servers> {
     let servers = servers(count);
     (1..count).for_each(|server| answer(&servers, server, at(0.0), 30));
@@ -86,8 +86,9 @@ fn an_error_on_probation_brings_a_server_back_where_the_others_err_as_well() {
     assert!(matches!(state(&servers, 0, at(10.0)), State::SlowStart { .. }));
 }
 
-/// The choice of an idle site is known: a client that asks for a broken page and a good one in turn has one server see all
-/// errors. That costs the site no more than half of its servers for a while, and no request.
+/// The balancer's choice on an idle site is predictable: a client that requests a broken page and a
+/// good one in turn can send all errors to one server. That costs the site at most half of its
+/// servers for a while, and no request.
 #[test]
 fn a_client_that_steers_its_errors_takes_out_no_more_than_half() {
     for count in 1..6 {

@@ -56,7 +56,7 @@ fn a_probe_of_a_server_that_is_not_there_is_nobodys() {
     assert_eq!(pile_up(&servers, at(0.0), 20).0, [10, 10]);
 }
 
-/// Brings server 0 back at 10 s.
+/// Returns servers of which server 0 comes back at 10 s.
 fn with_one_in_slow_start(count: usize) -> Arc<Servers> {
     let servers = servers(count);
     probe(&servers, 0, at(0.0), false, 3);
@@ -76,7 +76,7 @@ fn many_running_requests_are_shared_by_weight_during_a_slow_start() {
 #[test]
 fn few_requests_are_shared_by_weight_as_well() {
     let servers = with_one_in_slow_start(3);
-    // This one has no part in it.
+    // Server 2 takes no part.
     probe(&servers, 2, at(10.0), false, 3);
     let chosen = |from: u32, to: u32| {
         let server = |step| {
@@ -101,7 +101,7 @@ fn few_requests_are_shared_by_weight_as_well() {
 fn a_server_that_is_owed_requests_but_hangs_gets_no_second_one() {
     let servers = with_one_in_slow_start(2);
     let loads = (0..100).filter_map(|_| {
-        // Those of the other server end at once.
+        // Requests at the other server end at once.
         servers.choose(at(10.0), 0).filter(|load| load.server() == 0)
     });
     assert_eq!(loads.collect::<Vec<_>>().len(), 1);
