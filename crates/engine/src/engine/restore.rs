@@ -4,7 +4,7 @@
 //! - the sessions, which took visitors' time to prove;
 //! - the mean service time, which is needed before the first answer. Without it the overload
 //!   detector takes a queue of 20 ms for a backlog even if one service takes seconds, and refused
-//!   clients are told to retry after one second;
+//!   clients get a `Retry-After` of one second;
 //! - the counts of the session graph and of the signals, which took days to collect.
 //!
 //! Waiting and running requests are not kept because their connections are gone. The overload state

@@ -47,7 +47,8 @@ pub(super) struct SlowClients {
     /// the time `looked`. `None` means that a full minute's share is left.
     credit: Option<f64>,
     looked: Time,
-    /// The number of stops as a leaky bucket: in each [`ATTACK`] it loses half the number of slots.
+    /// The number of stops as a leaky bucket: in each [`ATTACK`] it loses half the number of slots,
+    /// or [`FEW`] if that is more.
     stops: f64,
     stopped: Time,
 }

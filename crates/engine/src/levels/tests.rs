@@ -386,8 +386,8 @@ fn a_percentile_is_infeasible_when_too_many_are_late_although_nothing_is_let_wai
 }
 
 proptest! {
-    /// Whatever arrives and leaves: no slot is given twice or lost, no slot is free that a request
-    /// wants, and all requests end.
+    /// Checks that no slot is given twice or lost, that no slot is free that a request wants, and
+    /// that all requests end.
     #[test]
     fn slots_are_neither_lost_nor_invented(
         slots in 1_u32..6,

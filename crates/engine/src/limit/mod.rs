@@ -70,11 +70,11 @@ pub struct Ended {
     pub class: ClassId,
     /// How long the request held its slot.
     pub took: Span,
-    /// What can be learned from that.
+    /// The kind of measurement that this is.
     pub way: Way,
 }
 
-/// What can be learned from the running time of a request.
+/// The kind of measurement that a request's running time is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// The request was answered: a measurement.

@@ -46,7 +46,7 @@ pub struct Waiting {
     /// The class whose bounds apply while the request runs: its own class unless its path can be
     /// read in more than one way.
     pub stops_as: ClassId,
-    /// The standing: what the session has proven.
+    /// The standing of the session.
     pub standing: Standing,
     /// Whether the request claims a session, proven or not.
     pub claims_session: bool,

@@ -329,10 +329,11 @@ impl Sessions {
 
     /// Restores a session as [`Sessions::copy`] returned it. Returns whether it is remembered now.
     ///
-    /// It is not if it is older than `ttl`, if it has been served since, or if the table is full of
-    /// younger ones. It is evicted in the order of its age. Each call takes time in proportion to
-    /// the number of younger sessions in its segment, so restoring is fastest if the session served
-    /// longest ago comes first. The session's address is unknown until it is served again.
+    /// A session is not remembered if it is older than `ttl`, if it has been served since, or if
+    /// the table is full of younger ones. It is evicted in the order of its age. Each call takes
+    /// time in proportion to the number of younger sessions in its segment, so restoring is fastest
+    /// if the session served longest ago comes first. The session's address is unknown until it is
+    /// served again.
     pub fn restore(&mut self, now: Time, session: Remembered) -> bool {
         let Remembered { key, age, served } = session;
         let (last, segment) = (now + BEFORE - age, segment(self.proving, served));

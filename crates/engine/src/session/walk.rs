@@ -32,8 +32,8 @@ impl Walk {
         seen: ClassSet::NONE,
         ordered: false,
     };
-    /// The number of pages of one session that count. What a robot does after that says nothing
-    /// about visitors.
+    /// The number of pages of one session that count. Further pages, as robots request them, say
+    /// nothing about visitors.
     const PAGES: u8 = 100;
     /// The walk of a session that has begun at an unknown place.
     pub(super) const SOMEWHERE: Self = Self { pages: 1, ..Self::UNKNOWN };

@@ -3,10 +3,11 @@
 //! Source: bywash, docs/decisions/0017. A threshold has to guess at which load it will be needed: a
 //! low one stops requests needlessly while there is room, and a high one lets a few long requests
 //! hold every slot. So this policy has none. The engine asks it only when requests are about to be
-//! lost: what a second of service promises for the waiting requests, and what a second more
-//! promises for the running ones ([`Survival`]). If service times have no memory, or if a request
-//! that has run for long is nearly done, a running request promises no less, and none is stopped.
-//! The promise is the Gittins index of each request, with stopping as the only alternative.
+//! lost. It then compares the promise of a second of service for the waiting requests with that of
+//! one more second for the running ones ([`Survival`]). If service times have no memory, or if a
+//! request that has run for long is nearly done, a running request promises no less, and none is
+//! stopped. The promise is the Gittins index of each request, with stopping as the only
+//! alternative.
 
 use alloc::vec::Vec;
 

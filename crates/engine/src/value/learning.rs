@@ -113,9 +113,9 @@ impl Learning {
         }
     }
 
-    /// Applies other settings, and makes room for more classes; what was learned stays. If the
-    /// classes or the signals have changed, new values are published before any request is ranked
-    /// by them.
+    /// Applies other settings, and makes room for more classes; everything learned so far stays. If
+    /// the classes or the signals have changed, new values are published before any request is
+    /// ranked by them.
     pub fn reconfigure(&mut self, classes: usize, learn: Learn) {
         let same = learn.kinds == self.learn.kinds && classes == self.graph.classes();
         if learn.kinds != self.learn.kinds {
