@@ -26,8 +26,8 @@
 //! **A slash at the end** makes no reading of its own: `/a` and `/a/` are both plain. For `/a/` the
 //! class of `/a` is in the set as well if a pattern matches `/a`. For `/a`, that of `/a/` is in the
 //! set if a pattern matches `/a/` and none matches `/a`. So a spelling that the file names has the
-//! class that the file says (for a site all of whose paths end with a slash), and a spelling that
-//! it does not name is covered by the other form.
+//! class that the file says, for example on a site all of whose paths end with a slash. A spelling
+//! that the file does not name is covered by the other form.
 //!
 //! **What is not compared.** Rank is compared by the file's values: tier, then utility. Under
 //! `value-index` the rank of the lowest class is its learned rank. Of two classes that may be

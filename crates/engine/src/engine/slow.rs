@@ -18,8 +18,8 @@
 //! The driver reports which requests are slow, and at what rate (`Event::ClientSlow`).
 //!
 //! A client whose request is stopped may ask again at once. So its session and its address are
-//! remembered as slow (`queue/holders.rs`): requests of a slow address wait behind all others, and
-//! requests of a slow session that has proven itself wait behind all strangers that are not slow.
+//! remembered as slow (`queue/holders.rs`). Requests of a slow address wait behind all others.
+//! Requests of a slow session that has proven itself wait behind all strangers that are not slow.
 //!
 //! If requests are stopped faster than one per two slots in [`ATTACK`], and that many more have
 //! been stopped, the engine assumes an attack. For [`ATTACK`] after the last such stop, requests of

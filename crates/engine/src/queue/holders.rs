@@ -16,8 +16,8 @@
 //! seconds, which double with each further stop up to [`KEPT`]. So an address that many people
 //! share is judged by all of them. A balance that has not changed for [`KEPT`] seconds is
 //! forgotten. An entry can describe only one holder, so an event of another holder may overwrite
-//! it: an answer does unless the present holder is slow, a stop always does, and a refusal does
-//! only if nothing is known of the present holder.
+//! it. An answer does unless the present holder is slow. A stop always does. A refusal does only if
+//! nothing is known of the present holder.
 //!
 //! **Insistence.** A holder insists if it is refused more than [`REFUSALS`] times, each less than
 //! [`REFUSED`] seconds after the one before. In one second no more than [`AT_ONCE`] refusals count,

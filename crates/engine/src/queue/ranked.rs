@@ -2,9 +2,9 @@
 //!
 //! A waiting request stands in a *cell*. The policy decides how cells rank ([`Ranking`]);
 //! everything else is here. If the queue is full, the *worst* waiting request is evicted, not the
-//! arriving one. Within a cell the newest request goes first while there is overload among the
-//! requests of its standing (clients that have waited long are about to leave, or have left
-//! unseen), and the oldest goes first otherwise. The worst request is the one at the other end.
+//! arriving one. Within a cell the oldest request goes first. While there is overload among the
+//! requests of its standing, the newest goes first, because clients that have waited long are about
+//! to leave or have left unseen. The worst request is the one at the other end.
 //!
 //! Where departures are hidden, a client that has waited long is presumed to have left
 //! ([`Departures`]).
