@@ -1,45 +1,49 @@
-//! What the engine tells its driver to do.
+//! Actions: the engine's instructions to its driver.
 
 use bywash_units::Span;
 
 use crate::reason::Reason;
 use crate::request::RequestId;
 
-/// An order to the driver. Not `#[non_exhaustive]`: a new action must break the build of every
-/// driver until it is handled there.
+/// An instruction to the driver.
+///
+/// The enum is not `#[non_exhaustive]`: a new action must break the build of every driver until
+/// that driver handles it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// Run this request now. It holds a slot until `Finished` or `ClientGone`.
+    /// Run this request now. It holds a slot until `Finished`, `Withdrawn`, `ClientGone` or
+    /// `Terminate`.
     Dispatch {
-        /// Which.
+        /// The request's number.
         id: RequestId,
-        /// Why it and why now.
+        /// Why this request runs, and why now.
         reason: Reason,
     },
     /// Refuse this request. Its number is free.
     Shed {
-        /// Which.
+        /// The request's number.
         id: RequestId,
-        /// Why.
+        /// Why the request is refused.
         reason: Reason,
-        /// When a retry may find the queue drained; the driver adds jitter.
+        /// The time after which a retry may find the queue drained; the driver adds jitter.
         retry_after: Span,
     },
-    /// Stop this running request, as it has become too long, and tell its client so: its slot has been
-    /// taken back and its number is free.
+    /// Stop this running request and tell its client so. The engine has taken its slot back, and
+    /// its number is free.
     Terminate {
-        /// Which.
+        /// The request's number.
         id: RequestId,
-        /// Why.
+        /// Why the request is stopped.
         reason: Reason,
-        /// When a retry may find the queue drained; the driver adds jitter.
+        /// The time after which a retry may find the queue drained; the driver adds jitter.
         retry_after: Span,
     },
-    /// Nobody wants this running request any more, stop it: its slot has been taken back and its number is free.
+    /// Stop this running request because its client has left. The engine has taken its slot back,
+    /// and its number is free.
     Cancel {
-        /// Which.
+        /// The request's number.
         id: RequestId,
-        /// Why.
+        /// Why the request is stopped.
         reason: Reason,
     },
 }

@@ -1,8 +1,8 @@
 //! The one list of policies and their parameters.
 //!
-//! Command line, configuration schema, reference and console read it; adding a policy is its file
-//! in `queue/`, `limit/` or `terminate/`, one entry in [`POLICIES`], [`LIMITS`] or [`TERMINATIONS`] and one
-//! scenario in `lab/`.
+//! The command line, the configuration schema, the reference and the console read it. To add a
+//! policy, write its file in `queue/`, `limit/` or `terminate/`, one entry in [`POLICIES`],
+//! [`LIMITS`] or [`TERMINATIONS`], and one scenario in `lab/`.
 
 mod limits;
 mod orders;
@@ -20,123 +20,125 @@ pub use terminations::{
     TERMINATIONS, TerminationPolicy, TerminationSettings, Terminations, find_termination,
 };
 
-/// What a policy decides, and so what is made from its settings.
+/// A kind of policy, named by the decision that it makes. It determines what is built from the
+/// policy's settings.
 pub trait Decides: Clone + 'static {
-    /// A function that makes it.
+    /// The function that builds the policy.
     type Build: Copy + Send + Sync;
 }
 
-/// A policy of the catalogue: an order, with [`Limits`] a limit, with [`Terminations`] a termination.
+/// A policy of the catalogue: a scheduler by default, a limit with [`Limits`], a termination with
+/// [`Terminations`].
 pub struct Policy<D: Decides = Orders> {
-    /// Its name in files and on the command line.
+    /// The policy's name in files and on the command line.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The source of the policy.
     pub source: &'static str,
-    /// What it does, in one line.
+    /// A description in one line.
     pub about: &'static str,
-    /// What can be set.
+    /// The policy's parameters.
     pub parameters: &'static [Parameter],
-    /// Makes it.
+    /// The function that builds the policy from its settings.
     pub build: D::Build,
 }
 
-/// A policy without what it makes: what there is to say of it, whatever it decides.
+/// The description of a policy, without the function that builds it, for policies of any kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name in files and on the command line.
+    /// The policy's name in files and on the command line.
     pub name: &'static str,
-    /// Where it comes from.
+    /// The source of the policy.
     pub source: &'static str,
-    /// What it does, in one line.
+    /// A description in one line.
     pub about: &'static str,
-    /// What can be set.
+    /// The policy's parameters.
     pub parameters: &'static [Parameter],
 }
 
-/// One knob.
+/// A parameter of a policy.
 #[derive(Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// The parameter's name.
     pub name: &'static str,
-    /// What it takes.
+    /// The values that the parameter accepts.
     pub domain: Domain,
-    /// Why one would turn it, in one line.
+    /// The reason to change it, in one line.
     pub why: &'static str,
 }
 
-/// What a parameter takes: unit, range and default.
+/// The values that a parameter accepts: unit, range and default.
 #[derive(Debug)]
 pub enum Domain {
     /// A whole number.
     Count {
-        /// Least.
+        /// The minimum.
         min: u32,
-        /// Most.
+        /// The maximum.
         max: u32,
-        /// If not set.
+        /// The default.
         default: u32,
     },
-    /// A part of a whole, 0 to 1.
+    /// A fraction, 0 to 1.
     Share {
-        /// Least.
+        /// The minimum.
         min: f64,
-        /// Most.
+        /// The maximum.
         max: f64,
-        /// If not set.
+        /// The default.
         default: f64,
     },
     /// Any number.
     Number {
-        /// Least.
+        /// The minimum.
         min: f64,
-        /// Most.
+        /// The maximum.
         max: f64,
-        /// If not set.
+        /// The default.
         default: f64,
     },
-    /// A length of time.
+    /// A duration.
     Span {
-        /// Least.
+        /// The minimum.
         min: Span,
-        /// Most.
+        /// The maximum.
         max: Span,
-        /// If not set.
+        /// The default.
         default: Span,
     },
-    /// One of a few words; the first if not set.
+    /// One of a few words; the first is the default.
     Choice(&'static [&'static str]),
 }
 
 /// A value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// Of a count.
+    /// A value of [`Domain::Count`].
     Count(u32),
-    /// Of a share.
+    /// A value of [`Domain::Share`].
     Share(Share),
-    /// Of a number.
+    /// A value of [`Domain::Number`].
     Number(f64),
-    /// Of a span.
+    /// A value of [`Domain::Span`].
     Span(Span),
-    /// Of a choice.
+    /// A value of [`Domain::Choice`].
     Choice(&'static str),
 }
 
 /// Why a parameter was refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParameterError {
-    /// The policy has none of that name.
+    /// The policy has no parameter of that name.
     Unknown {
-        /// The name that was given.
+        /// The given name.
         name: String,
     },
-    /// The value is not of the parameter's kind, or out of its range.
+    /// The value is of another kind or out of range.
     Value {
-        /// The parameter.
+        /// The parameter's name.
         name: String,
-        /// What was given.
+        /// The given value.
         given: String,
-        /// What it takes.
+        /// The accepted values.
         takes: String,
     },
 }
@@ -155,13 +157,16 @@ impl fmt::Display for ParameterError {
 impl core::error::Error for ParameterError {}
 
 impl<D: Decides> Policy<D> {
-    /// What there is to say of it.
+    /// Returns the policy's description.
     pub const fn entry(&self) -> Entry {
         let Self { name, source, about, parameters, .. } = *self;
         Entry { name, source, about, parameters }
     }
 
-    /// Reads parameters from text; those not given have their defaults. All mistakes at once.
+    /// Reads parameters from text. Parameters that are not given have their defaults.
+    ///
+    /// # Errors
+    /// Returns all mistakes at once.
     pub fn settings<'a>(
         &'static self,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -210,7 +215,7 @@ impl Domain {
         }
     }
 
-    /// What values look like, for people: unit and range.
+    /// Returns a description of the accepted values for people: kind and range.
     pub fn takes(&self) -> String {
         match self {
             Self::Count { min, max, .. } => alloc::format!("a whole number from {min} to {max}"),
@@ -223,7 +228,7 @@ impl Domain {
         }
     }
 
-    /// The default as it would be written in a file.
+    /// Returns the default as it would be written in a file.
     pub fn default_text(&self) -> String {
         match self.default() {
             Value::Count(n) => n.to_string(),
@@ -234,7 +239,7 @@ impl Domain {
         }
     }
 
-    /// The unit of its values.
+    /// Returns the unit of the values.
     pub const fn unit(&self) -> &'static str {
         match self {
             Self::Count { .. } => "requests",
@@ -246,7 +251,8 @@ impl Domain {
     }
 }
 
-/// A policy with a value for each of its parameters: what an order or a limit is made from.
+/// A policy with a value for each of its parameters, from which a scheduler, a limit or a
+/// termination is built.
 #[derive(Clone)]
 pub struct Settings<D: Decides = Orders> {
     policy: &'static Policy<D>,
@@ -266,12 +272,12 @@ impl<D: Decides> Settings<D> {
         Ok(())
     }
 
-    /// The policy's name.
+    /// Returns the policy's name.
     pub const fn name(&self) -> &'static str {
         self.policy.name
     }
 
-    /// Every parameter with its value, for people.
+    /// Returns every parameter with its value, for people.
     pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, Value)> + '_ {
         self.policy.parameters.iter().zip(self.values.iter().copied())
     }
@@ -281,10 +287,10 @@ impl<D: Decides> Settings<D> {
         self.values[index.expect("a policy asks only for the parameters in its entry")]
     }
 
-    /// The value of a parameter that the policy's entry calls a count.
+    /// Returns the value of a parameter that the policy's entry declares as a count.
     ///
     /// # Panics
-    /// If it does not: the policy's own mistake.
+    /// Panics if the entry does not declare it so, which is a mistake in the policy.
     pub fn count(&self, name: &str) -> u32 {
         match self.value(name) {
             Value::Count(count) => count,
@@ -292,10 +298,10 @@ impl<D: Decides> Settings<D> {
         }
     }
 
-    /// The value of a parameter that the policy's entry calls a share.
+    /// Returns the value of a parameter that the policy's entry declares as a share.
     ///
     /// # Panics
-    /// If it does not: the policy's own mistake.
+    /// Panics if the entry does not declare it so, which is a mistake in the policy.
     pub fn share(&self, name: &str) -> Share {
         match self.value(name) {
             Value::Share(share) => share,
@@ -303,10 +309,10 @@ impl<D: Decides> Settings<D> {
         }
     }
 
-    /// The value of a parameter that the policy's entry calls a number.
+    /// Returns the value of a parameter that the policy's entry declares as a number.
     ///
     /// # Panics
-    /// If it does not: the policy's own mistake.
+    /// Panics if the entry does not declare it so, which is a mistake in the policy.
     pub fn number(&self, name: &str) -> f64 {
         match self.value(name) {
             Value::Number(number) => number,
@@ -314,10 +320,10 @@ impl<D: Decides> Settings<D> {
         }
     }
 
-    /// The value of a parameter that the policy's entry calls a span.
+    /// Returns the value of a parameter that the policy's entry declares as a span.
     ///
     /// # Panics
-    /// If it does not: the policy's own mistake.
+    /// Panics if the entry does not declare it so, which is a mistake in the policy.
     pub fn span(&self, name: &str) -> Span {
         match self.value(name) {
             Value::Span(span) => span,
@@ -325,10 +331,10 @@ impl<D: Decides> Settings<D> {
         }
     }
 
-    /// The value of a parameter that the policy's entry calls a choice.
+    /// Returns the value of a parameter that the policy's entry declares as a choice.
     ///
     /// # Panics
-    /// If it does not: the policy's own mistake.
+    /// Panics if the entry does not declare it so, which is a mistake in the policy.
     pub fn choice(&self, name: &str) -> &'static str {
         match self.value(name) {
             Value::Choice(word) => word,
@@ -339,7 +345,7 @@ impl<D: Decides> Settings<D> {
 
 impl<D: Decides> PartialEq for Settings<D> {
     fn eq(&self, other: &Self) -> bool {
-        // Names are unique in the catalogue, and it is the only place where policies are.
+        // Names are unique in the catalogue, and policies exist only there.
         self.name() == other.name() && self.values == other.values
     }
 }

@@ -1,8 +1,8 @@
-//! The machine: slots, the table of requests, and the order that is asked.
+//! The state machine: slots, the table of requests, and the scheduler.
 //!
 //! A request is `Waiting` (in the queue), `Running` (holds a slot) or `Free` (its number is not in
-//! use). How many wait is the length of a list; how many run is the only kept count, changed in
-//! `start` and `take_back` alone.
+//! use). The number of waiting requests is the length of a list. The number of running requests is
+//! the only count that is kept; only `start` and `take_back` change it.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,24 +36,25 @@ mod slow;
 mod stop;
 mod throttled;
 
-/// Every decision of one gateway or of one simulated server.
+/// The engine: it makes every decision of one gateway or of one simulated server.
 pub struct Engine {
     classes: Vec<Class>,
-    /// Whether requests of any of them can be stopped.
+    /// Whether requests of any class can be stopped.
     any_stops: bool,
     order: Box<dyn Order>,
     limit: Box<dyn Limit>,
     terminate: Box<dyn Terminate>,
-    /// Whether anybody is stopped.
+    /// Whether requests may be stopped at present.
     stops: bool,
-    /// Until then requests are stopped sooner than when others are about to be lost.
+    /// The time until which a lower pressure is enough to stop a request for others (see
+    /// `stop.rs`).
     pressed: Time,
     requests: Requests,
-    /// Who waits under a rule.
+    /// The requests that wait under rules.
     lanes: Lanes,
-    /// What of the slots goes to them although others wait.
+    /// The floor share: slots that go to requests under rules although other requests wait.
     floor: Floor,
-    /// Running requests that wait for their clients.
+    /// The running requests that wait for their clients.
     slow: SlowClients,
     running: u32,
     sessions: Sessions,
@@ -65,7 +66,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An idle engine.
+    /// Creates an idle engine.
     pub fn new(classes: Vec<Class>, order: Box<dyn Order>, options: Options) -> Self {
         let mut requests = Requests::new(classes.len());
         let limit = options.limit.limit();
@@ -92,9 +93,10 @@ impl Engine {
         }
     }
 
-    /// Something happened; `actions` gets what is to be done, in order.
+    /// Handles an event and appends the resulting actions to `actions`, in the order in which the
+    /// driver must carry them out.
     ///
-    /// Call [`Engine::next_timer`] afterwards: the answer may have changed.
+    /// Call [`Engine::next_timer`] afterwards: its answer may have changed.
     pub fn on_event(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
         if self.learning.is_due(now) {
             self.learning.publish(now, &self.classes);
@@ -120,21 +122,22 @@ impl Engine {
         self.fill(now, actions);
     }
 
-    /// When [`Engine::on_timer`] is next to be called; `None`: not before the next event.
+    /// Returns the time for the next call of [`Engine::on_timer`]; `None` if no call is due before
+    /// the next event.
     pub fn next_timer(&self) -> Option<Time> {
         let (expiry, overdue) = (self.next_expiry(), self.next_overdue());
         let timers = [self.limit.next_timer(), expiry, overdue, self.next_in_lanes()];
         timers.into_iter().flatten().min()
     }
 
-    /// When the oldest will have waited for as long as it may.
+    /// Returns the time at which the oldest request will have waited for the longest time allowed.
     fn next_expiry(&self) -> Option<Time> {
         let moment = self.moment(Time::ZERO);
         let oldest = moment.oldest()?;
         self.options.max_wait.map(|wait| moment.waiting(oldest).since + wait)
     }
 
-    /// The time that [`Engine::next_timer`] named has come.
+    /// Handles the timer that [`Engine::next_timer`] asked for.
     pub fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.limit.on_timer(now);
         self.terminate.tick(now);
@@ -150,18 +153,19 @@ impl Engine {
         self.refuse_overdue_in_lanes(now, actions);
     }
 
-    /// Whether requests may be stopped from now on. Who would have been meanwhile is stopped when the timer
-    /// is next called.
+    /// Sets whether requests may be stopped from now on. Requests that became due while this was
+    /// off are stopped at the next timer.
     pub const fn may_stop(&mut self, may: bool) {
         self.stops = may;
     }
 
-    /// Which [`Reading`](crate::Reading) is wanted, and over which time; none if `None`.
+    /// Returns which [`Reading`](crate::Reading) the scheduler needs, and the time to average it
+    /// over; `None` if it needs none.
     pub fn meter(&self) -> Option<(Meter, Span)> {
         self.order.meter()
     }
 
-    /// What the engine is doing.
+    /// Returns the engine's current state.
     pub fn status(&self, now: Time) -> Status {
         let moment = self.moment(now);
         Status {
@@ -176,58 +180,59 @@ impl Engine {
         }
     }
 
-    /// How many requests hold a slot.
+    /// Returns the number of requests that hold a slot.
     pub const fn running(&self) -> u32 {
         self.running
     }
 
-    /// Whether any request that came now would run at once, an unfinished one too.
+    /// Returns whether any request that arrived now, even an unfinished one, would run immediately.
     pub fn has_free_slot(&self) -> bool {
         let is_empty = self.moment(Time::ZERO).length() == 0;
         self.running < self.limit.slots() && is_empty && !self.requests.unfinished_is_full()
     }
 
-    /// How many requests of a class wait.
+    /// Returns the number of waiting requests of a class.
     pub fn waiting_of(&self, class: ClassId) -> u32 {
         self.moment(Time::ZERO).length_of(class.index())
     }
 
-    /// The classes it knows.
+    /// Returns the classes that the engine knows.
     pub fn classes(&self) -> &[Class] {
         &self.classes
     }
 
-    /// What a request of `class` that claims `session` has proven so far.
+    /// Returns what a request of `class` that claims `session` has proven so far.
     pub fn standing(&self, now: Time, session: Option<SessionKey>, class: ClassId) -> Standing {
         self.sessions.standing(now, session, ClassSet::NONE, &self.classes[class.index()])
     }
 
-    /// What a request that waits or runs had proven when it came.
+    /// Returns what a waiting or running request had proven when it arrived.
     pub fn standing_of(&self, id: RequestId) -> Standing {
         self.moment(Time::ZERO).waiting(id).standing
     }
 
-    /// How many of the sessions that are remembered are proven.
+    /// Returns the number of remembered sessions that are proven.
     pub fn proven_sessions(&self) -> u32 {
         self.sessions.proven()
     }
 
-    /// Sessions that made room for others.
+    /// Returns the counts of sessions that were evicted to make room for others.
     pub const fn evictions(&self) -> Evictions {
         self.sessions.evictions()
     }
 
-    /// Whether a session gets on by an answer, or begins with it.
+    /// Returns whether an answer advances a session or begins it.
     pub fn gets_on(&self, now: Time, session: Option<SessionKey>, service: &Service) -> bool {
         self.sessions.gets_on(now, session, service)
     }
 
-    /// What a session was served, as far as it is remembered.
+    /// Returns the classes that a session was served, as far as the engine remembers.
     pub fn path(&self, now: Time, session: SessionKey) -> ClassSet {
         self.sessions.path(now, session).unwrap_or_default()
     }
 
-    /// What a request has proven that has just come: of several classes, the worst for any.
+    /// Returns what an arriving request has proven. If it has several classes, this is the worst
+    /// standing for any of them.
     fn standing_of_new(&self, now: Time, request: &Request) -> Standing {
         let of = |class: ClassId| {
             let class = &self.classes[class.index()];
@@ -264,7 +269,7 @@ impl Engine {
             return;
         }
         if self.running < self.limit.slots() && self.requests.may_run(id) {
-            // No request waits that may have the slot: `fill` sees to that after every event.
+            // No waiting request may have the slot: `fill` sees to that after every event.
             let refused = self
                 .order
                 .turn_away(&moment(now, self.pace, self.learning.values(), &self.requests), id);
@@ -280,7 +285,7 @@ impl Engine {
         if self.running < self.limit.slots()
             || (self.requests.may_run(id) && self.make_room(now, id, actions))
         {
-            // The best of those that wait gets the slot, and this one has a place.
+            // The best waiting request gets the slot, and this one has a place in the queue.
             self.fill(now, actions);
         }
         if let Some((out, reason)) = self.enter_queue(now, id) {
@@ -289,7 +294,8 @@ impl Engine {
         self.note_crowd_of_uploads(now);
     }
 
-    /// Asks the order whether `id` may wait; who may not because of that, if anybody, and why.
+    /// Asks the scheduler whether `id` may wait. Returns the request that is refused or evicted
+    /// because of it, if any, and the reason.
     fn enter_queue(&mut self, now: Time, id: RequestId) -> Option<(RequestId, Reason)> {
         let moment = moment(now, self.pace, self.learning.values(), &self.requests);
         match self.order.push(&moment, id) {
@@ -306,11 +312,11 @@ impl Engine {
         }
     }
 
-    /// A request has waited for as long as its client said.
+    /// Refuses a request that has waited for as long as its client had announced.
     fn out_of_time(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
         if self.requests.state(id) == State::Waiting {
             self.leave_queue(now, id);
-            // Who says a moment says nothing of how much there is to do.
+            // A client's own short deadline is not evidence of load.
             actions.push(self.refuse(now, id, Reason::WaitedTooLong, false));
         }
     }
@@ -342,7 +348,7 @@ impl Engine {
         }
     }
 
-    /// Gives every free slot to the best that waits, and to elephants what is left.
+    /// Gives every free slot to the best waiting request, and what is left to requests under rules.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
         let is_for_lanes = self.lanes.wants_slot(now);
         if self.moment(now).length() > 0 || is_for_lanes {
@@ -372,7 +378,7 @@ impl Engine {
         }
     }
 
-    /// Takes `id` out of its lane, or out of the order and out of the queue.
+    /// Takes `id` out of its lane, or out of the scheduler and the queue.
     fn leave_queue(&mut self, now: Time, id: RequestId) {
         if self.leave_lane(id) {
             return;
@@ -409,11 +415,11 @@ impl Engine {
     }
 
     fn shed(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
-        // Who asks for more than one may says nothing of how much there is to do.
+        // A principal that asks for too much at once is not evidence of load.
         self.refuse(now, id, reason, reason != Reason::PrincipalCap)
     }
 
-    /// `is_load`: because there is so much to do.
+    /// Refuses a request. `is_load`: it is refused because of overload.
     fn refuse(&mut self, now: Time, id: RequestId, reason: Reason, is_load: bool) -> Action {
         self.lost(now, id);
         self.requests.was_refused(now, id);
@@ -427,9 +433,9 @@ impl Engine {
         Action::Shed { id, reason, retry_after: self.come_again(now, is_load) }
     }
 
-    /// When somebody who gets no answer may come again.
+    /// Returns the time after which a client whose request is refused or stopped may retry.
     fn come_again(&mut self, now: Time, is_load: bool) -> Span {
-        // When the requests that wait now will have been served, at the present pace.
+        // By that time the requests that wait now will have been served, at the present pace.
         let services = self.moment(now).length() as u64 + 1;
         let drain = self.pace.mean() * services / u64::from(self.limit.slots());
         self.retry_after.refused(now, drain, is_load)
@@ -440,7 +446,7 @@ impl Engine {
     }
 }
 
-/// What the application has answered to a session.
+/// A service event: the answer that a session got from the application.
 #[derive(Clone, Copy, Debug)]
 struct Served {
     service: Service,
@@ -449,7 +455,8 @@ struct Served {
     in_time: bool,
 }
 
-/// Apart from [`Engine::moment`] so that the order can be borrowed beside it.
+/// Creates the snapshot that the scheduler sees. This function exists in addition to
+/// [`Engine::moment`] so that the scheduler can be borrowed mutably at the same time.
 const fn moment<'a>(
     now: Time,
     pace: Pace,
@@ -459,12 +466,14 @@ const fn moment<'a>(
     Moment { now, mean_service: pace.mean(), values, requests }
 }
 
-/// Asked once for all classes, as it is needed for every request.
+/// Returns whether requests of any class can be stopped. Computed once for all classes because
+/// every request needs it.
 fn any_stops(classes: &[Class]) -> bool {
     classes.iter().any(|class| class.stop.is_some())
 }
 
-/// For whom a request waits and runs: a session that has proven itself, or else its address.
+/// Returns the holder of a request while it waits and runs: the session if it has proven itself,
+/// otherwise the client's address.
 fn holder(standing: Standing, request: &Request) -> Option<Principal> {
     match standing {
         Standing::Transaction => request.session.map(Principal::Checkout),

@@ -1,99 +1,101 @@
-//! What the world tells the engine.
+//! Events: the engine's input.
 
 use bywash_units::{Share, Utility};
 
 use crate::request::{AddressKey, ClassId, Request, RequestId, SessionKey, Signals};
 
-/// Something that happened. Every driver must be able to say each of these.
+/// An event. Every driver must be able to report each of them.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A request is here. It is answered by `Dispatch` or `Shed`, at once or later.
+    /// A request has arrived. The engine answers with `Dispatch` or `Shed`, immediately or later.
     Arrived {
-        /// Its number until it is gone.
+        /// The request's number, in use until its last event or action.
         id: RequestId,
-        /// What is known of it.
+        /// The facts known about the request.
         request: Request,
     },
-    /// The client of a request that waits had said how long it would, and that is over. It is answered by
-    /// `Shed`. Of one that runs nothing is said so: its client has gone.
+    /// A waiting request has waited for as long as its client had announced. The engine answers
+    /// with `Shed`. For a running request the driver reports that its client has left.
     OutOfTime {
-        /// Whose.
+        /// The request's number.
         id: RequestId,
     },
-    /// The client of a request that waits or runs has closed the connection. The number is free
-    /// after this.
+    /// The client of a waiting or running request has closed the connection. The number is free
+    /// after this event.
     ClientGone {
-        /// Whose.
+        /// The request's number.
         id: RequestId,
     },
-    /// The client of a request that runs has gone, and the application works on. `Finished` follows.
+    /// The client of a running request has left, and the application goes on with its work.
+    /// `Finished` follows.
     Departed {
-        /// Whose.
+        /// The request's number.
         id: RequestId,
     },
-    /// The response to a request that runs has begun: it cannot be stopped any more.
+    /// The response to a running request has begun, so the request can no longer be stopped.
     Answering {
-        /// Which.
+        /// The request's number.
         id: RequestId,
     },
-    /// A running request waits for its client, which sends or reads slowly, and not for the application. May
-    /// be said again when the rate changes.
+    /// A running request waits for its client, which sends or reads slowly, and not for the
+    /// application. The driver may report this again when the rate changes.
     ClientSlow {
-        /// Which.
+        /// The request's number.
         id: RequestId,
-        /// Bytes a second that the client has moved.
+        /// The rate at which the client sends or reads, in bytes per second.
         rate: u64,
     },
-    /// A running request does not wait for its client any more.
+    /// A running request no longer waits for its client.
     ClientCaughtUp {
-        /// Which.
+        /// The request's number.
         id: RequestId,
     },
-    /// The body of a running request that was unfinished has come as a whole.
+    /// The whole body of a running request has been received; it was unfinished before.
     BodyComplete {
-        /// Which.
+        /// The request's number.
         id: RequestId,
     },
-    /// A request that ran is over. The number is free after this.
+    /// A running request has ended. The number is free after this event.
     Finished {
-        /// Which.
+        /// The request's number.
         id: RequestId,
-        /// How.
+        /// How the request ended.
         end: End,
     },
-    /// A request is over, and what became of it was not decided here: it held its place or its
-    /// slot in the engine's books alone. It gives that back, and nothing is learned from it.
+    /// A request has ended whose outcome was not decided here. Only the engine's own accounting
+    /// held a place or a slot for it. The engine frees that place or slot and learns nothing from
+    /// the request.
     Withdrawn {
-        /// Which.
+        /// The request's number.
         id: RequestId,
     },
-    /// A session was served: it has come so far.
+    /// A session was served, which proves how far it has come.
     Served {
-        /// Whose session.
+        /// The session.
         session: SessionKey,
-        /// What it was served.
+        /// The answer.
         service: Service,
-        /// What the request showed of its visitor.
+        /// The signals that the request showed.
         signals: Signals,
-        /// What the answer brought, by the word of the application; mostly nothing.
+        /// The revenue that the application reported for the answer; usually zero.
         earned: Utility,
-        /// Whether it came while somebody still waited for it. What came later was work done, and
-        /// proves a path, but says nothing of what visitors do next.
+        /// Whether the answer was sent while the client still waited. A later answer was work done
+        /// and proves a path, but it says nothing about what visitors do next.
         in_time: bool,
     },
-    /// A session goes on under another name: its application has given it a new cookie.
+    /// A session continues under another key because its application has set a new cookie.
     Renamed {
-        /// What it was called.
+        /// The session's old key.
         from: SessionKey,
-        /// What it is called now.
+        /// The session's new key.
         to: SessionKey,
     },
-    /// A measurement of the machine.
+    /// The driver has measured the machine.
     Read(Reading),
 }
 
 impl Event {
-    /// A session was served content of `class`, in time, and it brought nothing.
+    /// Creates the event that a session was served content of `class`, in time and without revenue.
     pub fn served(session: SessionKey, class: ClassId) -> Self {
         let (signals, earned) = (Signals::NONE, Utility::default());
         Self::Served { session, service: Service::content(class), signals, earned, in_time: true }
@@ -109,8 +111,9 @@ pub struct Service {
     pub address: Option<AddressKey>,
     /// The kind of the answer.
     pub answer: AnswerKind,
-    /// Somebody whom the driver believes says that the session had begun before: of what is
-    /// not remembered of it, this is not the beginning.
+    /// Whether a source that the driver trusts, such as a verified token, says that the session
+    /// began earlier. If the engine does not remember the session, this answer is then not taken
+    /// for the session's beginning.
     pub had_begun: bool,
 }
 
@@ -121,59 +124,61 @@ impl Service {
     }
 }
 
-/// The kind of an answer, as far as it says that a session was served.
+/// The kind of an answer, which decides whether it proves that a session was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerKind {
-    /// The content that was asked for.
+    /// The requested content.
     Content,
-    /// A redirection. It is how a login or an order is answered, and also how a server answers a static route
-    /// without any work.
+    /// A redirection. Logins and orders are answered with one, but so is a static route, which
+    /// costs the server no work.
     Redirect,
-    /// Word that the copy of the client is still valid.
+    /// The client's cached copy is still valid.
     NotModified,
 }
 
-/// How a request that ran came to its end.
+/// How a running request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The upstream answered: so long the request held its slot.
+    /// The upstream answered. The slot was held until then.
     Answered {
-        /// While somebody still waited for it.
+        /// Whether the answer came while the client still waited.
         in_time: bool,
-        /// The client was slow to take it: how long it took says nothing of the upstream.
+        /// Whether the client was slow to take the answer. The duration then says nothing about the
+        /// upstream.
         held_up: bool,
-        /// What was asked for was done. An application that says that it is not (an error, a page that is
-        /// not there) may say so much sooner.
+        /// Whether the application did what the request asked for. An application that did not (an
+        /// error, a page that does not exist) may answer much sooner.
         done: bool,
     },
-    /// It took longer than it may: what a slot too many comes to.
+    /// The request exceeded its time limit, which is what too many slots lead to.
     TimedOut,
-    /// Its client had gone before (`Departed`): the application worked on for nobody.
+    /// The client had left before (`Departed`), and the application finished the work for no
+    /// client.
     Abandoned,
-    /// It did not: nothing can be learned from how long it took.
+    /// The upstream failed to answer. The duration carries no information.
     Failed,
 }
 
 impl End {
-    /// As it should be.
+    /// A complete answer in time.
     pub const ANSWERED: Self = Self::Answered { in_time: true, held_up: false, done: true };
 }
 
 /// A measurement of the machine since the last one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// What was measured.
+    /// The quantity that was measured.
     pub meter: Meter,
-    /// How much.
+    /// The measured value.
     pub share: Share,
 }
 
-/// What can be measured of the machine.
+/// A quantity of the machine that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meter {
-    /// Share of CPU time in use.
+    /// The share of CPU time in use.
     Cpu,
-    /// Share of time in which somebody waited for the CPU (the kernel's pressure stall
+    /// The share of time in which at least one task waited for the CPU (the kernel's pressure stall
     /// information, «some»).
     Pressure,
 }

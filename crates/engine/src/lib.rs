@@ -1,21 +1,24 @@
 //! Every decision of bywash, as a pure state machine.
 //!
-//! `(state, now, event) → actions`: no I/O, no clock, no entropy, no threads. Time and readings
-//! come in as arguments, so the gateway can drive it with the operating system's clock and the
-//! simulator with an event heap, and both run the very same code. The crate is `no_std`: reading
-//! a clock or opening a socket in a policy does not compile.
+//! `(state, now, event) → actions`: no I/O, no clock, no entropy, no threads. Time and measurements
+//! are arguments. The gateway drives the engine with the operating system's clock, the simulator
+//! drives it with an event heap, and both run the same code. The crate is `no_std`: a policy that
+//! reads a clock or opens a socket does not compile.
 //!
 //! Where to look:
-//! - [`Engine`] is the machine; [`Event`] goes in, [`Action`] comes out, each with a [`Reason`].
+//! - [`Engine`] is the state machine. [`Event`] goes in, [`Action`] comes out, each with a
+//!   [`Reason`].
 //! - [`queue`] decides which waiting request gets the next slot, one file per policy.
 //! - [`limit`] decides how many requests run at once, one file per policy.
-//! - [`levels`] decides how many threads of a pool a request gets: a machine of its own, for applications.
+//! - [`levels`] decides how many threads of a pool a request gets. It is a separate state machine,
+//!   for applications.
 //! - [`terminate`] decides how long a request may run, one file per policy.
-//! - [`throttle`] holds back what an operator has approved rules for.
-//! - [`overload`] decides whether it is overload, one file per detector.
-//! - [`session`] remembers which sessions have been served what.
-//! - [`value`] learns what requests are worth; [`retry`] knows repetitions and when to come again.
-//! - [`classify`] turns method and path into a class.
+//! - [`throttle`] delays requests that an operator's approved rules apply to.
+//! - [`overload`] decides whether there is overload, one file per detector.
+//! - [`session`] remembers which classes each session has been served.
+//! - [`value`] learns what requests are worth.
+//! - [`retry`] recognises repeated requests and computes `Retry-After` times.
+//! - [`classify`] maps method and path to a class.
 //! - [`catalog`] is the one list of policies and their parameters.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,45 +1,49 @@
-//! Why, as an enum: logs, metrics, headers and the console read the same value.
+//! The reason for a decision, as an enum: logs, metrics, headers and the console read the same
+//! value.
 
-/// Why an action was taken.
+/// The reason for an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// A slot was free and nobody waited.
+    /// A slot was free and no request waited.
     SlotFree,
-    /// It was the best of those that waited.
+    /// The request was the best of those that waited.
     Best,
-    /// Its class had waited longest, and every class gets a floor share.
+    /// The slot belonged to the floor share. It went to the class that had waited longest, or to a
+    /// request under a rule.
     FloorShare,
-    /// A rule lets requests of its kind run when no other waits, and none did.
+    /// A rule lets requests of this kind run only when no other request waits, and none did.
     AfterOthers,
-    /// The queue was full and nothing worse waited in it.
+    /// The queue was full and no worse request waited in it.
     QueueFull,
-    /// The queue was full and something better came.
+    /// The queue was full and a better request arrived, so this one was evicted.
     PushedOut,
-    /// The queue was full, and it ranked behind others because of what its session or its address had done.
+    /// The queue was full, and the request ranked behind others because of the behaviour of its
+    /// session or address.
     SetBack,
-    /// Its principal had as many requests waiting as one principal may.
+    /// The principal had as many requests waiting as one principal may.
     PrincipalCap,
-    /// It had waited as long as a request may.
+    /// The request had waited for the longest time allowed.
     WaitedTooLong,
-    /// It waited, and a new configuration left no place for it in the queue.
+    /// The request waited, and a new configuration left no place for it in the queue.
     Reconfigured,
-    /// A rule holds requests of its kind back, and it would have had to wait too long.
+    /// A rule limits requests of this kind, and the request would have had to wait too long.
     Throttled,
-    /// Its client closed the connection.
+    /// The client closed the connection.
     ClientLeft,
-    /// It was stopped: it had run as long as it may.
+    /// The request was stopped because it had run for the longest time allowed.
     RanTooLong,
-    /// It was stopped: others were about to be lost, and its own run promised less.
+    /// The request was preempted: others were about to be lost, and its remaining run promised
+    /// less.
     GaveWay,
-    /// It was stopped: its client was slow to send or to read, others waited, and slow clients held more
-    /// slots than they may.
+    /// The request was stopped: its client was slow to send or to read, others waited, and slow
+    /// clients held more slots than they may.
     SlowClient,
-    /// Its body was too large for the memory that the gateway had left.
+    /// The request's body was too large for the memory that the gateway had left.
     MemoryFull,
 }
 
 impl Reason {
-    /// All of them, for tables of metrics.
+    /// All reasons, for tables of metrics.
     pub const ALL: [Self; 16] = [
         Self::SlotFree,
         Self::Best,
@@ -59,7 +63,7 @@ impl Reason {
         Self::MemoryFull,
     ];
 
-    /// The word for it in logs, metrics and headers.
+    /// Returns the name that logs, metrics and headers use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SlotFree => "slot_free",
@@ -81,7 +85,7 @@ impl Reason {
         }
     }
 
-    /// What it means, for an operator who reads a refusal.
+    /// Returns an explanation for an operator who reads a refusal.
     pub const fn explanation(self) -> &'static str {
         match self {
             Self::SlotFree => "A slot was free and nobody waited.",
@@ -118,29 +122,29 @@ impl Reason {
     }
 }
 
-/// What became of a request: exactly one of these.
+/// The outcome of a request: each has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// Answered in time.
     Served,
-    /// Answered after its client's patience.
+    /// Answered after the client's patience had run out.
     Late,
     /// Refused before it ran.
     Shed,
-    /// Held back by a rule that an operator approved.
+    /// Refused because of a rule that an operator approved.
     Throttled,
-    /// Waited longer than a request may.
+    /// Refused because it had waited longer than a request may.
     Expired,
-    /// Stopped while it ran, for its age.
+    /// Stopped while it ran.
     Terminated,
-    /// Its client left.
+    /// The client left.
     Orphaned,
-    /// The upstream failed it.
+    /// The upstream failed.
     UpstreamError,
 }
 
 impl Outcome {
-    /// All of them, for tables of metrics.
+    /// All outcomes, for tables of metrics.
     pub const ALL: [Self; 8] = [
         Self::Served,
         Self::Late,
@@ -152,7 +156,7 @@ impl Outcome {
         Self::UpstreamError,
     ];
 
-    /// The word for it in logs and metrics.
+    /// Returns the name that logs and metrics use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Served => "served",

@@ -1,4 +1,4 @@
-//! A request as the engine sees it, and the names of things.
+//! A request as the engine sees it, and the types of its keys and identifiers.
 
 use alloc::string::String;
 
@@ -7,11 +7,11 @@ use bywash_units::Utility;
 use crate::terminate::Bounds;
 use crate::throttle::RuleId;
 
-/// A request in the engine's hands.
+/// The number of a request that the engine holds.
 ///
-/// The driver gives the numbers and keeps them dense (a slab index): the engine's tables are
-/// arrays over them. A number is in use from `Arrived` until its last event or action and may be
-/// given again after that.
+/// The driver assigns the numbers and keeps them dense (a slab index), because the engine's tables
+/// are arrays over them. A number is in use from `Arrived` until its last event or action. After
+/// that it may be assigned again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
@@ -21,74 +21,74 @@ impl RequestId {
     }
 }
 
-/// Index of a class in the engine's list of classes.
+/// The index of a class in the engine's list of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassId(pub u8);
 
 impl ClassId {
-    /// As an array index.
+    /// Returns the index as `usize`, for arrays.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A set of classes; there are at most [`ClassSet::MOST`].
+/// A set of classes; it holds at most [`ClassSet::MOST`].
 ///
-/// Outside one process it means something only beside the names of the classes: what is kept over
-/// a restart is taken apart with [`ClassSet::iter`] and collected again.
+/// Outside one process the bits mean something only together with the class names. State that is
+/// kept across a restart is split with [`ClassSet::iter`] and collected again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassSet(u64);
 
 impl ClassSet {
-    /// How many classes there can be.
+    /// The maximum number of classes.
     pub const MOST: usize = 64;
-    /// No class.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
-    /// This set and `class`.
+    /// Returns this set with `class` added.
     #[must_use]
     pub const fn with(self, class: ClassId) -> Self {
         Self(self.0 | (1 << class.0))
     }
 
-    /// Whether both sets have a class in common.
+    /// Returns whether the two sets have a class in common.
     pub const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Whether there is no class in it.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether there is exactly one class in it.
+    /// Returns whether the set has exactly one class.
     pub const fn is_one(self) -> bool {
         self.0.is_power_of_two()
     }
 
-    /// This set without `class`.
+    /// Returns this set without `class`.
     #[must_use]
     pub const fn without(self, class: ClassId) -> Self {
         Self(self.0 & !(1 << class.0))
     }
 
-    /// The set as a number: bit `i` stands for the class with index `i`.
+    /// Returns the set as a number: bit `i` stands for the class with index `i`.
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// The set that [`ClassSet::bits`] gave this number for. Every number is a set.
+    /// Returns the set that [`ClassSet::bits`] gave this number for. Every number is a valid set.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// The classes of both sets.
+    /// Returns the classes that are in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The classes in it, by index.
+    /// Returns the classes of the set, by index.
     pub fn iter(self) -> impl Iterator<Item = ClassId> {
         let mut left = self.0;
         core::iter::from_fn(move || {
@@ -105,7 +105,7 @@ impl FromIterator<ClassId> for ClassSet {
     }
 }
 
-/// `transact` earns, `browse` looks.
+/// Whether a class is part of a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// Part of a purchase.
@@ -115,7 +115,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// The word for it in files, logs and metrics.
+    /// Returns the name that files, logs and metrics use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transact => "transact",
@@ -124,31 +124,33 @@ impl Tier {
     }
 }
 
-/// A named kind of request.
+/// A named class of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// Its name.
+    /// The class's name.
     pub name: String,
-    /// Whether it earns.
+    /// Whether the class is part of a purchase.
     pub tier: Tier,
-    /// What one of it is worth.
+    /// The utility of one request of the class.
     pub utility: Utility,
-    /// What a successful answer of it brings, on average; zero if it brings nothing by itself.
+    /// The average revenue of a successful answer; zero if the class itself brings none.
     pub earns: Utility,
-    /// Places in its queue, for orders with a queue per class; the policy's default if `None`.
+    /// The number of places in the class's queue, for schedulers with a queue per class. `None`
+    /// means the policy's default.
     pub queue: Option<u32>,
-    /// A session has walked to this class once it was served one of these. Empty: once it was
-    /// served anything.
+    /// The classes of which a session must have been served at least one to have a proven path to
+    /// this class. If the set is empty, being served anything is enough.
     pub after: ClassSet,
-    /// What is granted to requests that can be stopped while they run; `None`: none can.
+    /// The bounds on the running time of requests that can be stopped; `None` if no request of the
+    /// class can be stopped.
     pub stop: Option<Bounds>,
-    /// What a session that is here is worth because somebody has set it; `None`: what was learned.
+    /// A configured value of a session that is at this class; `None` to use the learned value.
     pub pinned: Option<Utility>,
 }
 
 impl Class {
-    /// Whether every order treats this class as it treats `other`. Names and paths are not an
-    /// order's business.
+    /// Returns whether every scheduler treats this class as it treats `other`. Names and paths do
+    /// not matter to schedulers.
     pub(crate) fn ranks_like(&self, other: &Self) -> bool {
         let of = |class: &Self| (class.tier, class.utility, class.queue);
         of(self) == of(other)
@@ -163,94 +165,101 @@ pub struct SessionKey(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressKey(pub u64);
 
-/// What a request shows of a visitor before anything is proven: a cookie of an earlier visit, a
-/// filled cart, where she comes from. The driver numbers the kinds; whether a kind means anything is
-/// measured, never believed.
+/// The signals that a request shows before its session has proven anything: a cookie of an earlier
+/// visit, a filled cart, the site that the visitor comes from.
+///
+/// The driver numbers the kinds of signals. Whether a kind means anything is measured, never
+/// assumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Signals(u8);
 
 impl Signals {
-    /// How many kinds there can be: every combination of them is counted.
+    /// The maximum number of kinds. Every combination of kinds is counted.
     pub const KINDS: usize = 4;
-    /// How many combinations there can be.
+    /// The number of combinations of kinds.
     pub const MOST: usize = 1 << Self::KINDS;
-    /// None.
+    /// No signals.
     pub const NONE: Self = Self(0);
 
-    /// These and `kind`, which is below [`Signals::KINDS`].
+    /// Returns these signals with `kind` added.
     ///
     /// # Panics
-    /// If it is not.
+    /// Panics if `kind` is not below [`Signals::KINDS`].
     #[must_use]
     pub const fn with(self, kind: usize) -> Self {
         assert!(kind < Self::KINDS, "there are only so many kinds of signals");
         Self(self.0 | (1 << kind))
     }
 
-    /// Whether `kind` is one of them.
+    /// Returns whether `kind` is one of these signals.
     pub const fn has(self, kind: usize) -> bool {
         kind < Self::KINDS && self.0 & (1 << kind) != 0
     }
 
-    /// As a number below [`Signals::MOST`]: bit `i` stands for kind `i`.
+    /// Returns the signals as a number below [`Signals::MOST`]: bit `i` stands for kind `i`.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The signals that [`Signals::index`] gave this number for; bits above the kinds are dropped.
+    /// Returns the signals that [`Signals::index`] gave this number for. Bits above the kinds are
+    /// dropped.
     pub const fn from_index(index: usize) -> Self {
         Self((index % Self::MOST) as u8)
     }
 }
 
-/// What one visitor asks for, as a keyed hash: the same for a request and for its repetition.
+/// The content that one visitor asks for, as a keyed hash. A request and its repetition have the
+/// same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttemptKey(pub u64);
 
-/// How much of a request's body has come when it asks for a slot.
+/// How much of a request's body has been received when the request asks for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Upload {
-    /// All of it, or there is none.
+    /// The whole body has been received, or there is none.
     Whole,
-    /// Not all, so a slot that it has may wait for its client.
+    /// Part of the body is missing, so the request's slot may wait for its client.
     Unfinished,
 }
 
-/// What is known of a request when it arrives. Nothing in it is believed but what the driver has
-/// verified: the session counts only if the engine itself has seen it being served, or if a token
-/// that the driver has verified says that it was.
+/// The facts known about a request when it arrives.
+///
+/// The engine trusts only facts that the driver has verified. The session counts only if the engine
+/// itself has seen it being served, or if a token that the driver has verified says that it was
+/// served.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Its class; of several the lowest.
+    /// The request's class; the lowest if there are several.
     pub class: ClassId,
-    /// Further classes, where its path can be read in more than one way: it is treated as strictly
-    /// as any of them would be ([`strict`](crate::classify::strict)).
+    /// Further classes, if the path can be read in more than one way. The request is treated as
+    /// strictly as the strictest of them would be ([`strict`](crate::classify::strict)).
     pub also: ClassSet,
-    /// The session that it claims.
+    /// The session that the request claims.
     pub session: Option<SessionKey>,
-    /// Where it comes from.
+    /// The client's address.
     pub address: Option<AddressKey>,
-    /// Its address is charged for what waits, as long as its session is not proven.
+    /// Whether the address is charged for the waiting request as long as the session is not proven.
     pub charged: bool,
-    /// What it shows of its visitor.
+    /// The signals that the request shows.
     pub signals: Signals,
-    /// What a token that the driver has verified says its session was served.
+    /// The classes that the session was served according to a token that the driver has verified.
     pub proven: ClassSet,
-    /// What to know its repetition by.
+    /// The key that identifies a repetition of this request.
     pub attempt: Option<AttemptKey>,
-    /// It says itself that it is a repetition.
+    /// Whether the request itself declares that it is a repetition.
     pub retry: bool,
-    /// Its driver would stop it while it runs, if its class can be: decided when it comes, so that nothing
-    /// that changes later makes two of one mind.
+    /// Whether the driver would stop the request while it runs, if its class can be stopped. This
+    /// is decided on arrival, so that a later change of settings cannot make the driver and the
+    /// engine disagree.
     pub stoppable: bool,
-    /// How much of its body has come.
+    /// How much of the body has been received.
     pub upload: Upload,
-    /// The rule that it falls under, as an elephant. Of a transaction none counts.
+    /// The rule that the request falls under, as an elephant. Rules do not apply to transactions.
     pub rule: Option<RuleId>,
 }
 
 impl Request {
-    /// A request of `class` of which nothing else is known.
+    /// Creates a request of `class` about which nothing else is known.
     pub const fn of(class: ClassId) -> Self {
         Self {
             class,
@@ -269,23 +278,23 @@ impl Request {
     }
 }
 
-/// How far a session has come, as far as it is proven. Better standings come first.
+/// How far a session has come, as far as that is proven. Better standings sort first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// A transaction of a session that walked there.
+    /// A transaction of a session with a proven path to it.
     Transaction,
-    /// A session that was served before.
+    /// A request of a session that was served before.
     InProgress,
-    /// A session that nothing is known of.
+    /// A request of a session about which nothing is known.
     New,
 }
 
 impl Standing {
     pub(crate) const COUNT: usize = 3;
-    /// All of them.
+    /// All standings.
     pub const ALL: [Self; Self::COUNT] = [Self::Transaction, Self::InProgress, Self::New];
 
-    /// For logs.
+    /// Returns the name that logs use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transaction => "transaction",

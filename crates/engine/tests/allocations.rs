@@ -1,6 +1,6 @@
-//! A decision allocates nothing once the engine has seen its queue full.
+//! No decision allocates once the engine has seen its queue full.
 //!
-//! A test binary of its own, because an allocator that counts is for the whole program.
+//! This is a separate test binary because a counting allocator applies to the whole program.
 #![allow(unsafe_code, reason = "counting allocations takes an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -19,7 +19,7 @@ mod dice;
 
 use dice::Dice;
 
-/// The system's allocator, and how often this thread has asked it for memory.
+/// The system's allocator, with a count of this thread's allocations.
 struct Counting;
 
 thread_local! {
@@ -27,7 +27,7 @@ thread_local! {
 }
 
 fn count() {
-    // A thread that is ending has no counter any more, and nobody reads it.
+    // A thread that is ending has no counter any more, and its count is not read.
     let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
 }
 
@@ -70,7 +70,7 @@ fn classes() -> Vec<Class> {
         tier: if i < 4 { Tier::Browse } else { Tier::Transact },
         utility: Utility::new(f64::from(i) + 1.0),
         earns: Utility::default(),
-        // Every second can be stopped, soon enough that some are.
+        // Every second class can be stopped, soon enough that some requests are.
         stop: i.is_multiple_of(2).then_some(Bounds { min: Span::ZERO, max: Span::from_millis(20) }),
         pinned: None,
         queue: None,
@@ -86,7 +86,7 @@ struct Driver {
     now: Time,
     actions: Vec<Action>,
     waiting: Vec<RequestId>,
-    /// By number: its index in `waiting`.
+    /// The index in `waiting`, by request number.
     place: Vec<usize>,
     running: Vec<RequestId>,
     free: Vec<RequestId>,
@@ -94,7 +94,7 @@ struct Driver {
     stopped: u32,
 }
 
-/// Learning is no decision, and what it publishes it allocates: so it publishes nothing here.
+/// Learning is not a decision, and it allocates what it publishes. So it publishes nothing here.
 fn options(slots: u32, sessions: u32) -> Options {
     let learn = Learn { every: Span::from_secs(36_000), ..Learn::default() };
     let max_wait = Some(Span::from_secs(3_600));
@@ -110,7 +110,7 @@ impl Driver {
         let bounds = bounds.iter().filter(|(name, _)| has(name)).map(|(n, v)| (*n, v.as_str()));
         let settings = policy.settings(given.iter().copied().chain(bounds));
         let order = settings.expect("the parameters are right").order(&classes());
-        // One slot at first: every number has waited once before a decision is counted.
+        // There is one slot at first, so every number has waited once before a decision is counted.
         let options = options(1, sessions);
         let numbers = places + SLOTS + 1;
         Self {
@@ -168,8 +168,8 @@ impl Driver {
         }
     }
 
-    /// One in eight claims a session that may be known, the others have an address of their own:
-    /// nearly as many principals as places.
+    /// One request in eight claims a session that may be known. Each of the others has an address
+    /// of its own, so there are nearly as many principals as places.
     fn arrive(&mut self) {
         let Some(id) = self.free.pop() else { return };
         let key = self.dice.next();
@@ -230,7 +230,8 @@ impl Driver {
     }
 }
 
-/// Allocations of 100,000 decisions and one expiry of everybody, after a warm-up.
+/// Returns the number of allocations in 100,000 decisions and one expiry of all requests, after a
+/// warm-up.
 fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32) -> u64 {
     let mut driver = Driver::new(policy, given, places, sessions);
     for _ in 0..places * 4 {
@@ -245,7 +246,7 @@ fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32)
     for session in 0..driver.sessions {
         driver.tell(Event::served(SessionKey(session), ClassId(0)));
     }
-    // Of each class one has run.
+    // After this, one request of each class has run.
     for _ in 0..1_000 {
         driver.decide();
     }
@@ -264,7 +265,7 @@ fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32)
 
 #[test]
 fn no_decision_of_any_policy_allocates_once_the_queue_was_full() {
-    // The second pair of sizes are those at which a hash table of the same size is most crowded.
+    // The second pair of sizes is one at which a hash table of the same size is most crowded.
     for (places, sessions) in [(10_000, 1_000), (14_336, 1_792)] {
         for policy in &catalog::POLICIES {
             let asked = allocations(policy.name, &[], places, sessions);

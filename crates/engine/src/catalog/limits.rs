@@ -1,7 +1,6 @@
 //! The limits of the catalogue: how many requests run at once.
 //!
-//! They are policies like the orders, with the same parameters, settings and mistakes; a file of
-//! its own only because there are several.
+//! Limits are policies like the schedulers, with the same parameters, settings and errors.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -12,7 +11,7 @@ use bywash_units::Span;
 use super::{Decides, Domain, Parameter, Policy, Settings};
 use crate::limit::{Aimd, Fixed, Gradient2, Limit, Slope, Vegas};
 
-/// How many requests run at once.
+/// The policy kind of concurrency limits: how many requests run at once.
 #[derive(Clone, Copy, Debug)]
 pub enum Limits {}
 
@@ -26,7 +25,7 @@ pub type LimitPolicy = Policy<Limits>;
 /// A limit with a value for each of its parameters.
 pub type LimitSettings = Settings<Limits>;
 
-/// The most that any limit can be.
+/// The maximum of any limit.
 const MOST: u32 = 100_000;
 
 const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter {
@@ -46,7 +45,7 @@ const WINDOW: Parameter = Parameter {
     why: "Time over which latency is averaged; ten answers at least.",
 };
 
-/// Every limit there is, the default first.
+/// All limits; the first is the default.
 pub static LIMITS: [LimitPolicy; 5] = [
     Policy {
         name: "fixed",
@@ -119,24 +118,25 @@ pub static LIMITS: [LimitPolicy; 5] = [
     },
 ];
 
-/// The limit of this name.
+/// Returns the limit of this name.
 pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
     LIMITS.iter().find(|policy| policy.name == name)
 }
 
 impl LimitSettings {
-    /// The parameter that says how many slots there are at first: under `fixed`, for ever.
+    /// Returns the name of the parameter that sets the initial number of slots; under `fixed` the
+    /// number never changes.
     pub fn first(&self) -> &'static str {
         if self.has("slots") { "slots" } else { "initial" }
     }
 
-    /// How many slots there are at first: as many as that parameter says, within the bounds.
+    /// Returns the initial number of slots: the value of that parameter, clamped to the bounds.
     pub fn start(&self) -> u32 {
         self.count(self.first()).clamp(self.least(), self.most())
     }
 
-    /// What of its numbers cannot be together, if anything: the least above the most, or a start that
-    /// is not between them.
+    /// Returns a description of the numbers that contradict each other, if any: a minimum above the
+    /// maximum, or an initial value outside the two.
     pub fn contradiction(&self) -> Option<String> {
         if !self.has("min") || !self.has("max") {
             return None;
@@ -145,31 +145,33 @@ impl LimitSettings {
         if min > max {
             return Some(alloc::format!("`min` {min} lies above `max` {max}"));
         }
-        // One without such a parameter starts where it likes.
+        // A limit without such a parameter chooses its own start.
         let start = self.has(first).then(|| self.count(first));
         let start = start.filter(|start| !(min..=max).contains(start))?;
         Some(alloc::format!("`{first}` {start} does not lie between {min} and {max}"))
     }
 
-    /// The same limit with so many slots at first, as far as they lie in the parameter's range.
+    /// Returns the same limit with `slots` as its initial number, if that lies in the parameter's
+    /// range.
     #[must_use]
     pub fn starting_with(mut self, slots: u32) -> Self {
-        // A number that is out of range has been refused where it was read.
+        // A number out of range was refused where it was read.
         let _ = self.set(self.first(), &alloc::format!("{slots}"));
         self
     }
 
-    /// A limit as set.
+    /// Builds the limit from these settings.
     pub fn limit(&self) -> Box<dyn Limit> {
         (self.policy.build)(self)
     }
 
-    /// The most slots that there can ever be: what connections and files must suffice for.
+    /// Returns the maximum number of slots ever, for which connections and file descriptors must
+    /// suffice.
     pub fn most(&self) -> u32 {
         self.count(if self.has("max") { "max" } else { "slots" }).max(self.least())
     }
 
-    /// Between which numbers the limit stays: one that is fixed between its number and itself.
+    /// Returns the range in which the limit stays. For a fixed limit, both ends are its number.
     pub fn bounds(&self) -> RangeInclusive<u32> {
         let least = if self.has("min") { self.least() } else { self.most() };
         least..=self.most()
@@ -184,7 +186,7 @@ impl LimitSettings {
     }
 }
 
-/// A fixed limit of so many slots: 1 at least.
+/// Creates a fixed limit of this number of slots; at least 1.
 impl From<u32> for LimitSettings {
     fn from(slots: u32) -> Self {
         let values = [super::Value::Count(slots.clamp(1, MOST))];

@@ -1,4 +1,4 @@
-//! The orders of the catalogue: which waiting request gets the next slot.
+//! The schedulers of the catalogue: which waiting request gets the next slot.
 
 use alloc::boxed::Box;
 
@@ -8,7 +8,7 @@ use super::{Decides, Domain, Parameter, Policy, Settings};
 use crate::queue::{ByClass, Order, Single, session_first, value_index};
 use crate::request::Class;
 
-/// Which waiting request gets the next slot.
+/// The policy kind of schedulers: which waiting request gets the next slot.
 #[derive(Clone, Copy, Debug)]
 pub enum Orders {}
 
@@ -97,7 +97,7 @@ const LOSS: Parameter = Parameter {
     domain: Domain::Share { min: 0.0, max: 1.0, default: 0.05 },
     why: "Loss above which the newest go first, until it is a fifth of that.",
 };
-/// What all orders have that rank with push-out.
+/// The parameters of all schedulers that rank requests and evict the worst.
 const RANKED: &[Parameter] = &[
     CAPACITY,
     FLOOR_SHARE,
@@ -113,7 +113,7 @@ const RANKED: &[Parameter] = &[
     INTERVAL,
 ];
 
-/// Every order there is, the default first.
+/// All schedulers; the first is the default.
 pub static POLICIES: [Policy; 5] = [
     Policy {
         name: "session-first",
@@ -162,19 +162,19 @@ pub static POLICIES: [Policy; 5] = [
     },
 ];
 
-/// The order of this name.
+/// Returns the scheduler of this name.
 pub fn find(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().find(|policy| policy.name == name)
 }
 
 impl Settings {
-    /// An order for these classes.
+    /// Builds the scheduler for these classes.
     pub fn order(&self, classes: &[Class]) -> Box<dyn Order> {
         (self.policy.build)(self, classes)
     }
 
-    /// An order for these classes, if it differs from the one that `was` made for the classes
-    /// that it `had`: for [`Engine::reconfigure`](crate::Engine::reconfigure).
+    /// Builds a scheduler for these classes if it differs from the one that `was` built for the
+    /// classes `had`. Used for [`Engine::reconfigure`](crate::Engine::reconfigure).
     pub fn changed_order(
         &self,
         classes: &[Class],

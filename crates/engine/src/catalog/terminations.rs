@@ -7,7 +7,7 @@ use bywash_units::Span;
 use super::{Decides, Domain, Parameter, Policy, Settings};
 use crate::terminate::{Fixed, Loss, Marginal, Never, Terminate};
 
-/// How long a request may run.
+/// The policy kind of terminations: how long a request may run.
 #[derive(Clone, Copy, Debug)]
 pub enum Terminations {}
 
@@ -21,8 +21,8 @@ pub type TerminationPolicy = Policy<Terminations>;
 /// A termination with a value for each of its parameters.
 pub type TerminationSettings = Settings<Terminations>;
 
-/// Every termination there is, the default first. None stops a request of a class that does not say
-/// that it can be stopped.
+/// All terminations; the first is the default. None of them stops a request whose class does not
+/// allow it.
 pub static TERMINATIONS: [TerminationPolicy; 4] = [
     Policy {
         name: "marginal",
@@ -81,28 +81,28 @@ pub static TERMINATIONS: [TerminationPolicy; 4] = [
     },
 ];
 
-/// The termination of this name.
+/// Returns the termination of this name.
 pub fn find_termination(name: &str) -> Option<&'static TerminationPolicy> {
     TERMINATIONS.iter().find(|policy| policy.name == name)
 }
 
 impl TerminationSettings {
-    /// Nobody is stopped.
+    /// Returns the termination that stops no request.
     ///
     /// # Panics
-    /// If it is not in the list: the catalogue's own mistake.
+    /// Panics if it is not in the list, which is a mistake in the catalogue.
     pub fn never() -> Self {
         let never = find_termination("never").and_then(|policy| policy.settings([]).ok());
         never.expect("it is in the list, and takes no parameters")
     }
 
-    /// A termination as set.
+    /// Builds the termination from these settings.
     pub fn termination(&self) -> Box<dyn Terminate> {
         (self.policy.build)(self)
     }
 }
 
-/// The first of the catalogue, as it is.
+/// Returns the first termination of the catalogue with its defaults.
 impl Default for TerminationSettings {
     fn default() -> Self {
         Self { policy: &TERMINATIONS[0], values: [].into() }

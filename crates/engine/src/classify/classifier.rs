@@ -1,4 +1,4 @@
-//! Rules in order, and the classes that a request has by them.
+//! The rules in order, and the classes that they give a request.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -9,8 +9,9 @@ use super::query::QueryFit;
 use super::{Asked, Line, PathReading, Pattern, Rule, Tie, readings};
 use crate::request::{ClassId, ClassSet};
 
-/// Rules in the order in which they are tried: all that ask for fields, then those for named hosts, those for hosts below
-/// a domain and those for any host, up to the first that takes a request.
+/// The rules in the order in which they are tried: first all with fields, then those for named
+/// hosts, those for hosts below a domain and those for any host, up to the first that takes the
+/// request.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     rules: Vec<Rule>,
@@ -19,20 +20,20 @@ pub struct Classifier {
     ignores_case: bool,
 }
 
-/// Rules by the first segment of their path, most specific first. So the time that a request takes does not depend on
-/// how many patterns there are for other first segments.
+/// An index of rules by the first segment of their path, most specific first. So the time per
+/// request does not depend on the number of patterns with other first segments.
 #[derive(Clone, Debug, Default)]
 struct Index {
     by_name: BTreeMap<Box<str>, Vec<u16>>,
-    /// Rules whose path begins with `*`.
+    /// The rules whose path begins with `*`.
     others: Vec<u16>,
 }
 
 impl Classifier {
-    /// Puts rules in order, for an application that `ignores_case` of paths or regards it.
+    /// Puts rules in order. `ignores_case`: whether the application ignores the case of paths.
     ///
     /// # Errors
-    /// All ties at once.
+    /// Returns all ties at once.
     pub fn new(
         rules: impl IntoIterator<Item = Rule>,
         default: ClassId,
@@ -64,7 +65,7 @@ impl Classifier {
         if ties.is_empty() { Ok(classifier) } else { Err(ties) }
     }
 
-    /// The same rules for classes with other numbers.
+    /// Returns the same rules for classes with other numbers.
     #[must_use]
     pub fn renumbered(&self, number: impl Fn(ClassId) -> ClassId) -> Self {
         let mut renumbered = self.clone();
@@ -75,12 +76,12 @@ impl Classifier {
         renumbered
     }
 
-    /// The class of what no pattern matches.
+    /// Returns the class of requests that no pattern matches.
     pub const fn default_class(&self) -> ClassId {
         self.default
     }
 
-    /// The [`readings`] of a canonical path without its query.
+    /// Returns the [`readings`] of a canonical path without its query.
     pub fn readings<'p>(
         &self,
         path: &'p str,
@@ -88,7 +89,7 @@ impl Classifier {
         readings(path, self.ignores_case)
     }
 
-    /// The classes of all readings of a request: mostly one, never none.
+    /// Returns the classes of all readings of a request: usually one, never none.
     pub fn classes(&self, asked: &Asked<'_>) -> ClassSet {
         let other = ClassSet::NONE.with(self.default);
         let Some(readings) = self.readings(asked.path()) else {
@@ -102,7 +103,8 @@ impl Classifier {
         if classes.is_empty() { other } else { classes }
     }
 
-    /// The class of a request as it stands: of the most specific pattern that takes it.
+    /// Returns the class of a request taken literally: that of the most specific pattern that takes
+    /// it.
     pub fn class(&self, asked: &Asked<'_>) -> ClassId {
         let mut line = Line::new(asked.method, asked.target);
         let reading = PathReading::plain(asked.path(), self.ignores_case);
@@ -110,8 +112,9 @@ impl Classifier {
         found.unwrap_or(self.default)
     }
 
-    /// The classes of one reading of the path. A slash at its end is no reading by itself: of a path with one, the classes
-    /// of the path without it count as well; of a path without one, those of the path with it if nothing takes the path.
+    /// Returns the classes of one reading of the path. A slash at the end makes no reading of its
+    /// own. For a path with one, the classes of the path without it count as well. For a path
+    /// without one, those of the path with it count if nothing takes the path.
     fn of_reading<'t>(
         &self,
         asked: &Asked<'t>,
@@ -150,7 +153,7 @@ impl Classifier {
         found
     }
 
-    /// The rules of an index that may be for this path.
+    /// Returns the rules of an index that may match this path.
     fn candidates<'r>(
         &'r self,
         index: &'r Index,
@@ -162,7 +165,8 @@ impl Classifier {
     }
 }
 
-/// How the query of a request fits a rule; not at all if anything else of it does not.
+/// Returns how the query of a request fits a rule; [`QueryFit::No`] if any other part of the
+/// request does not match.
 fn fit(rule: &Rule, asked: &Asked<'_>, line: &Line<'_>, reading: &PathReading<'_>) -> QueryFit {
     let Rule { pattern, condition, .. } = rule;
     let is_meant =
@@ -170,17 +174,17 @@ fn fit(rule: &Rule, asked: &Asked<'_>, line: &Line<'_>, reading: &PathReading<'_
     if is_meant { pattern.query_fit(line) } else { QueryFit::No }
 }
 
-/// The classes that one reading of a request has.
+/// The classes of one reading of a request.
 struct Found {
     /// The classes of all rules that count.
     classes: ClassSet,
-    /// The class of the most specific pattern that takes it as it stands.
+    /// The class of the most specific pattern that takes the request literally.
     exact: Option<ClassId>,
 }
 
 impl Found {
-    /// Looks through rules, the most specific first, up to those for the path of the first that takes the request as it
-    /// stands.
+    /// Looks through rules, the most specific first. It ends after the rules with the path of the
+    /// first rule that takes the request literally.
     fn look<'r>(
         &mut self,
         rules: impl Iterator<Item = &'r Rule>,
@@ -220,7 +224,8 @@ impl Found {
     }
 }
 
-/// Whether a pattern that a request fits takes it as it stands, whatever the application makes of it.
+/// Returns whether a pattern that a request fits takes it literally, however the application
+/// interprets the parameters.
 fn takes(pattern: &Pattern, fit: QueryFit, line: &Line<'_>) -> bool {
     let is_doubtful = || {
         let given = line.parameters();
@@ -229,8 +234,8 @@ fn takes(pattern: &Pattern, fit: QueryFit, line: &Line<'_>) -> bool {
     fit == QueryFit::Exact && !is_doubtful()
 }
 
-/// Whether the second of two rules for a path does not count for a request that fits both: the first takes the request as
-/// it stands, and asks for all parameters that the second asks for.
+/// Returns whether the first of two rules for a path hides the second for a request that fits both:
+/// the first takes the request literally and asks for all parameters that the second asks for.
 fn hides(first: &Rule, second: &Rule, line: &Line<'_>) -> bool {
     first.pattern.narrows_query_of(&second.pattern)
         && takes(&first.pattern, first.pattern.query_fit(line), line)

@@ -1,4 +1,4 @@
-//! Conditions of a class beside methods and targets: hosts and fields.
+//! Conditions of a class in addition to methods and targets: hosts and fields.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -9,16 +9,16 @@ use super::Asked;
 /// The host and the fields that requests must have. Of two conditions the greater is tried first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Condition {
-    /// The request is for one of these hosts, or for any if the list is empty.
+    /// The request must be for one of these hosts; any host matches if the list is empty.
     pub hosts: Vec<HostPattern>,
-    /// The request has all of these fields.
+    /// The request must have all of these fields.
     pub fields: Vec<Field>,
 }
 
-/// A host, or all hosts below one. A host is in lower case, without a port and without a dot at its end.
+/// A host, or all hosts below one. A host is in lower case, without a port and without a final dot.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostPattern {
-    /// `*.example.com`: without the star.
+    /// `*.example.com`, stored without the star.
     Below(String),
     /// `shop.example.com`.
     Host(String),
@@ -27,15 +27,15 @@ pub enum HostPattern {
 /// A field that a request must have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Field {
-    /// Its name, in lower case.
+    /// The field's name, in lower case.
     pub name: String,
-    /// Its value, compared without regard to case; `None` if any value will do.
+    /// The field's value, compared without regard to case; `None` if any value matches.
     pub value: Option<String>,
 }
 
 impl Condition {
-    /// The place of a rule with this condition: rules with fields go first, then those for named hosts, then those for
-    /// hosts below a domain.
+    /// Returns the position of rules with this condition: rules with fields go first, then those
+    /// for named hosts, then those for hosts below a domain.
     pub(super) fn precedence(&self) -> usize {
         if !self.fields.is_empty() {
             0
@@ -48,7 +48,7 @@ impl Condition {
         }
     }
 
-    /// Whether a request meets it.
+    /// Returns whether a request meets the condition.
     pub fn is_met(&self, asked: &Asked<'_>) -> bool {
         let is_host = || {
             let host = plain(asked.host);
@@ -76,7 +76,7 @@ impl Field {
     }
 }
 
-/// A host in its one form.
+/// Returns a host in its normal form.
 fn plain(host: &str) -> Cow<'_, str> {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,25 +1,31 @@
-//! Finds the class of a request: holds its method and target against a list of patterns.
+//! Classification of requests: matches method and target against a list of patterns.
 //!
-//! A [`Pattern`] says which requests are meant: `GET /p/**`, `POST /confirm`, `/index.php?route=checkout/*&...`. The most
-//! specific pattern wins: paths are compared segment by segment from the left, where a name goes before an ending
-//! (`*.html`), that before `*`, and `*` before `**`; of one path the pattern goes first that fixes more values of parameters, then more
-//! letters of them, then more names; of one target `HEAD` goes before `GET`, and a method before `*`. Only the very same pattern twice is a tie, and
-//! that is an error when the list is made.
+//! A [`Pattern`] describes requests: `GET /p/**`, `POST /confirm`,
+//! `/index.php?route=checkout/*&...`. The most specific pattern wins:
 //!
-//! A request that applications read in more than one way is of the classes of all its readings, and is treated as the
-//! strictest of them would be ([`strict`]): an odd spelling may lower a request and never raise it, and it stays held by
-//! what holds the plain one. That is so for
+//! - Paths are compared segment by segment from the left. A name goes before an ending (`*.html`),
+//!   an ending before `*`, and `*` before `**`.
+//! - For the same path, the pattern goes first that fixes more parameter values, then the one with
+//!   more letters in them, then the one with more names.
+//! - For the same target, `HEAD` goes before `GET`, and a method before `*`.
 //!
-//! - paths ([`readings`]),
-//! - **parameters that a pattern does not allow**: an application ignores those that it does not know, so the class of the
-//!   pattern is one of the request's classes, beside the class of the pattern that takes the request as it is;
-//! - **parameters that are there twice**, lists (`a[]`) and more parameters than are read: one application takes the first
-//!   value and another takes the last, so all patterns of the path that any of the values fits count, and the one without
-//!   parameters as well;
-//! - **parameters of several pages**: of two patterns of one path where neither has all parameters of the other, both
-//!   count if both fit. Which parameter decides only the application knows;
-//! - **fields**: anybody may send any, so a class with [`Condition::fields`] counts beside the class that the request would have
-//!   without it.
+//! Only the same pattern twice is a tie, which is an error when the list is built.
+//!
+//! A request that applications may read in several ways has the classes of all its readings, and it
+//! is treated as the strictest of them would be ([`strict`]). An unusual spelling may lower a
+//! request and never raises it, and rules for the plain spelling also apply to it. This holds for
+//!
+//! - paths ([`readings`]);
+//! - **parameters that a pattern does not allow**: an application ignores unknown parameters. So
+//!   the pattern's class is one of the request's classes, in addition to that of the pattern that
+//!   takes the request literally;
+//! - **repeated parameters**, lists (`a[]`) and more parameters than are read: one application
+//!   takes the first value and another takes the last. So all patterns of the path that fit any of
+//!   the values count, and the one without parameters as well;
+//! - **parameters of several pages**: of two patterns for one path where neither has all parameters
+//!   of the other, both count if both fit. Only the application knows which parameter decides;
+//! - **fields**: any client may send any field. So a class with [`Condition::fields`] counts in
+//!   addition to the class that the request would have without it.
 
 mod classifier;
 mod condition;
@@ -40,26 +46,26 @@ pub use parameters::Parameters;
 pub use pattern::{BadPattern, Line, Pattern, is_reading};
 pub use reading::{DEEPEST, PathReading, decoded, readings};
 
-/// A request, as far as its class depends on it.
+/// The parts of a request that its class depends on.
 #[derive(Clone, Copy)]
 pub struct Asked<'t> {
-    /// Its method.
+    /// The request's method.
     pub method: &'t str,
-    /// Its canonical path and its query.
+    /// The request's canonical path and its query.
     pub target: &'t str,
-    /// The host that it is for, perhaps with a port.
+    /// The host that the request is for, possibly with a port.
     pub host: &'t str,
-    /// Its fields.
+    /// The request's fields.
     pub fields: &'t dyn HasField,
 }
 
-/// Fields of a request.
+/// The fields of a request.
 pub trait HasField {
-    /// Whether there is a field of this name, in lower case, with a value that `is_value`.
+    /// Returns whether there is a field of this name, in lower case, with a value that `is_value`.
     fn has(&self, name: &str, is_value: &dyn Fn(&[u8]) -> bool) -> bool;
 }
 
-/// None are known.
+/// A request without known fields.
 impl HasField for () {
     fn has(&self, _: &str, _: &dyn Fn(&[u8]) -> bool) -> bool {
         false
@@ -67,7 +73,7 @@ impl HasField for () {
 }
 
 impl<'t> Asked<'t> {
-    /// A request of which only this is known.
+    /// Creates a request of which only method and target are known.
     pub const fn new(method: &'t str, target: &'t str) -> Self {
         Self { method, target, host: "", fields: &() }
     }
@@ -83,25 +89,25 @@ impl fmt::Debug for Asked<'_> {
     }
 }
 
-/// A pattern leads to a class, perhaps under a condition.
+/// A pattern that leads to a class, possibly under a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The requests that it is for.
+    /// The requests that the rule is for.
     pub pattern: Pattern,
     /// The host and the fields that such requests must have.
     pub condition: Condition,
-    /// Their class.
+    /// The requests' class.
     pub class: ClassId,
 }
 
 impl Rule {
-    /// A rule without a condition.
+    /// Creates a rule without a condition.
     pub fn new(pattern: Pattern, class: ClassId) -> Self {
         Self { pattern, condition: Condition::default(), class }
     }
 }
 
-/// The same pattern under the same condition leads to two classes.
+/// An error: the same pattern under the same condition leads to two classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
     /// The pattern.

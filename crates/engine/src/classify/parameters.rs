@@ -1,8 +1,8 @@
 //! The parameters of a target, by name.
 //!
 //! An application decodes names and values before it looks at them, so `%71` is `q` here too, and
-//! `+` is a space. Each text has one form: what may stand in a pattern is plain, all else is an
-//! escape in upper case.
+//! `+` is a space. Each text has one normal form: bytes that are allowed in a pattern are plain,
+//! and all others are escapes in upper case.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -10,29 +10,29 @@ use alloc::vec::Vec;
 
 use super::reading::decoded;
 
-/// More distinct names are no set that somebody chose.
+/// The maximum number of distinct names in a set; more of them were not chosen by a developer.
 pub(super) const MOST: usize = 8;
-/// Longer names are none.
+/// The maximum length of a name.
 const LONGEST: usize = 32;
-/// Parameters that are looked at.
+/// The maximum number of parameters that are read.
 const SEEN: usize = 64;
 
 /// Names and values in the order of the query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters<'t> {
     given: Vec<(Cow<'t, str>, Cow<'t, str>)>,
-    /// How many names there are.
+    /// The number of distinct names.
     names: usize,
-    /// A name is there twice, or is that of a list.
+    /// Whether a name is repeated or is that of a list.
     repeated: bool,
-    /// Some have no name that may stand in a pattern.
+    /// Whether a parameter has no name that is allowed in a pattern.
     unnamed: bool,
-    /// There are more than are looked at.
+    /// Whether there are more parameters than are read.
     too_many: bool,
 }
 
 impl<'t> Parameters<'t> {
-    /// Reads what stands behind the `?`.
+    /// Reads the text after the `?`.
     pub fn read(query: &'t str) -> Self {
         let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -56,54 +56,57 @@ impl<'t> Parameters<'t> {
         read
     }
 
-    /// The set of names, each with its first value, in the order of names; `None` if it is no set
-    /// that somebody chose: there are too many, or they have no names.
+    /// Returns the set of names, each with its first value, in the order of names. Returns `None`
+    /// if no developer chose the set: there are too many parameters, or one has no name.
     pub fn set(&self) -> Option<Vec<(&str, &str)>> {
         if self.unnamed || self.too_many || self.names > MOST {
             return None;
         }
         let mut set: Vec<(&str, &str)> =
             self.given.iter().map(|(name, value)| (&**name, &**value)).collect();
-        // Stable: the first of a name stays the first.
+        // The sort is stable: the first value of a name stays first.
         set.sort_by_key(|(name, _)| *name);
         set.dedup_by_key(|(name, _)| *name);
         Some(set)
     }
 
-    /// Whether one has this name and such a value: any of those with the name, as applications take the first or the
-    /// last.
+    /// Returns whether a parameter of this name has such a value. All values of a repeated name
+    /// count, because applications take the first or the last.
     pub(super) fn has(&self, name: &str, is_value: impl Fn(&str) -> bool) -> bool {
         self.given.iter().any(|(known, given)| known == name && is_value(given))
     }
 
-    /// Whether there are so many names, and nothing else.
+    /// Returns whether there are exactly `names` names, and nothing else.
     pub(super) const fn are(&self, names: usize) -> bool {
         self.names == names && !self.unnamed && !self.too_many
     }
 
-    /// Whether a name is there twice or is that of a list, so that applications differ on its value.
+    /// Returns whether a name is repeated or is that of a list, so that applications differ on its
+    /// value.
     pub(super) const fn are_repeated(&self) -> bool {
         self.repeated
     }
 
-    /// Whether there are more than are looked at: any name may be among the rest.
+    /// Returns whether there are more parameters than are read, so that any name may be among the
+    /// rest.
     pub(super) const fn are_too_many(&self) -> bool {
         self.too_many
     }
 }
 
-/// `a[]` and `a[7]` are one list, also if the brackets are encoded.
+/// Returns the name of a list without its brackets: `a[]` and `a[7]` are one list, even if the
+/// brackets are encoded.
 fn list_name(name: &str) -> &str {
     let ends = ["[", "%5B", "%5b"].into_iter().filter_map(|bracket| name.find(bracket));
     ends.min().map_or(name, |end| &name[..end])
 }
 
-/// A name in its one form.
+/// Returns a name in its normal form.
 pub(super) fn name_of(text: &str) -> Cow<'_, str> {
     in_one_form(text, |_| false)
 }
 
-/// A value in its one form: a slash is plain there.
+/// Returns a value in its normal form, in which a slash is plain.
 pub(super) fn value_of(text: &str) -> Cow<'_, str> {
     in_one_form(text, |byte| byte == b'/')
 }
@@ -135,7 +138,7 @@ const fn is_plain(byte: u8) -> bool {
         || matches!(byte, b'-' | b'_' | b'.' | b'~' | b':' | b'!' | b'$' | b',' | b'@')
 }
 
-/// What may stand in a pattern, of names in their one form.
+/// Returns whether a name in its normal form is allowed in a pattern.
 pub(super) fn may_be_name(name: &str) -> bool {
     (1..=LONGEST).contains(&name.len()) && name != "..."
 }

@@ -2,11 +2,14 @@
 //!
 //! > [METHOD ]/segment/*/*.html/**?name&name=value&name=begin*&...
 //!
-//! - **Method**: a method in capitals, or `*` for any. `GET`, which may be left out, means `HEAD` as well.
-//! - **Path**: `*` is one segment, `*.html` one that ends so, `**` at the end anything below, `/a/` included.
-//! - **Parameters**: without a `?` a request may have any. With one it has these and no others, in any order; `...` stands
-//!   for any others. `name` has any value, `name=value` this one, `name=begin*` one that begins so. A `?` with nothing
-//!   behind it means that there are none. Names and values are compared decoded.
+//! - **Method**: a method in capitals, or `*` for any. `GET`, which may be omitted, includes
+//!   `HEAD`.
+//! - **Path**: `*` is one segment, `*.html` is one with this ending, and `**` at the end is
+//!   anything below, including `/a/`.
+//! - **Parameters**: without a `?` a request may have any. With one it has these and no others, in
+//!   any order; `...` allows any others. `name` has any value, `name=value` this one, `name=begin*`
+//!   one that begins with this text. A `?` with nothing after it means that there are none. Names
+//!   and values are compared decoded.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -19,7 +22,7 @@ use super::parameters::Parameters;
 use super::query::{Query, QueryFit};
 use super::reading::{DEEPEST, PathReading};
 
-/// A kind of requests. Of several that match one request the greatest is the most specific.
+/// A pattern of requests. Of several that match one request the greatest is the most specific.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     path: Path,
@@ -27,22 +30,22 @@ pub struct Pattern {
     method: Method,
 }
 
-/// The paths that a pattern means.
+/// The paths that a pattern matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Path {
     segments: Vec<Segment>,
-    /// `**` at the end.
+    /// Whether the path ends with `**`.
     rest: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Segment {
     Name(String),
-    /// Any segment with this ending, which may be nothing.
+    /// Any segment with this ending, which may be empty.
     Any(String),
 }
 
-/// The methods that a pattern means, the least specific first.
+/// The methods that a pattern matches, the least specific first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Method {
     Any,
@@ -52,22 +55,22 @@ enum Method {
     Named(String),
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a valid pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPattern {
-    /// It is longer, or deeper, than a target that is looked at.
+    /// The pattern is longer, or has more segments, than a target that is looked at.
     Long,
     /// There is no path.
     Path,
-    /// The text in front of the path is no method.
+    /// The text in front of the path is not a method.
     Method,
-    /// Something stands behind `**`, or beside it in its segment.
+    /// There is text after `**`, or next to it in its segment.
     Rest,
-    /// A `*` stands within a segment.
+    /// There is a `*` within a segment.
     Star,
-    /// A character that no target has.
+    /// There is a character that a target cannot have.
     Character,
-    /// A parameter has no name, or more than one.
+    /// A parameter has no valid name, a name is repeated, or there are too many parameters.
     Parameter,
 }
 
@@ -151,7 +154,8 @@ fn segments(path: &str) -> Result<(Vec<Segment>, bool), BadPattern> {
     Ok((segments, false))
 }
 
-/// A method and a target, to be held against many patterns: its parameters are read once, and only if a path matches.
+/// A method and a target that are matched against many patterns. The parameters are read once, and
+/// only if a path matches.
 #[derive(Debug)]
 pub struct Line<'t> {
     pub(super) method: &'t str,
@@ -161,13 +165,13 @@ pub struct Line<'t> {
 }
 
 impl<'t> Line<'t> {
-    /// Makes the line of a request for this target: a path, and perhaps a query.
+    /// Creates the line of a request for this target: a path, and possibly a query.
     pub fn new(method: &'t str, target: &'t str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         Self { method, path: PathReading::plain(path, false), query, parameters: OnceCell::new() }
     }
 
-    /// Replaces its path by another reading of it.
+    /// Replaces the path by another reading of it.
     pub const fn read_as(&mut self, path: PathReading<'t>) {
         self.path = Some(path);
     }
@@ -178,19 +182,20 @@ impl<'t> Line<'t> {
 }
 
 impl Pattern {
-    /// Whether a request of this method for this target, a path and perhaps a query, is of this kind.
+    /// Returns whether the pattern matches a request of this method for this target, a path and
+    /// possibly a query.
     pub fn matches(&self, method: &str, target: &str) -> bool {
         self.is_of(&Line::new(method, target))
     }
 
-    /// The same of one that is held against many.
+    /// Returns whether the pattern matches a line.
     pub fn is_of(&self, line: &Line<'_>) -> bool {
         self.takes(line.method)
             && line.path.as_ref().is_some_and(|path| self.path.matches(path))
             && self.query_fit(line) == QueryFit::Exact
     }
 
-    /// Whether it means requests of this method.
+    /// Returns whether the pattern is for requests of this method.
     pub(super) fn takes(&self, method: &str) -> bool {
         match &self.method {
             Method::Any => true,
@@ -203,12 +208,12 @@ impl Pattern {
         self.path.matches(path)
     }
 
-    /// Whether it means the same paths.
+    /// Returns whether both patterns have the same paths.
     pub(super) fn has_path_of(&self, other: &Self) -> bool {
         self.path == other.path
     }
 
-    /// Its first segment, if that has a name.
+    /// Returns the first segment, if it is a name.
     pub(super) fn first_name(&self) -> Option<&str> {
         match self.path.segments.first()? {
             Segment::Name(name) => Some(name),
@@ -216,22 +221,23 @@ impl Pattern {
         }
     }
 
-    /// Whether it names parameters.
+    /// Returns whether the pattern names parameters.
     pub(super) const fn names_parameters(&self) -> bool {
         self.query.names_parameters()
     }
 
-    /// How the query of a line fits.
+    /// Returns how the query of a line fits.
     pub(super) fn query_fit(&self, line: &Line<'_>) -> QueryFit {
         self.query.fit(|| line.parameters())
     }
 
-    /// Whether each request that has the parameters of this pattern has those of the other as well.
+    /// Returns whether each request that has the parameters of this pattern has those of the other
+    /// as well.
     pub(super) fn narrows_query_of(&self, other: &Self) -> bool {
         self.query.narrows(&other.query)
     }
 
-    /// Whether nobody can read its path in another way, as the path of a class must be.
+    /// Returns whether the path has only one reading, as the path of a class must.
     pub fn has_one_reading(&self) -> bool {
         let last = self.path.segments.len().saturating_sub(1);
         self.path.segments.iter().enumerate().all(|(at, segment)| match segment {
@@ -242,7 +248,7 @@ impl Pattern {
         })
     }
 
-    /// Whether it takes whatever is asked for with its method.
+    /// Returns whether the pattern takes every request with its method.
     pub fn takes_all(&self) -> bool {
         let is_any =
             |segment: &Segment| matches!(segment, Segment::Any(ending) if ending.is_empty());
@@ -252,7 +258,7 @@ impl Pattern {
             && !self.query.names_parameters()
     }
 
-    /// The same for an application that ignores the case of a path.
+    /// Returns the same pattern for an application that ignores the case of a path.
     #[must_use]
     pub(super) fn in_lower_case(mut self) -> Self {
         for Segment::Name(text) | Segment::Any(text) in &mut self.path.segments {
@@ -261,7 +267,8 @@ impl Pattern {
         self
     }
 
-    /// Whether it is more specific than the other, and there are requests that both match.
+    /// Returns whether the pattern is more specific than the other, and there are requests that
+    /// both match.
     pub fn refines(&self, other: &Self) -> bool {
         self.method == other.method
             && self.is_more_specific(other)
@@ -274,13 +281,13 @@ impl Pattern {
         self.path.specificity(&other.path).then_with(query).is_gt()
     }
 
-    /// The same with any other parameters, if it does not take them already.
+    /// Returns the same pattern with any other parameters, or `None` if it takes them already.
     pub fn with_others(&self) -> Option<Self> {
         Some(Self { query: self.query.with_others()?, ..self.clone() })
     }
 }
 
-/// Whether a method asks to see something and for nothing else.
+/// Returns whether a method only reads.
 pub fn is_reading(method: &str) -> bool {
     method == "GET" || method == "HEAD"
 }
@@ -317,8 +324,8 @@ impl Path {
         same_depth && self.segments.iter().zip(&other.segments).all(share)
     }
 
-    /// Compares segment by segment from the left: a name is more specific than an ending, the longer ending than the
-    /// shorter one, one segment than the rest.
+    /// Compares segment by segment from the left. A name is more specific than an ending, a longer
+    /// ending than a shorter one, and one segment than the rest.
     fn specificity(&self, other: &Self) -> Ordering {
         let rank = |path: &Self, at: usize| match path.segments.get(at) {
             Some(Segment::Name(_)) => (3, 0),
@@ -339,7 +346,7 @@ impl PartialOrd for Pattern {
 }
 
 impl Ord for Pattern {
-    /// By path, then by query, then by method. Patterns of one path stand together.
+    /// Compares by path, then by query, then by method. Patterns of one path are adjacent.
     fn cmp(&self, other: &Self) -> Ordering {
         let paths = || self.path.to_string().cmp(&other.path.to_string()).reverse();
         let queries = || self.query.specificity().cmp(&other.query.specificity());

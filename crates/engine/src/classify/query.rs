@@ -1,4 +1,4 @@
-//! The part of a pattern behind the `?`: which parameters a request has, with which values.
+//! The part of a pattern after the `?`: the parameters that a request has, with their values.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,19 +7,19 @@ use core::fmt;
 use super::parameters::{self, Parameters, may_be_name, name_of, value_of};
 use super::pattern::BadPattern;
 
-/// The queries that a pattern means.
+/// The queries that a pattern matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Query {
-    /// In the order of names.
+    /// The parameters in the order of names.
     parameters: Vec<(String, Values)>,
-    /// `...`: other parameters are allowed.
+    /// Whether other parameters are allowed (`...`).
     others: bool,
 }
 
-/// The values of a parameter that a pattern means.
+/// The values of a parameter that a pattern matches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Values {
-    /// Values that begin so: all values, if that is nothing.
+    /// Values with this prefix; an empty prefix matches all values.
     Prefix(String),
     /// This value.
     One(String),
@@ -30,19 +30,19 @@ enum Values {
 pub(super) enum QueryFit {
     /// A parameter that the pattern names is missing, or has another value.
     No,
-    /// The request has the parameters that the pattern names, and others that the pattern does not allow. An
-    /// application that ignores those serves the same page.
+    /// The request has the parameters that the pattern names, and others that the pattern does not
+    /// allow. An application that ignores those serves the same page.
     WithOthers,
-    /// The pattern means it.
+    /// The pattern matches the query.
     Exact,
 }
 
-/// How specific a query is: the number of fixed values, the letters of all values, the number of names, and whether
-/// other parameters are excluded.
+/// The specificity of a query: the number of fixed values, the letters of all values, the number of
+/// names, and whether other parameters are excluded.
 type Specificity = (usize, usize, usize, bool);
 
 impl Query {
-    /// Reads the text behind the `?`.
+    /// Parses the text after the `?`.
     pub(super) fn parse(text: &str) -> Result<Self, BadPattern> {
         let mut query = Self { parameters: Vec::new(), others: false };
         for part in text.split('&').filter(|part| !part.is_empty()) {
@@ -62,7 +62,7 @@ impl Query {
         Ok(query)
     }
 
-    /// Whether the pattern names a parameter.
+    /// Returns whether the pattern names a parameter.
     pub(super) const fn names_parameters(&self) -> bool {
         !self.parameters.is_empty()
     }
@@ -71,8 +71,8 @@ impl Query {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, values)| values)
     }
 
-    /// How a request with these parameters fits. They are asked for only if that depends on them. If there are more
-    /// than are read, any may be among them.
+    /// Returns how a request with these parameters fits. `given` is called only if the result
+    /// depends on the parameters. If there are more of them than are read, any may be among them.
     pub(super) fn fit<'r, 't: 'r>(&self, given: impl FnOnce() -> &'r Parameters<'t>) -> QueryFit {
         if self.parameters.is_empty() && self.others {
             return QueryFit::Exact;
@@ -88,7 +88,8 @@ impl Query {
         }
     }
 
-    /// Whether each request that has the parameters of this query has those of the other as well.
+    /// Returns whether each request that has the parameters of this query has those of the other as
+    /// well.
     pub(super) fn narrows(&self, other: &Self) -> bool {
         let narrows = |(name, values): &(String, Values)| {
             self.find(name).is_some_and(|here| values.contain(here))
@@ -96,7 +97,7 @@ impl Query {
         other.parameters.iter().all(narrows)
     }
 
-    /// Whether a request can fit both.
+    /// Returns whether a request can fit both queries.
     pub(super) fn shares(&self, other: &Self) -> bool {
         let takes = |query: &Self, (name, values): &(String, Values)| match query.find(name) {
             Some(known) => known.contain(values) || values.contain(known),
@@ -106,7 +107,7 @@ impl Query {
             && other.parameters.iter().all(|one| takes(self, one))
     }
 
-    /// The greater of two is the more specific one.
+    /// Returns the specificity; the greater of two is the more specific one.
     pub(super) fn specificity(&self) -> Specificity {
         let values = || self.parameters.iter().map(|(_, values)| values);
         let fixed = values().filter(|values| matches!(values, Values::One(_))).count();
@@ -114,7 +115,7 @@ impl Query {
         (fixed, letters, self.parameters.len(), !self.others)
     }
 
-    /// The same with any other parameters, unless it allows them already.
+    /// Returns the same query with any other parameters, or `None` if it allows them already.
     pub(super) fn with_others(&self) -> Option<Self> {
         (!self.others).then(|| Self { others: true, ..self.clone() })
     }
@@ -140,7 +141,7 @@ impl Values {
         }
     }
 
-    /// Whether all values of the other are among these.
+    /// Returns whether all values of the other are among these.
     fn contain(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Prefix(_), Self::Prefix(text)) | (_, Self::One(text)) => self.take(text),

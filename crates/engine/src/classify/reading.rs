@@ -1,57 +1,57 @@
-//! A path as an application reads it.
+//! The readings of a path: the ways in which applications may interpret it.
 //!
 //! Applications disagree on some paths: one merges `//`, one cuts path parameters (`;x`), one
-//! decodes `%2F` before it splits. [`readings`] yields what a canonical path can mean: first the
-//! path as it stands, then each combination of
+//! decodes `%2F` before it splits. [`readings`] yields the possible meanings of a canonical path:
+//! first the literal path, then each combination of
 //!
 //! - empty segments merged or kept,
 //! - path parameters cut before escapes are decoded, after, or kept,
 //! - escaped slashes and backslashes (`%2F`, `%5C`) taken for slashes or kept,
 //! - other escapes decoded, which every application does, when segments are compared.
 //!
-//! A slash at the end and letter case are no readings of their own: a pattern is asked about both
-//! forms at once ([`PathReading::ends_with_slash`]), and where the operator says that the
-//! application ignores case, no comparison regards it.
+//! A slash at the end and letter case make no readings of their own: patterns are matched against
+//! both forms at once ([`PathReading::ends_with_slash`]), and if the operator says that the
+//! application ignores case, all comparisons do.
 //!
-//! A path without `;`, `%` and `//` has one reading. There are at most 13, none allocates, and
-//! each takes one walk over the path. So that no client has a long path walked so often, odd paths
-//! have a bound ([`LONGEST`], [`MOST`]); what is beyond counts as all that it could be.
+//! A path without `;`, `%` and `//` has one reading. There are at most 13, none allocates, and each
+//! takes one walk over the path. To bound the cost of a hostile path, unusual paths have limits
+//! ([`LONGEST`], [`MOST`]); a path beyond them counts as everything that it could be.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Segments of a path that are told apart. A pattern has no more; what is deeper only a pattern
-/// with a rest matches.
+/// The number of segments of a path that are distinguished. A pattern has no more; only a pattern
+/// with a rest (`**`) matches deeper paths.
 pub const DEEPEST: usize = 24;
 
-/// The longest path, in bytes, that is read in several ways.
+/// The maximum length, in bytes, of a path that is read in several ways.
 const LONGEST: usize = 1024;
-/// The most slashes of a path that is read in several ways.
+/// The maximum number of slashes of a path that is read in several ways.
 const MOST: usize = 64;
 
 /// The segments of a path in one reading.
 #[derive(Clone, Copy, Debug)]
 pub struct PathReading<'p> {
     segments: [&'p str; DEEPEST],
-    /// Segments, up to one more than are kept.
+    /// The number of segments, up to one more than are kept.
     length: usize,
-    /// It ends with a slash. The root does.
+    /// Whether the path ends with a slash. The root does.
     slash: bool,
     same: Same,
 }
 
-/// Which segments count as the same.
+/// How segments are compared.
 #[derive(Clone, Copy, Debug)]
 struct Same {
     decodes: bool,
     ignores_case: bool,
 }
 
-/// What an application makes of the odd parts of a path.
+/// How an application treats the unusual parts of a path.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     cuts: Cut,
-    /// Escaped slashes are slashes.
+    /// Whether escaped slashes are slashes.
     splits: bool,
     merges: bool,
 }
@@ -84,7 +84,7 @@ const WAYS: [Way; 12] = {
     ways
 };
 
-/// The odd parts of a path.
+/// The unusual parts of a path.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "any of them may be there")]
 struct Odd {
@@ -103,7 +103,7 @@ struct Odd {
 impl Odd {
     fn of(path: &str) -> Self {
         let bytes = path.as_bytes();
-        // No early exit, so that it is a loop over vectors.
+        // There is no early exit, so that the loop is vectorised.
         let has =
             |wanted: u8| bytes.iter().fold(0, |has, byte| has | u8::from(*byte == wanted)) != 0;
         let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
@@ -125,12 +125,12 @@ impl Odd {
         !self.escapes && self.has_same_segments()
     }
 
-    /// Whether all ways find the same segments in it.
+    /// Returns whether all ways find the same segments.
     const fn has_same_segments(self) -> bool {
         !self.empty && !self.parameters && !self.slashes && !self.hidden_parameters
     }
 
-    /// Whether a way reads a path with these parts otherwise than a simpler way does.
+    /// Returns whether a way reads a path with these parts differently from a simpler way.
     fn tells(self, way: Way) -> bool {
         let cuts = match way.cuts {
             Cut::Never => true,
@@ -142,9 +142,10 @@ impl Odd {
     }
 }
 
-/// The readings of a canonical path (as `bywash_message::Target` writes it), the first as it
-/// stands; none of what is no path, as the `*` of `OPTIONS *`. Two may have the same segments.
-/// `None`: the path is odd, and longer or deeper than is read in several ways; it may be any.
+/// Returns the readings of a canonical path (as `bywash_message::Target` writes it), the literal
+/// one first. A text that is not a path, like the `*` of `OPTIONS *`, has none. Two readings may
+/// have the same segments. Returns `None` if the path is unusual and exceeds the limits of paths
+/// that are read in several ways; it may then be anything.
 pub fn readings(path: &str, ignores_case: bool) -> Option<impl Iterator<Item = PathReading<'_>>> {
     let first = PathReading::plain(path, ignores_case);
     let odd = Odd::of(path);
@@ -155,7 +156,7 @@ pub fn readings(path: &str, ignores_case: bool) -> Option<impl Iterator<Item = P
     }
     let ways = if odd.is_plain() || first.is_none() { &[][..] } else { &WAYS[..] };
     let others = ways.iter().enumerate().filter(move |(at, way)| {
-        // As it stands once more only if decoding makes a difference.
+        // The literal path is repeated only if decoding makes a difference.
         if *at == 0 { odd.escapes } else { odd.tells(**way) }
     });
     let decoded = Same { decodes: odd.escapes, ignores_case };
@@ -164,7 +165,7 @@ pub fn readings(path: &str, ignores_case: bool) -> Option<impl Iterator<Item = P
 }
 
 impl<'p> PathReading<'p> {
-    /// A path as it stands; `None` if it is none.
+    /// Reads a path literally; `None` if the text is not a path.
     pub fn plain(path: &'p str, ignores_case: bool) -> Option<Self> {
         let same = Same { decodes: false, ignores_case };
         path.starts_with('/').then(|| Self::new(path, WAYS[0], same))
@@ -189,7 +190,7 @@ impl<'p> PathReading<'p> {
         reading
     }
 
-    /// Appends a segment. Whether an empty one is the slash at the end shows when another comes.
+    /// Appends a segment. An empty one is the slash at the end unless another segment follows.
     fn push(&mut self, segment: &'p str, way: Way) {
         let segment =
             if way.cuts == Cut::Last { before(segment, is_any_semicolon) } else { segment };
@@ -209,29 +210,30 @@ impl<'p> PathReading<'p> {
         self.length = (self.length + 1).min(DEEPEST + 1);
     }
 
-    /// How many segments it has, without the empty one that a slash at the end makes; at most
+    /// Returns the number of segments, without the empty one that a slash at the end makes; at most
     /// [`DEEPEST`] + 1.
     pub const fn length(&self) -> usize {
         self.length
     }
 
-    /// Whether it ends with a slash.
+    /// Returns whether the path ends with a slash.
     pub const fn ends_with_slash(&self) -> bool {
         self.slash
     }
 
-    /// The same path with a slash more or less at its end; none for the root.
+    /// Returns the same path with its final slash added or removed; `None` for the root.
     #[must_use]
     pub const fn toggled(self) -> Option<Self> {
         if self.length == 0 { None } else { Some(Self { slash: !self.slash, ..self }) }
     }
 
-    /// A segment; empty beyond those that are kept.
+    /// Returns a segment; empty beyond those that are kept.
     pub fn segment(&self, at: usize) -> &'p str {
         self.segments.get(at).copied().unwrap_or_default()
     }
 
-    /// Calls `find` with the first segment as it is compared: decoded, and in lower case where case is ignored.
+    /// Calls `find` with the first segment as it is compared: decoded, and in lower case if case is
+    /// ignored.
     pub(super) fn with_first_name<T>(&self, find: impl FnOnce(&str) -> T) -> T {
         let segment = self.segment(0);
         let Same { decodes, ignores_case } = self.same;
@@ -249,13 +251,13 @@ impl<'p> PathReading<'p> {
         find(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Whether a segment is this one.
+    /// Returns whether a segment equals a literal.
     pub fn is(&self, at: usize, literal: &str) -> bool {
         let segment = self.segment(at);
         segment == literal || self.same.are_alike(segment, literal)
     }
 
-    /// Whether a segment ends so.
+    /// Returns whether a segment has this ending.
     pub fn ends_with(&self, at: usize, ending: &str) -> bool {
         let segment = self.segment(at);
         let tail = || segment.len().checked_sub(ending.len()).and_then(|at| segment.get(at..));
@@ -274,7 +276,7 @@ impl Same {
     }
 }
 
-/// The bytes of a text with its escapes decoded. What only looks like an escape stays as it is.
+/// Returns the bytes of a text with its escapes decoded. Invalid escapes stay as they are.
 pub fn decoded(text: &str) -> impl Iterator<Item = u8> + '_ {
     let mut rest = text.as_bytes();
     core::iter::from_fn(move || {
@@ -311,7 +313,7 @@ fn is_escape(text: &[u8], code: [u8; 3]) -> bool {
     text.get(..3).is_some_and(|three| three.eq_ignore_ascii_case(&code))
 }
 
-/// The parts of a segment between escaped slashes.
+/// Returns the parts of a segment between escaped slashes.
 fn pieces(segment: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(segment);
     core::iter::from_fn(move || {

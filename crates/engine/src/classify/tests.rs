@@ -1,4 +1,4 @@
-//! Which class a request gets, by path, parameters, host and fields.
+//! The class of a request, by path, parameters, host and fields.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,7 +11,7 @@ fn rules(patterns: &[&str]) -> Vec<Rule> {
     (0..).zip(patterns).map(rule).collect()
 }
 
-/// One class for each pattern, 63 for the rest.
+/// Returns a classifier with one class for each pattern, and 63 for the rest.
 fn of(patterns: &[&str]) -> Classifier {
     Classifier::new(rules(patterns), ClassId(63), false).unwrap()
 }
@@ -183,7 +183,7 @@ fn a_parameter_that_is_there_twice_has_both_values_and_none() {
     let twice = "/index.php?route=checkout/cart&route=product/search";
     assert_eq!(classes(&ROUTED, "GET", twice), [0, 1, 3]);
     assert_eq!(classes(&ROUTED, "GET", "/index.php?route=checkout/a&route[]=x"), [0, 3]);
-    // A list is no value to an application that expects one.
+    // A list has no value for an application that expects a single one.
     for list in ["route[x]=checkout/a", "route%5B%5D=checkout/a"] {
         assert_eq!(classes(&ROUTED, "GET", &format!("/index.php?{list}")), [0, 3], "{list}");
     }

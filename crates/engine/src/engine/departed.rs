@@ -12,7 +12,7 @@ use crate::reason::Reason;
 use crate::request::RequestId;
 
 impl Engine {
-    /// The client of a request has left, and its place or its slot is free.
+    /// Frees the place or the slot of a request whose client has left.
     pub(super) fn client_gone(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
         match self.requests.state(id) {
             State::Waiting => {
@@ -36,7 +36,8 @@ impl Engine {
         }
     }
 
-    /// The client of a running request has left, and the application works on: the slot is not free yet.
+    /// Notes that the client of a running request has left. The application goes on, so the slot is
+    /// not free yet.
     pub(super) fn departed(&mut self, now: Time, id: RequestId) {
         if matches!(self.requests.state(id), State::Running(_)) {
             self.lost(now, id);

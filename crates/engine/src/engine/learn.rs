@@ -1,4 +1,4 @@
-//! What the engine learns from what happens: how long requests take, what sessions do, what is
+//! The engine's measurements: how long requests take, what sessions do, and which requests are
 //! repeated.
 
 use bywash_units::{Time, Utility};
@@ -12,13 +12,13 @@ use crate::terminate::{Fate, Ran};
 use crate::value::Learning;
 
 impl Engine {
-    /// The signals that count for a request: those that its session began with.
+    /// Returns the signals that count for a request: those of the first request of its session.
     pub(super) fn signals_of(&self, standing: Standing, request: &Request) -> Signals {
         let session = request.session.filter(|_| standing != Standing::New);
         session.and_then(|session| self.sessions.signals(session)).unwrap_or(request.signals)
     }
 
-    /// Whether a request repeats one that was lost.
+    /// Returns whether a request repeats one that was lost.
     pub(super) fn repeats(&self, now: Time, request: &Request) -> Repeats {
         let is_known = |key| self.attempts.repeats(now, key);
         match request.attempt {
@@ -28,7 +28,8 @@ impl Engine {
         }
     }
 
-    /// A session asks for something: whether it gets it or not, that is what it wants.
+    /// Notes that a session asks for something. This counts as the visitor's next step whether or
+    /// not the request is served.
     pub(super) fn asks(&mut self, now: Time, request: &Request) {
         let Some(session) = request.session else { return };
         if let Some(from) = self.sessions.asks(now, session, request.class) {
@@ -36,7 +37,7 @@ impl Engine {
         }
     }
 
-    /// A session was served.
+    /// Notes that a session was served.
     pub(super) fn served(&mut self, now: Time, session: SessionKey, served: Served) {
         let Served { service, signals, earned, in_time } = served;
         if !self.sessions.served(now, session, service) || !in_time {
@@ -48,23 +49,25 @@ impl Engine {
         if let Some(place) = step.visit {
             self.learning.visited(place, step.new, step.signals);
         }
-        // The first time: who looks at her receipt again has not ordered again.
+        // Only the first time counts: a visitor who looks at their receipt again has not ordered
+        // again.
         if step.new && page.earns {
             self.learning.earned(class, &step, earned.get());
             self.sessions.ordered(session);
         }
     }
 
-    /// A request has run, and came to this end.
+    /// Learns from a request that has run and ended in this way.
     pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time, end: End) {
         let took = now.since(since);
         let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
         let fate = match end {
             End::Answered { held_up: false, done: true, .. } => Some(Fate::Done),
-            // Its client held it up: the application was done at some time before.
+            // The client held the answer up: the application was done at some earlier time.
             End::Answered { held_up: true, .. } => None,
-            // It was not done by then, and never will be. Not to tell would be wrong: of those that had
-            // run for so long, the part that was done a little later would be too large.
+            // The request was not done by that time, and never will be. Omitting it would bias the
+            // estimate: of the requests that had run for that long, the fraction that was done a
+            // little later would be too large.
             End::Answered { held_up: false, done: false, .. }
             | End::TimedOut
             | End::Abandoned
@@ -84,7 +87,7 @@ impl Engine {
         }
     }
 
-    /// A request has run, and its client is gone.
+    /// Learns from a request that has run and whose client has left.
     pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
         let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
         let took = now.since(since);
@@ -92,7 +95,7 @@ impl Engine {
         self.learning.ran(class, took, false);
     }
 
-    /// An attempt was in vain.
+    /// Notes that an attempt was lost, so that its repetition is recognised.
     pub(super) fn lost(&mut self, now: Time, id: RequestId) {
         let Waiting { attempt, .. } = *self.moment(now).waiting(id);
         if let Some(key) = attempt {
@@ -100,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// What was learned of what requests are worth.
+    /// Returns what the engine has learned about the worth of requests.
     pub const fn learning(&self) -> &Learning {
         &self.learning
     }

@@ -1,24 +1,25 @@
-//! The options of an engine, and its status.
+//! The engine's options and its status.
 
 use bywash_units::{Share, Span};
 
 use crate::catalog::{LimitSettings, TerminationSettings};
 use crate::value::Learn;
 
-/// How an engine is set up.
+/// The options of an engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// The policy that decides how many requests may run at once, with its parameters.
     pub limit: LimitSettings,
     /// The policy that decides how long a request of a class that can be stopped may run.
     pub termination: TerminationSettings,
-    /// How long a request may wait; `None` for as long as its client does.
+    /// The longest time that a request may wait; `None` if it may wait for as long as its client
+    /// does.
     pub max_wait: Option<Span>,
-    /// How many sessions are remembered.
+    /// The number of sessions that are remembered.
     pub sessions: u32,
-    /// How long a session is remembered after it was last served.
+    /// The time for which a session is remembered after it was last served.
     pub session_ttl: Span,
-    /// How long after an attempt was lost the same request counts as its repetition.
+    /// The time after a lost attempt in which the same request counts as its repetition.
     pub retry_window: Span,
     /// How the worth of requests is learned.
     pub learn: Learn,
@@ -41,23 +42,23 @@ impl Default for Options {
     }
 }
 
-/// The state of the engine, for people and metrics.
+/// The engine's current state, for people and metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Slots.
+    /// The number of slots.
     pub limit: u32,
-    /// Requests that hold one.
+    /// The number of requests that hold a slot.
     pub running: u32,
-    /// Requests that wait for one.
+    /// The number of requests that wait in the queue.
     pub waiting: u32,
-    /// Requests that a rule holds back.
+    /// The number of requests that wait under a rule.
     pub held: u32,
-    /// How long the oldest of those that wait has waited.
+    /// How long the oldest request in the queue has waited.
     pub oldest: Span,
-    /// Whether newest go first somewhere: it is overload.
+    /// Whether the newest requests of any standing or class go first, which means overload.
     pub newest_first: bool,
-    /// Mean service time of late; zero while unknown.
+    /// The recent mean service time; zero while unknown.
     pub mean_service: Span,
-    /// Sessions remembered.
+    /// The number of sessions that are remembered.
     pub sessions: u32,
 }

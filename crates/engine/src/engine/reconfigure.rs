@@ -1,8 +1,8 @@
 //! A new configuration while requests run and wait.
 //!
-//! Nothing that a request holds is taken away: a running one keeps its slot even if the limit is
-//! lower now, and a waiting one is refused only if the new order has no place for it. Numbers,
-//! sessions and classes mean the same before and after, so whoever holds one need not be told.
+//! No request loses what it holds: a running one keeps its slot even if the limit is lower now, and
+//! a waiting one is refused only if the new scheduler has no place for it. Request numbers,
+//! sessions and classes mean the same before and after, so their holders need no notice.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,38 +17,39 @@ use crate::request::{Class, RequestId};
 use crate::session::proving;
 
 impl Engine {
-    /// From now on these classes, this order and these options hold.
+    /// Applies these classes, this scheduler and these options from now on.
     ///
-    /// `order` is `None` if it is to be the one that there is:
-    /// [`Settings::changed_order`](crate::catalog::Settings::changed_order) says so. With `None`
-    /// and equal options no later decision differs from what it would have been.
+    /// `order` is `None` to keep the present scheduler:
+    /// [`Settings::changed_order`](crate::catalog::Settings::changed_order) decides that. With
+    /// `None` and equal options no later decision differs from what it would have been.
     ///
-    /// What becomes of
-    /// - **slots**: running requests keep theirs; with a lower limit they end, and nobody starts
-    ///   until fewer run than may. A limit with the same settings goes on with what it has
-    ///   learned; another starts where its settings say. Slots that a higher limit adds are given
-    ///   away first, by the old order, so that nobody is refused while one is free;
-    /// - **termination**: another policy than before knows nothing yet. Whoever runs can be stopped if its
-    ///   class said so when it started and still does;
-    /// - **the queue**: it moves to the new order oldest first; a request keeps its arrival, its
-    ///   standing and its principal. Those that the new order refuses or pushes out, with a
-    ///   smaller queue or a lower cap, are shed as [`Reason::Reconfigured`];
-    /// - **what the order knew**: overload detectors, and the floor share that was earned, start
-    ///   new with a new order. The age of the queue's head tells at the next look whether it is
-    ///   overload; the CPU with the next reading;
-    /// - **sessions**: they stay. With less room some are forgotten, fresh ones first. Which are proven is asked
-    ///   again if other classes prove it. Whether one is too old is asked with the new `session_ttl`: a longer one can bring back a
-    ///   session that was too old before;
-    /// - **the pace** of services, and all that was learned of what requests are worth, stay;
-    /// - **timers**: [`Engine::next_timer`] and [`Engine::meter`] may answer otherwise
-    ///   afterwards. A shorter `max_wait` expires nobody here, but at that timer.
+    /// The effects on each part of the state:
+    /// - **slots**: running requests keep theirs. With a lower limit no request starts until enough
+    ///   of them have ended. A limit with the same settings keeps what it has learned; another one
+    ///   starts at its configured value. If the limit rises, the old scheduler first fills the new
+    ///   slots, so that no request is refused while a slot is free.
+    /// - **termination**: a different policy starts without knowledge. A running request can be
+    ///   stopped if its class allowed that when it started and still does.
+    /// - **the queue**: it moves to the new scheduler oldest first. A request keeps its arrival
+    ///   time, its standing and its principal. Requests that the new scheduler refuses or evicts,
+    ///   because of a smaller queue or a lower cap, are shed as [`Reason::Reconfigured`].
+    /// - **the scheduler's own state**: overload detectors and the earned floor share start afresh
+    ///   with a new scheduler. The age of the queue's head shows at the next look whether there is
+    ///   overload; the CPU shows it with the next reading.
+    /// - **sessions**: they stay. If there is less room, some are forgotten, fresh ones first. If
+    ///   other classes prove a session, every session is checked again. Its age is checked against
+    ///   the new `session_ttl`, so a longer one can bring back a session that was too old before.
+    /// - **learned values**: the mean service time and the learned worth of requests stay.
+    /// - **timers**: [`Engine::next_timer`] and [`Engine::meter`] may answer differently
+    ///   afterwards. A shorter `max_wait` expires no request here, but at that timer.
     ///
-    /// Takes time in proportion to the queue, and to the sessions if their room or the classes that prove them
-    /// change, and allocates.
+    /// The call allocates. It takes time in proportion to the queue, and to the sessions if their
+    /// room or the classes that prove them change.
     ///
     /// # Panics
-    /// If there are fewer classes than before, or more and no order for them. A class keeps its
-    /// index for as long as the engine lives; one that is no longer wanted stays in the list.
+    /// Panics if there are fewer classes than before, or if there are more and no scheduler for
+    /// them. A class keeps its index for as long as the engine lives; a class that is no longer
+    /// wanted stays in the list.
     pub fn reconfigure(
         &mut self,
         now: Time,
@@ -94,7 +95,7 @@ impl Engine {
             .filter_map(|id| self.enter_queue(now, id))
             .map(|out| out.0)
             .collect();
-        // Only now is it known how long the queue is, and so when a retry may find it drained.
+        // Only now is the length of the queue known, and so when a retry may find it drained.
         for id in refused {
             actions.push(self.shed(now, id, Reason::Reconfigured));
         }

@@ -1,11 +1,14 @@
-//! What an engine has learned, to be kept over a restart of its process.
+//! State that the engine has learned, for keeping across a restart of the process.
 //!
-//! It is what took visitors' time to prove (sessions) and what is needed before the first answer
-//! has come (the pace: without it the overload detector takes a queue of 20 ms for a backlog even
-//! if one service takes seconds, and refused clients are told to come again after one second).
-//! The counts of the graph of sessions and of signals took days. Who waits and who runs is not
-//! kept: their connections are gone. Nor is whether it was overload: the new queue tells. Reading
-//! and writing files is the driver's.
+//! Kept are:
+//! - the sessions, which took visitors' time to prove;
+//! - the mean service time, which is needed before the first answer. Without it the overload
+//!   detector takes a queue of 20 ms for a backlog even if one service takes seconds, and refused
+//!   clients get a `Retry-After` of one second;
+//! - the counts of the session graph and of the signals, which took days to collect.
+//!
+//! Waiting and running requests are not kept because their connections are gone. The overload state
+//! is not kept because the new queue shows it. The driver reads and writes the files.
 
 use alloc::vec::Vec;
 
@@ -18,8 +21,9 @@ use crate::session::{Cursor, Remembered, Slice};
 use crate::value::Counts;
 
 impl Engine {
-    /// Adds the next sessions that are remembered to `slice`; see [`Sessions::copy`](crate::session::Sessions::copy).
-    /// A driver whose requests wait meanwhile copies them in slices.
+    /// Adds the next remembered sessions to `slice`; see
+    /// [`Sessions::copy`](crate::session::Sessions::copy). A driver whose requests wait during the
+    /// copy copies the sessions in slices.
     pub fn copy_sessions(
         &self,
         now: Time,
@@ -30,37 +34,40 @@ impl Engine {
         self.sessions.copy(now, cursor, most, slice)
     }
 
-    /// Remembers a session of a process before this one: to be called with the one served longest ago
-    /// first, as [`Engine::copy_sessions`] gave them, with the time between added to their ages and with
-    /// `served` in the indices that the classes have now. Says whether it is remembered. It is
-    /// not if it is older than [`Options::session_ttl`](super::Options), if the engine has served
-    /// it already, or if the table is full of younger ones.
+    /// Restores a session of an earlier process. Returns whether it is remembered.
     ///
-    /// A session none of whose classes exist any more is still one that was served before.
+    /// Restore the session that was served longest ago first, as [`Engine::copy_sessions`] returned
+    /// them. Add the time since the copy to their ages, and translate `served` to the present class
+    /// indices.
+    ///
+    /// A session is not remembered if it is older than [`Options::session_ttl`](super::Options), if
+    /// the engine has served it already, or if the table is full of younger sessions. A session
+    /// none of whose classes exist any more still counts as one that was served before.
     pub fn restore_session(&mut self, now: Time, session: Remembered) -> bool {
         self.sessions.restore(now, session)
     }
 
-    /// Goes on with a class as [`Learning::counts`](crate::Learning::counts) gave it in a process
-    /// before this one, with [`Counts::later`] and [`Counts::first`] in the numbers that the classes
-    /// have now. Before the first request.
+    /// Restores a class's counts as [`Learning::counts`](crate::Learning::counts) returned them in
+    /// an earlier process, with [`Counts::later`] and [`Counts::first`] translated to the present
+    /// class numbers. Call this before the first request.
     pub fn restore_counts(&mut self, class: ClassId, counts: &Counts, published: Option<[f64; 2]>) {
         self.learning.restore(class, counts, published);
     }
 
-    /// Goes on with signals as [`Learning::signal_counts`](crate::Learning::signal_counts) gave
-    /// them in a process before this one.
+    /// Restores the signals' counts as [`Learning::signal_counts`](crate::Learning::signal_counts)
+    /// returned them in an earlier process.
     pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
         self.learning.restore_signals(kinds, counts);
     }
 
-    /// How long requests take.
+    /// Returns the mean service time of requests.
     pub const fn pace(&self) -> Pace {
         self.pace
     }
 
-    /// Starts from a pace that was measured before, until measurements of this engine outweigh
-    /// it. Before the first request; later it would undo what was learned since.
+    /// Starts from an earlier measurement of the mean service time, until this engine's own
+    /// measurements outweigh it. Call this before the first request; later it would undo what was
+    /// learned since.
     pub const fn restore_pace(&mut self, pace: Pace) {
         self.pace = pace;
     }

@@ -1,26 +1,31 @@
 //! Slow clients: running requests that wait for their clients and not for the application.
 //!
-//! A client that sends its body or reads its answer slowly holds a slot that the application could use for
-//! another request. While nobody waits that costs nothing. While others wait, slow clients together may hold
-//! [`Options::slow_share`](super::Options) of the slots, so that an honest client on a slow line is served under
-//! load as well. Where that is less than a slot, they may hold one for that share of the time; a minute's share
-//! can be saved up. Beyond that, the request whose loss costs least is stopped:
+//! A client that sends its body or reads its answer slowly holds a slot that the application could
+//! use for another request. While no request waits, that costs nothing. While others wait, slow
+//! clients together may hold [`Options::slow_share`](super::Options) of the slots, so that an
+//! honest client on a slow line is served under load as well. If that share is less than one slot,
+//! they may hold one slot for that share of the time, and up to a minute's share can be saved.
+//! Beyond the share, the engine stops the request whose loss costs least. It compares, in this
+//! order:
 //!
-//! 1. the worst standing, so a proven session is stopped after a stranger;
-//! 2. then the slowest, by powers of two of its rate: whoever wants to hold a slot must send or read faster
-//!    than the other slow clients do;
-//! 3. then the holder (session or address) that runs most requests;
-//! 4. then the one that has run for the shortest time.
+//! 1. the standing: the worst is stopped first, so a proven session is stopped after a stranger;
+//! 2. the rate, by powers of two: the slowest is stopped first, so a client that wants to hold a
+//!    slot must send or read faster than the other slow clients do;
+//! 3. the number of running requests of the holder (session or address): the highest is stopped
+//!    first;
+//! 4. the running time: the shortest is stopped first.
 //!
-//! The driver tells which requests are slow, and at what rate (`Event::ClientSlow`).
+//! The driver reports which requests are slow, and at what rate (`Event::ClientSlow`).
 //!
-//! A client that is stopped may ask again at once. So its session and its address are remembered as slow
-//! (`queue/holders.rs`): requests of a slow address wait behind all others, and those of a slow session that has
-//! proven itself behind all strangers who are not slow. Where requests are stopped faster than one for every second
-//! slot in [`ATTACK`], and as many more have been stopped, it is an attack. For [`ATTACK`] after the last such stop
-//! requests of addresses of which nothing is known wait behind those of addresses that have taken an answer. Requests
-//! of addresses that come again and again although they are refused wait behind these. The same holds for [`CROWD`] after
-//! more uploads of strangers waited than may run.
+//! A client whose request is stopped may ask again at once. So its session and its address are
+//! remembered as slow (`queue/holders.rs`). Requests of a slow address wait behind all others.
+//! Requests of a slow session that has proven itself wait behind all strangers that are not slow.
+//!
+//! If requests are stopped faster than one per two slots in [`ATTACK`], and that many more have
+//! been stopped, the engine assumes an attack. For [`ATTACK`] after the last such stop, requests of
+//! unknown addresses wait behind those of addresses that have taken an answer. Requests of
+//! addresses that retry again and again although they are refused wait behind these. The same holds
+//! for [`CROWD`] after more uploads of strangers waited than may run.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -34,15 +39,16 @@ use crate::queue::State;
 use crate::reason::Reason;
 use crate::request::RequestId;
 
-/// The running requests whose clients are slow. There are no more than requests that run.
+/// The running requests whose clients are slow; at most as many as there are running requests.
 #[derive(Debug, Default)]
 pub(super) struct SlowClients {
     requests: Vec<(RequestId, u64)>,
-    /// For how many seconds they may hold a slot that is theirs for part of the time, as of `looked`; `None`: a
-    /// minute's share.
+    /// The seconds for which slow clients may hold a slot that is theirs for part of the time, at
+    /// the time `looked`. `None` means that a full minute's share is left.
     credit: Option<f64>,
     looked: Time,
-    /// Stops, less half as many as there are slots for each [`ATTACK`] that passes.
+    /// The number of stops as a leaky bucket: in each [`ATTACK`] it loses half the number of slots,
+    /// or [`FEW`] if that is more.
     stops: f64,
     stopped: Time,
 }
@@ -53,17 +59,18 @@ const ATTACK: Span = Span::from_secs(10);
 /// How long strangers wait behind others after more uploads waited than may run.
 const CROWD: Span = Span::from_secs(1);
 
-/// With fewer slots so many stops make an attack.
+/// The minimum number of stops that make an attack, however few slots there are.
 const FEW: f64 = 8.0;
 
-/// The driver judges a client no sooner than after so long.
+/// The minimum running time before a stop counts against a client. The driver needs that long to
+/// judge a client.
 const JUDGED: Span = Span::from_millis(500);
 
-/// Their share of so many seconds can be saved up.
+/// The number of seconds whose share can be saved.
 const SAVED: f64 = 60.0;
 
-/// Seconds between two looks at a slow client while others wait, at most: the driver says twice a second that it is
-/// slow. What is more was a time in which nobody waited.
+/// The maximum number of seconds that one look charges. The driver reports a slow client twice a
+/// second while others wait, so a longer gap includes time in which no request waited.
 const BETWEEN: f64 = 1.0;
 
 impl SlowClients {
@@ -74,7 +81,8 @@ impl SlowClients {
         }
     }
 
-    /// How many slots they may hold of `share`, which need not be whole, while others wait.
+    /// Returns the number of slots that slow clients may hold while others wait, for an entitlement
+    /// of `share` slots, which may be fractional.
     fn allowance(&mut self, now: Time, share: f64) -> usize {
         if share >= 1.0 {
             return share as usize;
@@ -86,7 +94,7 @@ impl SlowClients {
         usize::from(credit > 0.0)
     }
 
-    /// None was slow until now: what they did not use of their share is saved.
+    /// Saves the share that was not used while no client was slow.
     fn save(&mut self, now: Time, share: f64) {
         let passed = now.since(self.looked).as_secs_f64();
         self.looked = now;
@@ -102,19 +110,19 @@ impl SlowClients {
         self.stops >= many
     }
 
-    /// Whether the client of this request is slow.
+    /// Returns whether the client of this request is slow.
     pub(super) fn has(&self, id: RequestId) -> bool {
         self.requests.iter().any(|(known, _)| *known == id)
     }
 
-    /// The request does not run any more, or its client is not slow any more.
+    /// Forgets a request that no longer runs or whose client is no longer slow.
     pub(super) fn forget(&mut self, id: RequestId) {
         self.requests.retain(|(known, _)| *known != id);
     }
 }
 
 impl Engine {
-    /// A running request waits for its client.
+    /// Notes that a running request waits for its client.
     pub(super) fn client_slow(&mut self, now: Time, id: RequestId, rate: u64) {
         if !matches!(self.requests.state(id), State::Running(_)) {
             return;
@@ -125,28 +133,30 @@ impl Engine {
         self.slow.note(id, rate);
     }
 
-    /// Treats it as an attack when more uploads of strangers wait than may run: no client could be judged yet.
+    /// Treats it as an attack when more uploads of strangers wait than may run, although no client
+    /// could be judged yet.
     pub(super) fn note_crowd_of_uploads(&mut self, now: Time) {
         if self.requests.has_crowd_of_uploads() {
             self.requests.is_attacked_until(now + CROWD);
         }
     }
 
-    /// How many slots requests with slow clients may hold while others wait.
+    /// Returns the number of slots, possibly fractional, that requests with slow clients may hold
+    /// while others wait.
     fn share_of_slow(&self) -> f64 {
         f64::from(self.limit.slots()) * self.options.slow_share.get()
     }
 
-    /// How many slots requests with slow clients hold.
+    /// Returns the number of slots that requests with slow clients hold.
     pub fn slow_clients(&self) -> u32 {
         self.slow.requests.len() as u32
     }
 
-    /// Stops requests of slow clients that hold more than their share of the slots while others wait, until
-    /// a slot is free, and one that an unfinished request may have if one waits. `wanted`: a request that is not in the
-    /// queue wants a slot.
+    /// Stops requests of slow clients that hold more than their share of the slots while others
+    /// wait. It stops them until a slot is free, and until an unfinished request may have one if
+    /// such a request waits. `wanted`: a request that is not in the queue wants a slot.
     pub(super) fn stop_slow_clients(&mut self, now: Time, wanted: bool, actions: &mut Vec<Action>) {
-        // Mostly there is none.
+        // Usually there are none.
         if self.slow.requests.is_empty() || !self.stops {
             return;
         }
@@ -162,7 +172,7 @@ impl Engine {
             let Some((id, since)) = self.slowest(!lacks_slot(self)) else { return };
             self.lost(now, id);
             self.did_not_arrive(now, id);
-            // One that was slow from the start has not been judged before.
+            // A client that was reported as slow from the start has not been judged before that.
             if now.since(since) >= JUDGED {
                 if self.slow.stop(now, self.limit.slots()) {
                     self.requests.is_attacked_until(now + ATTACK);
@@ -175,8 +185,8 @@ impl Engine {
         }
     }
 
-    /// The request of a slow client whose loss costs least, and since when it runs. `unfinished`: only unfinished
-    /// requests are looked at.
+    /// Returns the request of a slow client whose loss costs least, and the time at which it
+    /// started. `unfinished`: consider only unfinished requests.
     fn slowest(&self, unfinished: bool) -> Option<(RequestId, Time)> {
         let slow = self.slow.requests.iter();
         let slow = slow.filter(|(id, _)| !unfinished || self.requests.waiting(*id).unfinished);

@@ -1,4 +1,4 @@
-//! Running requests that are stopped: because they are overdue, or so that another is not lost.
+//! Stopping running requests: because they are overdue, or to save another request.
 
 use alloc::vec::Vec;
 
@@ -12,18 +12,20 @@ use crate::reason::Reason;
 use crate::request::{ClassId, RequestId, Standing};
 use crate::terminate::{Bounds, Fate, Ran};
 
-/// Whoever is stopped for another must promise less by this factor: who promises nearly as much has run for
-/// a while already, which would be lost.
+/// The factor by which a preempted request must promise less than the one it makes room for. A
+/// request that promises nearly as much has already run for a while, and that work would be lost.
 const LESS: f64 = 2.0;
 
-/// The pressure that is enough where requests were about to be lost a while ago. If it had to become as high again, all
-/// requests would wait for as long as those, while the load lasts.
+/// The pressure that is enough for [`WHILE`] after requests were about to be lost. If the pressure
+/// had to become as high again, all requests would wait for as long as those did, for as long as
+/// the load lasts.
 const STILL_PRESSED: f64 = 2.0 / 7.0;
-/// That while. In a load that rarely fills the queue, hardly any request is stopped that could have been spared.
+/// The time after high pressure in which [`STILL_PRESSED`] applies. Under a load that rarely fills
+/// the queue, hardly any request is stopped that could have been spared.
 const WHILE: Span = Span::from_secs(10);
 
 impl Engine {
-    /// Whether one is to be stopped before `new` waits too.
+    /// Returns whether a running request is to be stopped before `new` has to wait too.
     fn is_pressed(&mut self, now: Time, new: RequestId) -> bool {
         let moment = self.moment(now);
         let pressure = self.order.pressure(&moment, moment.waiting(new));
@@ -33,33 +35,34 @@ impl Engine {
         pressure >= 1.0 || (pressure >= STILL_PRESSED && now < self.pressed)
     }
 
-    /// A request has run, as the policy is to know it; where no class can be stopped it need not.
+    /// Reports to the policy how a request ran. This is skipped if no class can be stopped.
     pub(super) fn tell_ran(&mut self, ran: Ran) {
         if self.any_stops {
             self.terminate.ended(ran);
         }
     }
 
-    /// What became of a request has nothing to do with how much there is to do.
+    /// Reports to the policy that the outcome of a request has nothing to do with load.
     pub(super) fn did_not_arrive(&mut self, now: Time, id: RequestId) {
         let Waiting { stops_as, since, .. } = *self.moment(now).waiting(id);
         self.terminate.left(stops_as, since);
     }
 
-    /// When the first of those that run will have run for as long as it may.
+    /// Returns the time at which the first running request will have run for the longest time
+    /// allowed.
     pub(super) fn next_overdue(&self) -> Option<Time> {
         if !self.stops || !self.requests.can_stop() {
             return None;
         }
         let overdue = self.longest().filter_map(|(_, since, class, bounds)| {
             let may_run = self.may_run(class, bounds);
-            // For ever is no time.
+            // `Span::MAX` means without limit, which is not a time.
             (may_run < Span::MAX).then_some(since + may_run)
         });
         overdue.min()
     }
 
-    /// Stops all that have run for as long as they may.
+    /// Stops all requests that have run for the longest time allowed.
     pub(super) fn stop_overdue(&mut self, now: Time, actions: &mut Vec<Action>) {
         if !self.stops {
             return;
@@ -75,8 +78,9 @@ impl Engine {
         }
     }
 
-    /// All slots are taken and `new` is to wait: if requests are about to be lost, stops a running one that
-    /// promises less than any of those that wait. Whether a slot is free now.
+    /// Makes room for `new`, which would have to wait because all slots are taken. If requests are
+    /// about to be lost, it stops a running request that promises less than any waiting one.
+    /// Returns whether a slot is free now.
     pub(super) fn make_room(
         &mut self,
         now: Time,
@@ -84,7 +88,7 @@ impl Engine {
         actions: &mut Vec<Action>,
     ) -> bool {
         let Waiting { class, standing, .. } = *self.moment(now).waiting(new);
-        // Where the limit has fallen, one that is stopped makes no room.
+        // If the limit has fallen, stopping one request makes no room.
         let full = self.running == self.limit.slots();
         if !full || !self.stops || !self.requests.can_stop() || !self.is_pressed(now, new) {
             return false;
@@ -97,11 +101,12 @@ impl Engine {
         self.running < self.limit.slots()
     }
 
-    /// Of those that run, could be stopped and have proven no more, the one that promises least.
+    /// Returns the running request that promises least, among those that can be stopped and have
+    /// proven no more than `standing`.
     fn least_that_runs(&mut self, now: Time, standing: Standing) -> Option<(f64, RequestId, Time)> {
         let mut least: Option<(f64, RequestId, Time)> = None;
         for index in 0..self.classes.len() {
-            // Mostly there is none.
+            // Usually there is none.
             let Some((id, since)) = self.requests.longest(index, standing) else { continue };
             let age = now.since(since);
             if self.classes[index].stop.is_none_or(|bounds| age < bounds.min) {
@@ -115,8 +120,8 @@ impl Engine {
         least
     }
 
-    /// Whether a second of service promises more than this of every class of which somebody waits, and of
-    /// `new`: an order may choose any of them.
+    /// Returns whether a second of service promises more than `than` for `new` and for every class
+    /// with waiting requests. The scheduler may choose any of them.
     fn all_promise_more(&mut self, now: Time, new: ClassId, than: f64) -> bool {
         (0..self.classes.len()).all(|index| {
             let waits = index == new.index() || self.moment(now).length_of(index) > 0;
@@ -124,10 +129,11 @@ impl Engine {
         })
     }
 
-    /// What a second more of a request of this class and age promises: requests, times what one is worth.
+    /// Returns the promise of one more second of service for a request of this class and age: the
+    /// expected number of completed requests, times the utility of one.
     fn promise(&mut self, now: Time, class: usize, age: Span) -> Option<f64> {
         let promise = self.terminate.promise(now, ClassId(class as u8), age)?;
-        // Where nobody has said what it is worth, it is not worthless.
+        // A class without a configured utility is not worthless.
         let worth = self.classes[class].utility.get();
         Some(promise * if worth > 0.0 { worth } else { 1.0 })
     }
@@ -142,7 +148,8 @@ impl Engine {
         Action::Terminate { id, reason, retry_after: self.come_again(now, true) }
     }
 
-    /// How long a request of a class may run, as things are; `None`: none of it is ever stopped.
+    /// Returns how long a request of a class may run at present; `None` if requests of the class
+    /// are never stopped.
     pub fn may_run_of(&self, class: ClassId) -> Option<Span> {
         let bounds = self.classes[class.index()].stop.filter(|_| self.stops)?;
         Some(self.may_run(class, bounds).min(bounds.max))
@@ -152,7 +159,7 @@ impl Engine {
         self.terminate.may_run(class, bounds).clamp_to(bounds.min, Span::MAX)
     }
 
-    /// Of each class that can be stopped, the one that has run for longest.
+    /// Returns, for each class that can be stopped, the request that has run longest.
     fn longest(&self) -> impl Iterator<Item = (RequestId, Time, ClassId, Bounds)> + '_ {
         self.classes.iter().enumerate().filter_map(|(index, class)| {
             let (id, since) = self.requests.longest(index, Standing::Transaction)?;

@@ -1,4 +1,4 @@
-//! What is promised about response times, and how far it is kept.
+//! Goals for response times, and how far they are reached.
 
 use core::fmt;
 
@@ -9,25 +9,25 @@ use super::ratio::Ratio;
 use super::table::{Occupant, Table, Ticket};
 use super::{Grant, Level, LevelId};
 
-/// What is promised.
+/// A goal for response times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// The mean response time of one level is such a part of another's.
+    /// The mean response time of one level is this fraction of another's.
     Ratio {
         /// The level that is to be faster.
         fast: LevelId,
-        /// The level that it is measured by.
+        /// The level that it is compared with.
         slow: LevelId,
-        /// Response time of `fast` over that of `slow`, above 0 and at most 1.
+        /// The response time of `fast` divided by that of `slow`, above 0 and at most 1.
         target: f64,
     },
-    /// Such a share of a level's requests are answered within a time.
+    /// This share of a level's requests is answered within a time.
     Percentile {
-        /// Whose requests.
+        /// The level of the requests.
         level: LevelId,
         /// The share, 0.5 to 0.999: 0.95 for the 95th percentile.
         share: f64,
-        /// From a request's arrival to its end.
+        /// The time from a request's arrival to its end.
         within: Span,
     },
 }
@@ -35,41 +35,41 @@ pub enum Goal {
 /// How far a goal is reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// Whether it is.
+    /// Whether the goal is reached.
     pub verdict: Verdict,
-    /// What was measured last: the ratio, or the share that was answered within the time. `None` before there was
-    /// enough to measure.
+    /// The last measurement: the ratio, or the share that was answered within the time. `None`
+    /// before there was enough to measure.
     pub measured: Option<f64>,
-    /// What the controller does about it: the weight of the faster level's age, or seconds that the level's requests
-    /// are let wait while others want slots.
+    /// The controller's output: the weight of the faster level's age, or the seconds for which the
+    /// level's requests may wait while others want slots.
     pub effort: f64,
 }
 
 /// Whether a goal is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nobody has been measured yet, or the controller is on its way.
+    /// No request has been measured yet, or the controller has not settled.
     Settling,
-    /// It is reached, within a tenth.
+    /// The goal is reached, within a tenth.
     Held,
-    /// It is more than reached, as there is room: nobody has to wait for it.
+    /// The goal is more than reached because there is room, so no request has to wait for it.
     Exceeded,
-    /// The controller does all that it may, and it is not reached.
+    /// The controller is at its limit, and the goal is not reached.
     Infeasible,
 }
 
-/// Why settings contradict themselves.
+/// Why settings are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoalFault {
     /// A pool needs a slot and a level.
     Empty,
-    /// A level has fewer threads at most than at least, none, or more at least than there are slots.
+    /// A level's minimum of threads is zero, above its maximum, or above the number of slots.
     Threads(LevelId),
-    /// A weight is not above 0, or is none.
+    /// A weight is not a number above 0.
     Weight(LevelId),
-    /// A floor is not between 0 and 1, or the floors of all together leave nothing to decide.
+    /// A floor is not between 0 and 1, or all floors together leave nothing to decide.
     Floor(LevelId),
-    /// The goal names a level that there is not.
+    /// The goal names a level that does not exist.
     UnknownLevel(LevelId),
     /// The goal compares a level with itself.
     SameLevel(LevelId),
@@ -77,12 +77,12 @@ pub enum GoalFault {
     Target,
     /// The share is not from 0.5 to 0.999.
     Share,
-    /// The time is none.
+    /// The time is zero.
     Within,
 }
 
 impl GoalFault {
-    /// Whose settings they are, if they are a level's.
+    /// Returns the level whose settings are invalid, if they are a level's.
     pub const fn level(self) -> Option<LevelId> {
         match self {
             Self::Threads(level)
@@ -96,7 +96,7 @@ impl GoalFault {
 }
 
 impl fmt::Display for GoalFault {
-    /// Without the level: its name is known to others.
+    /// Describes the fault without the level, whose name this crate does not know.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Empty => "a pool needs at least one thread and one level",
@@ -114,7 +114,7 @@ impl fmt::Display for GoalFault {
 
 impl core::error::Error for GoalFault {}
 
-/// All floors together are at most this: the rest is for weights and goals to decide.
+/// The maximum sum of all floors: the rest is for weights and goals to decide.
 const FLOORS: f64 = 0.9;
 
 pub(super) fn fault(slots: u32, levels: &[Level], goal: Option<Goal>) -> Option<GoalFault> {
@@ -154,7 +154,7 @@ fn of_goal(levels: usize, goal: Goal) -> Option<GoalFault> {
     }
 }
 
-/// What keeps a promise.
+/// The controller that keeps a goal.
 #[derive(Debug)]
 pub(super) enum Controller {
     None,
@@ -173,7 +173,8 @@ impl Controller {
         }
     }
 
-    /// Of two or more who want a slot, the one that the goal prefers, if it cares.
+    /// Returns the candidate that the goal prefers, of two or more for a slot, if the goal has a
+    /// preference.
     pub(super) fn prefers<'w>(
         &mut self,
         wishes: &'w [(LevelId, Grant)],
@@ -186,7 +187,7 @@ impl Controller {
         }
     }
 
-    /// A request is over.
+    /// Notes that a request has ended.
     pub(super) fn ended(&mut self, now: Time, ended: &Occupant) {
         match self {
             Self::None => {}

@@ -1,28 +1,32 @@
-//! How many threads a request gets, and which request gets the next one.
+//! Threads of a pool: how many a request gets, and which request gets the next one.
 //!
-//! A pool runs as many threads at a time as there are processors. Permission to run one is a *slot*. A request waits
-//! for its first slot in its level's queue; while it runs, it may ask for more, so that its tasks run side by side; it
-//! gives them back between tasks. [`Levels`] decides who gets a slot that is free. Requests that wait to begin and
-//! running ones that want another thread compete for the same slots, so the number of threads is no property of a
-//! level, but comes of what else there is to do [seed 3.1].
+//! A pool runs as many threads at a time as there are processors. Permission to run one is a
+//! *slot*. A request waits for its first slot in its level's queue. While it runs, it may ask for
+//! more, so that its tasks run in parallel, and it gives them back between tasks. [`Levels`]
+//! decides which request gets a free slot. Requests that wait to begin and running ones that want
+//! another thread compete for the same slots. So the number of threads is not a property of a level
+//! but depends on what else there is to do [seed 3.1].
 //!
-//! **Between levels.** Without a goal by stride scheduling ([`stride`]): slot time in proportion to weights. With a
-//! goal, by what it takes to reach it: [`ratio`] or [`percentile`]. In all cases no level that wants slots gets less
-//! than its floor share ([`share`]).
+//! **Between levels.** Without a goal, stride scheduling decides ([`stride`]): slot time in
+//! proportion to weights. With a goal, its controller decides: [`ratio`] or [`percentile`]. In all
+//! cases no level that wants slots gets less than its floor share ([`share`]).
 //!
-//! **Within a level.** First whoever runs on fewer threads than the level's least; then the oldest who waits to begin;
-//! and only when nobody waits the oldest who wants another thread, up to the level's most. So the degree of
-//! parallelism collapses to the least when a level's requests queue: splitting one of them would not make the others
-//! come sooner.
+//! **Within a level.** First comes a request that runs on fewer threads than the level's minimum.
+//! Then comes the oldest request that waits to begin. Only if none waits, the oldest request that
+//! wants another thread gets one, up to the level's maximum. So the degree of parallelism falls to
+//! the minimum when a level's requests queue: splitting one of them would not make the others
+//! finish sooner.
 //!
-//! **Parity** ([`Levels::parity`]): as in the seed. So many requests run at a time, first come first served whatever
-//! their level; each has the threads of its level at once, and the operating system shares the processors.
+//! **Parity** ([`Levels::parity`]): as in the paper. A fixed number of requests runs at a time,
+//! first come first served whatever their level. Each has the threads of its level immediately, and
+//! the operating system shares the processors.
 //!
-//! Nothing is ever left idle that somebody could use. A goal is therefore reached from above only as far as there is
-//! competition: where slots are free, both levels may do better than asked.
+//! No slot is left idle that a request could use. So the pool slows a level for the sake of a goal
+//! only under competition: if slots are free, both levels may do better than the goal asks.
 //!
-//! Source: seed 3 (levels of service by numbers of threads); Waldspurger and Weihl, "Stride Scheduling", MIT/LCS/TM-528,
-//! 1995; Dovrolis, Stiliadis, Ramanathan, "Proportional Differentiated Services", SIGCOMM 1999 (waiting time priority).
+//! Source: paper 3 (levels of service by numbers of threads); Waldspurger and Weihl, "Stride
+//! Scheduling", MIT/LCS/TM-528, 1995; Dovrolis, Stiliadis, Ramanathan, "Proportional Differentiated
+//! Services", SIGCOMM 1999 (waiting time priority).
 
 mod goal;
 mod percentile;
@@ -45,97 +49,101 @@ use share::Shares;
 use stride::Stride;
 use table::Table;
 
-/// A level, by its place in the list that [`Levels::new`] was given.
+/// A level, as its index in the list that [`Levels::new`] was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LevelId(pub usize);
 
-/// What a level is granted.
+/// The settings of a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// Threads that a request may have at most; at least 1.
+    /// The maximum number of threads of a request; at least 1.
     pub max_threads: u32,
-    /// Threads that a request may have although others of its level wait to begin; at least 1.
+    /// The number of threads that a request may have although others of its level wait to begin; at
+    /// least 1.
     pub min_threads: u32,
-    /// Slot time in proportion to those of other levels, where no goal says otherwise; above 0.
+    /// The weight of the level: slot time is shared in proportion to weights if no goal says
+    /// otherwise; above 0.
     pub weight: f64,
-    /// The share of slot time, 0 to 1, below which the level is not pressed while it wants slots.
+    /// The share of slot time, 0 to 1, that the level gets at least while it wants slots.
     pub floor: f64,
-    /// Requests that may wait to begin. With 0 who cannot begin at once is refused.
+    /// The number of requests that may wait to begin. With 0, a request that cannot begin
+    /// immediately is refused.
     pub queue: usize,
 }
 
 impl Level {
-    /// One thread a request, weight 1, a floor of 2 %, a queue of 1,000.
+    /// The default: one thread per request, weight 1, a floor of 2 %, a queue of 1,000.
     pub const PLAIN: Self =
         Self { max_threads: 1, min_threads: 1, weight: 1.0, floor: 0.02, queue: 1000 };
 }
 
-/// A slot that was given away.
+/// A slot that was given to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// This request begins; the slot is its own thread's.
+    /// This request begins; the slot is for its own thread.
     Begin(Ticket),
     /// This running request gets another thread.
     Widen(Ticket),
 }
 
-/// The level's queue is full.
+/// An error: the level's queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// What a level does at the moment.
+/// The current state of a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Requests that wait to begin.
+    /// The number of requests that wait to begin.
     pub waiting: usize,
-    /// Requests that have begun and not ended.
+    /// The number of requests that have begun and not ended.
     pub running: usize,
-    /// Slots that they hold.
+    /// The number of slots that they hold.
     pub threads: u32,
-    /// Share of the slot time used lately, 0 to 1.
+    /// The share of the slot time used recently, 0 to 1.
     pub share: f64,
 }
 
-/// What is scarce.
+/// The scarce resource.
 #[derive(Clone, Copy, Debug)]
 enum Admission {
-    /// Threads: so many are free.
+    /// Threads: the number of free slots.
     Slots(u32),
-    /// Requests: so many may run. Threads are not counted.
+    /// Requests: the number that may run. Threads are not counted.
     Places(u32),
 }
 
-/// Who gets the slots of a pool. See the module.
+/// The scheduler of a pool's slots; see the module documentation.
 #[derive(Debug)]
 pub struct Levels {
     admission: Admission,
-    /// What each level is granted.
+    /// The settings of each level.
     terms: Vec<Level>,
     table: Table,
     stride: Stride,
     shares: Shares,
     controller: Controller,
-    /// What each level would use the next slot for: kept for its memory.
+    /// The request for which each level would use the next slot; a field only to reuse its memory.
     wishes: Vec<(LevelId, Grant)>,
 }
 
 impl Levels {
-    /// A pool of so many slots.
+    /// Creates a pool of this number of slots.
     ///
     /// # Panics
     ///
-    /// If there are no slots or levels, or if a level or the goal contradicts itself: whoever takes them from a user
-    /// asks [`Levels::fault`] before.
+    /// Panics if there are no slots or levels, or if the settings of a level or the goal are
+    /// invalid. Check settings from a user with [`Levels::fault`] first.
     pub fn new(slots: u32, levels: Vec<Level>, goal: Option<Goal>) -> Self {
         assert!(Self::fault(slots, &levels, goal).is_none(), "the pool's settings were checked");
         Self::with(Admission::Slots(slots), levels, goal)
     }
 
-    /// The seed's way: so many requests run at a time, and each has its threads.
+    /// Creates a pool as in the paper: a fixed number of requests runs at a time, and each has its
+    /// threads.
     ///
     /// # Panics
     ///
-    /// As [`Levels::new`].
+    /// Panics like [`Levels::new`].
     pub fn parity(places: u32, levels: Vec<Level>) -> Self {
         assert!(Self::fault(places, &levels, None).is_none(), "the pool's settings were checked");
         Self::with(Admission::Places(places), levels, None)
@@ -153,12 +161,12 @@ impl Levels {
         }
     }
 
-    /// What is wrong with such settings.
+    /// Returns what is wrong with such settings, if anything is.
     pub fn fault(slots: u32, levels: &[Level], goal: Option<Goal>) -> Option<GoalFault> {
         goal::fault(slots, levels, goal)
     }
 
-    /// A request has come. It waits until [`Levels::grant`] says that it begins.
+    /// Adds a request. It waits until [`Levels::grant`] says that it begins.
     pub fn arrive(&mut self, now: Time, level: LevelId) -> Result<Ticket, Full> {
         let queue = self.terms[level.0].queue;
         if self.table.waiting(level) >= queue && (queue > 0 || !self.has_room()) {
@@ -170,18 +178,18 @@ impl Levels {
         Ok(self.table.arrive(now, level))
     }
 
-    /// One that waited to begin does so no more.
+    /// Removes a request that waited to begin.
     pub fn leave(&mut self, ticket: Ticket) {
         self.table.leave(ticket);
     }
 
-    /// A running request has work for so many threads beside those that it has.
+    /// Sets how many more threads a running request has work for, in addition to those that it has.
     pub fn want(&mut self, ticket: Ticket, more: u32) {
         self.table.want(ticket, more);
     }
 
-    /// Gives a free slot to whoever deserves it most. To be asked until it says `None`, whenever a slot has come free or
-    /// somebody wants one.
+    /// Gives a free slot to the request that is next. Call this until it returns `None`, whenever a
+    /// slot has become free or a request wants one.
     pub fn grant(&mut self, now: Time) -> Option<Grant> {
         let grant = match self.admission {
             Admission::Slots(0) => return None,
@@ -201,15 +209,15 @@ impl Levels {
         Some(grant)
     }
 
-    /// Whether somebody would get a slot that came free: whether a thread that is between tasks should give its own back
-    /// and ask anew.
+    /// Returns whether a free slot would be given to a request. A thread that is between tasks
+    /// should then give its own slot back and ask again.
     pub fn pressed(&self) -> bool {
         let wants = |(index, level): (usize, &Level)| self.table.candidate(LevelId(index), level);
         let scarce = matches!(self.admission, Admission::Slots(_));
         scarce && self.terms.iter().enumerate().any(|each| wants(each).is_some())
     }
 
-    /// A running request gives back a slot that it has used for so long.
+    /// Takes back a slot that a running request has used for `used`.
     pub fn release(&mut self, now: Time, ticket: Ticket, used: Span) {
         let level = self.table.narrow(ticket);
         if let Admission::Slots(free) = &mut self.admission {
@@ -219,26 +227,27 @@ impl Levels {
         self.shares.used(now, level, more);
     }
 
-    /// One thread of a running request gives another a slot that it has used for so long.
+    /// Notes that one thread of a running request hands over a slot to another after it has used it
+    /// for `used`.
     pub fn hand_over(&mut self, now: Time, ticket: Ticket, used: Span) {
         let level = self.table.level(ticket);
         let more = self.stride.settle(level, used) + self.stride.charge(level);
         self.shares.used(now, level, more);
     }
 
-    /// A running request is over; it has given back its slots.
+    /// Removes a running request that has ended and has given its slots back.
     pub fn end(&mut self, now: Time, ticket: Ticket) -> Occupant {
         let ended = self.table.end(now, ticket);
         self.controller.ended(now, &ended);
         ended
     }
 
-    /// How far the goal is reached; `None` if there is none.
+    /// Returns how far the goal is reached; `None` if there is none.
     pub fn standing(&self, now: Time) -> Option<Standing> {
         self.controller.standing(now, &self.table)
     }
 
-    /// What a level does.
+    /// Returns the current state of a level.
     pub fn load(&self, level: LevelId) -> Load {
         Load {
             waiting: self.table.waiting(level),
@@ -248,7 +257,8 @@ impl Levels {
         }
     }
 
-    /// Whether who comes now begins at once: nobody waits while a slot is free.
+    /// Returns whether a request that arrives now begins immediately: no request waits while a slot
+    /// is free.
     fn has_room(&self) -> bool {
         match self.admission {
             Admission::Slots(free) => free > 0,
@@ -260,7 +270,7 @@ impl Levels {
         (0..self.terms.len()).map(|level| self.table.running(LevelId(level))).sum()
     }
 
-    /// The level that gets the next slot, and what for.
+    /// Returns the level that gets the next slot, and the request that it is for.
     fn chosen(&mut self, now: Time) -> Option<(LevelId, Grant)> {
         let candidate = |index: usize| {
             let level = LevelId(index);
@@ -278,7 +288,8 @@ impl Levels {
         starved.or(by_goal).or_else(by_stride).copied()
     }
 
-    /// Where places are scarce: another thread for whoever wants one, or whoever came first.
+    /// Returns the next grant under parity: another thread for a request that wants one, or else
+    /// the request that came first.
     fn next_in_line(&self, now: Time, places: u32) -> Option<Grant> {
         let levels = || (0..self.terms.len()).map(LevelId);
         let wider = |level: LevelId| self.table.wanting(level, self.terms[level.0].max_threads);
@@ -291,7 +302,7 @@ impl Levels {
 }
 
 impl Grant {
-    /// Whose slot it is.
+    /// Returns the request that got the slot.
     pub const fn ticket(self) -> Ticket {
         match self {
             Self::Begin(ticket) | Self::Widen(ticket) => ticket,

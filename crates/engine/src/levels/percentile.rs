@@ -1,18 +1,21 @@
-//! A goal by a percentile of one level's response times.
+//! A goal for a percentile of one level's response times.
 //!
-//! The level's requests may be let wait for as long as the goal bears it, and not longer: a request that is older than
-//! the *allowance* is due, and goes before all that is not of its level; before that it takes its turn by weight. So a
-//! jump in load needs no correction to be met: requests fall due as soon as they are old, however many came.
+//! The level's requests may wait for as long as the goal allows, and not longer. A request that is
+//! older than the *allowance* is due and goes before all requests of other levels. Before that it
+//! takes its turn by weight. So the goal is met without a correction when the load jumps: requests
+//! fall due as soon as they are old, however many there are.
 //!
-//! The allowance is learned, by the stochastic approximation of Robbins and Monro (1951). It falls by [`GAIN`] · share of
-//! the goal with each answer that took too long, and rises by [`GAIN`] · (1 − share) with each that did not, so it rests
-//! where just (1 − share) take too long. It rises only with answers of requests that did wait for as long as half of it:
-//! others say nothing about what a longer wait would have come to, and it would creep up while there is room, to be
-//! found too long when the crowd comes.
+//! The allowance is learned by the stochastic approximation of Robbins and Monro (1951). It falls
+//! by [`GAIN`] · share of the goal with each answer that took too long, and rises by [`GAIN`] · (1
+//! − share) with each that did not. So it rests where exactly (1 − share) take too long. It rises
+//! only with answers of requests that waited for at least half of it. Other answers say nothing
+//! about the result of a longer wait: the allowance would rise slowly while there is room and prove
+//! too long when load arrives.
 //!
-//! It is *infeasible* when more take too long than may, beyond chance (two standard deviations), although there is no
-//! allowance left: either the level's own load is more than its share of the pool, or one request takes too long by
-//! itself. Who is still waiting and already too old counts as answered too late.
+//! The goal is *infeasible* when more answers take too long than may, beyond chance (two standard
+//! deviations), although the allowance is zero. Either the level's own load is more than its share
+//! of the pool, or a single request takes too long. A request that still waits and is already too
+//! old counts as answered too late.
 
 use alloc::collections::VecDeque;
 
@@ -22,15 +25,17 @@ use super::goal::{Standing, Verdict};
 use super::table::{Occupant, Table, Ticket};
 use super::{Grant, LevelId};
 
-/// Part of the goal's time by which one answer may move the allowance.
+/// The fraction of the goal's time by which one answer may move the allowance.
 const GAIN: f64 = 0.05;
-/// Answers are counted in so many blocks, of which the oldest is forgotten.
+/// The number of blocks in which answers are counted; the oldest is forgotten.
 const BLOCKS: usize = 4;
-/// How long a block is.
+/// The length of a block.
 const BLOCK: Span = Span::from_millis(250);
-/// Answers without which nothing is said. Where a second has fewer, the last so many count.
+/// The minimum number of answers for a verdict. If a second has fewer, the last ones up to this
+/// number count.
 const LEAST: u32 = 20;
-/// Unless they are older than that: of fewer than four answers a second nothing is said.
+/// The age beyond which an answer does not count. With fewer than four answers a second there is no
+/// verdict.
 const STALE: Span = Span::from_secs(5);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,10 +50,10 @@ pub(super) struct Percentile {
     level: LevelId,
     share: f64,
     within: Span,
-    /// Seconds.
+    /// The allowance in seconds.
     allowance: f64,
     blocks: [Block; BLOCKS],
-    /// The last answers: when, and whether too late.
+    /// The last answers: the time, and whether the answer was late.
     latest: VecDeque<(Time, bool)>,
 }
 

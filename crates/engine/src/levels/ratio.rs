@@ -1,17 +1,19 @@
-//! A goal by the ratio of two levels' response times.
+//! A goal for the ratio of two levels' response times.
 //!
-//! Whoever's age, times her level's weight, is greatest gets the slot: *waiting time priority*, in which waiting times
-//! of levels are, under load, as the inverse of their weights. The faster level's weight is the controller's; that of
-//! all others is 1.
+//! The request with the greatest product of age and level weight gets the slot: *waiting time
+//! priority*, under which waiting times of levels are, under load, as the inverse of their weights.
+//! The controller sets the faster level's weight; that of all other levels is 1.
 //!
-//! Why not stride with a controlled weight: shares of slot time decide *whether* a level's queue grows, not how long it
-//! is. Where half of the requests are of each level, a weight a little above 1 empties the faster level's queue and one
-//! a little below fills it; the ratio wanted lies on that edge, and a controller can only fall off it on both sides in
-//! turn. Weighted ages pull back by themselves: who has been served too seldom is old.
+//! Why not stride scheduling with a controlled weight: shares of slot time decide *whether* a
+//! level's queue grows, not how long it is. If half of the requests are of each level, a weight
+//! slightly above 1 empties the faster level's queue and one slightly below fills it. The wanted
+//! ratio lies on that edge, and a controller can only fall off it to both sides in turn. Weighted
+//! ages correct themselves: a request that has been served too late is old.
 //!
-//! What is controlled is the response, not the wait: what threads win for a request, and a mix that changes, are in it.
-//! Every [`WINDOW`] requests, ln w += ½ ln(measured / target), by at most [`STEP`], between 1/[`MOST`] and [`MOST`].
-//! Nothing is changed while levels hardly ever compete: a weight can do nothing then, and would run to its bound.
+//! The controlled quantity is the response, not the wait, so it includes what a request gains by
+//! threads and a mix of requests that changes. Every [`WINDOW`] requests, ln w += ½ ln(measured /
+//! target), by at most [`STEP`], between 1/[`MOST`] and [`MOST`]. The weight does not change while
+//! levels hardly ever compete: it would have no effect then, and would run to its bound.
 
 use bywash_units::{Span, Time};
 
@@ -19,19 +21,20 @@ use super::goal::{Standing, Verdict};
 use super::table::{Occupant, Ticket};
 use super::{Grant, LevelId};
 
-/// Requests of both levels between two corrections.
+/// The number of requests of both levels between two corrections.
 const WINDOW: u32 = 100;
-/// Of each level at least.
+/// The minimum number of requests of each level.
 const EACH: u32 = 10;
-/// Or so long, if that many of each were seen by then.
+/// The time after which a correction is made with fewer requests, if there are [`EACH`] of each
+/// level.
 const PATIENCE: Span = Span::from_millis(500);
-/// What was seen longer ago says nothing about now.
+/// The age beyond which a measurement says nothing about the present.
 const STALE: Span = Span::from_secs(30);
-/// Least share of slots in a window that levels competed for.
+/// The minimum share of slots in a window for which levels competed.
 const CONTESTED: f64 = 0.05;
 const STEP: f64 = 1.5;
 const MOST: f64 = 64.0;
-/// How far from the target still counts as held.
+/// The relative distance from the target that still counts as held.
 const NEAR: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,14 +55,14 @@ pub(super) struct Ratio {
     slow: LevelId,
     target: f64,
     weight: f64,
-    /// The window: since when, what was seen.
+    /// The start of the present window; the fields below count its requests.
     since: Time,
     fast_seen: Seen,
     slow_seen: Seen,
     contests: u32,
-    /// When a window was last full.
+    /// The time at which a window was last complete.
     measured: Time,
-    /// Of the last windows, newer ones counting more: mean response times.
+    /// The mean response times over the last windows, with more weight on newer ones.
     means: Option<(f64, f64)>,
     verdict: Verdict,
 }

@@ -1,4 +1,5 @@
-//! Which share of the slot time each level has had lately, and who is below its floor.
+//! The share of the slot time that each level has had recently, and which levels are below their
+//! floors.
 
 use alloc::vec::Vec;
 
@@ -6,13 +7,13 @@ use bywash_units::Time;
 
 use super::LevelId;
 
-/// What was used so long ago counts 1/e.
+/// The time constant in seconds: use that long ago counts 1/e.
 const MEMORY: f64 = 2.0;
 
 #[derive(Debug)]
 pub(super) struct Shares {
     floors: Vec<f64>,
-    /// Seconds of slots, fading.
+    /// Seconds of slot time, fading.
     used: Vec<f64>,
     at: Time,
 }
@@ -23,7 +24,7 @@ impl Shares {
         Self { used: floors.iter().map(|_| 0.0).collect(), floors, at: Time::ZERO }
     }
 
-    /// A level uses so many seconds more, or fewer, than was said before.
+    /// Adds slot time that a level uses beyond the amount counted before; it may be negative.
     pub(super) fn used(&mut self, now: Time, level: LevelId, seconds: f64) {
         let kept = libm::exp(-now.since(self.at).as_secs_f64() / MEMORY);
         self.at = now;
@@ -33,13 +34,13 @@ impl Shares {
         self.used[level.0] = (self.used[level.0] + seconds).max(0.0);
     }
 
-    /// The share of a level; nothing where nobody has used anything.
+    /// Returns the share of a level; zero if no slot time was used.
     pub(super) fn of(&self, level: LevelId) -> f64 {
         let all: f64 = self.used.iter().sum();
         if all > 0.0 { self.used[level.0] / all } else { 0.0 }
     }
 
-    /// Whether a level that wants slots has had less than its floor.
+    /// Returns whether a level that wants slots has had less than its floor.
     pub(super) fn starved(&self, level: LevelId) -> bool {
         self.of(level) < self.floors[level.0]
     }

@@ -1,12 +1,15 @@
 //! Stride scheduling: slot time in proportion to weights.
 //!
-//! Each level has a *pass*, which advances by the slot time that it uses over its weight; the level with the least pass
-//! is next. Slot time is known only when a slot comes back, so a grant is charged with what slots of the level came to
-//! lately, and corrected then: otherwise all slots that are free at one moment would go to one level.
+//! Each level has a *pass*, which advances by the slot time that it uses over its weight. The level
+//! with the least pass is next. The slot time is known only when a slot comes back. So a grant is
+//! charged with the recent slot time of the level and corrected later: otherwise all slots that are
+//! free at one moment would go to one level.
 //!
-//! A level that wakes begins at the pass of the level that was served last: nobody saves up time by sleeping.
+//! A level that wakes begins at the pass of the level that was served last, so no level saves time
+//! by sleeping.
 //!
-//! Source: Waldspurger and Weihl 1995; charging on grant and correcting at the end as in their §3.3 (nonuniform quanta).
+//! Source: Waldspurger and Weihl 1995; charging on grant and correcting at the end as in their §3.3
+//! (nonuniform quanta).
 
 use alloc::vec::Vec;
 
@@ -18,7 +21,7 @@ use super::LevelId;
 struct Account {
     weight: f64,
     pass: f64,
-    /// What a slot is expected to be used for, seconds.
+    /// The expected use of a slot, in seconds.
     expected: f64,
 }
 
@@ -29,7 +32,7 @@ pub(super) struct Stride {
     virtual_time: f64,
 }
 
-/// Of the expected use, how much each new one replaces.
+/// The fraction of the expected use that each new measurement replaces.
 const GAIN: f64 = 0.1;
 
 impl Stride {
@@ -38,18 +41,18 @@ impl Stride {
         Self { accounts: weights.map(account).collect(), virtual_time: 0.0 }
     }
 
-    /// A level of which nobody was here has somebody.
+    /// Notes that a level without requests gets one.
     pub(super) fn awake(&mut self, level: LevelId) {
         let account = &mut self.accounts[level.0];
         account.pass = account.pass.max(self.virtual_time);
     }
 
-    /// Which of two is first; by their order where they are level.
+    /// Compares the passes of two levels: the lesser goes first.
     pub(super) fn before(&self, one: LevelId, other: LevelId) -> core::cmp::Ordering {
         self.accounts[one.0].pass.total_cmp(&self.accounts[other.0].pass)
     }
 
-    /// A level got a slot. Seconds that it is expected to use it for.
+    /// Charges a level for a slot. Returns the seconds that it is expected to use it for.
     pub(super) fn charge(&mut self, level: LevelId) -> f64 {
         let account = &mut self.accounts[level.0];
         self.virtual_time = self.virtual_time.max(account.pass);
@@ -57,7 +60,8 @@ impl Stride {
         account.expected
     }
 
-    /// It gave one back. Seconds that it used beyond what was expected, or fewer if negative.
+    /// Settles a slot that a level has given back. Returns the seconds that it used beyond the
+    /// expected time; negative if it used less.
     pub(super) fn settle(&mut self, level: LevelId, used: Span) -> f64 {
         let account = &mut self.accounts[level.0];
         let more = used.as_secs_f64() - account.expected;

@@ -1,4 +1,4 @@
-//! The requests of a pool: who waits, who runs on how many threads, who wants more.
+//! The requests of a pool: which wait, which run on how many threads, and which want more.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -7,25 +7,25 @@ use bywash_units::{Span, Time};
 
 use super::{Grant, Level, LevelId};
 
-/// A request of a pool, from its arrival to its end or its leaving. Numbers are used again.
+/// A request of a pool, from its arrival until it ends or leaves. Numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u32);
 
 impl Ticket {
-    /// Its number, below the most requests that were ever here at a time.
+    /// Returns the ticket's number, below the maximum number of requests at one time so far.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A request that is over.
+/// A request that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupant {
-    /// Its level.
+    /// The request's level.
     pub level: LevelId,
-    /// From its arrival to its beginning.
+    /// The time from its arrival to its beginning.
     pub waited: Span,
-    /// From its arrival to its end.
+    /// The time from its arrival to its end.
     pub response: Span,
 }
 
@@ -35,14 +35,14 @@ struct Entry {
     arrived: Time,
     begun: Time,
     threads: u32,
-    /// Threads that it has work for, beside those.
+    /// The number of threads that the request has work for, in addition to those that it has.
     wants: u32,
 }
 
 #[derive(Debug, Default)]
 struct Members {
     waiting: VecDeque<Ticket>,
-    /// Oldest first.
+    /// The running requests, oldest first.
     running: Vec<Ticket>,
     threads: u32,
 }
@@ -128,14 +128,15 @@ impl Table {
         ended
     }
 
-    /// What a level would use a slot for.
+    /// Returns the request for which a level would use a slot.
     pub(super) fn candidate(&self, id: LevelId, level: &Level) -> Option<Grant> {
         let begin = || self.first(id).map(Grant::Begin);
         let narrow = self.wanting(id, level.min_threads);
         narrow.or_else(begin).or_else(|| self.wanting(id, level.max_threads))
     }
 
-    /// The oldest running one of a level that wants another thread and has fewer than `most`.
+    /// Returns the oldest running request of a level that wants another thread and has fewer than
+    /// `most`.
     pub(super) fn wanting(&self, level: LevelId, most: u32) -> Option<Grant> {
         let wants = |ticket: &&Ticket| {
             let entry = &self.entries[ticket.0 as usize];
@@ -144,7 +145,7 @@ impl Table {
         self.levels[level.0].running.iter().find(wants).map(|ticket| Grant::Widen(*ticket))
     }
 
-    /// The oldest of a level that waits to begin.
+    /// Returns the oldest request of a level that waits to begin.
     pub(super) fn first(&self, level: LevelId) -> Option<Ticket> {
         self.levels[level.0].waiting.front().copied()
     }
@@ -153,13 +154,13 @@ impl Table {
         now.since(self.entries[ticket.0 as usize].arrived)
     }
 
-    /// How many of a level are waiting to begin and are older than that.
+    /// Returns the number of requests of a level that wait to begin and are older than `age`.
     pub(super) fn overdue(&self, now: Time, level: LevelId, age: Span) -> u32 {
         let waiting = &self.levels[level.0].waiting;
         waiting.partition_point(|ticket| self.age(now, *ticket) > age) as u32
     }
 
-    /// Whether anybody of a level is here.
+    /// Returns whether a level has any request.
     pub(super) fn busy(&self, level: LevelId) -> bool {
         self.waiting(level) + self.running(level) > 0
     }

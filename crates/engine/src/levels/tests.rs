@@ -21,8 +21,8 @@ fn wide(most: u32, least: u32) -> Level {
     Level { max_threads: most, min_threads: least, floor: 0.0, ..Level::PLAIN }
 }
 
-/// Both levels always have somebody waiting, each request takes a slot for its level's time: the share of slot time of
-/// each level over `rounds` requests.
+/// Returns the share of slot time of each level over `rounds` requests. All levels always have
+/// requests waiting, and each request takes a slot for its level's time.
 fn shares(slots: u32, levels: &[Level], takes: &[u64], rounds: u64) -> Vec<f64> {
     let mut pool = Levels::new(slots, levels.to_vec(), None);
     let mut ends: Vec<(Time, Ticket, LevelId)> = Vec::new();
@@ -85,7 +85,7 @@ fn a_clock_that_sees_no_time_pass_does_not_lead_a_ratio_astray() {
     assert_eq!(standing.verdict, Verdict::Settling);
 }
 
-/// A request comes, begins and ends at these moments.
+/// A request that arrives and begins at `comes` and ends at `ends`.
 fn one(pool: &mut Levels, level: LevelId, comes: Time, ends: Time) {
     let ticket = pool.arrive(comes, level).unwrap();
     assert_eq!(pool.grant(comes), Some(Grant::Begin(ticket)));
@@ -122,7 +122,7 @@ fn what_was_measured_of_a_ratio_long_ago_is_not_said_of_now() {
     let standing = pool.standing(now).unwrap();
     assert_eq!(standing.verdict, Verdict::Held);
     assert!((standing.measured.unwrap() - 0.5).abs() < 0.01, "{standing:?}");
-    // For ten minutes the slow level sleeps.
+    // The slow level sleeps for ten minutes.
     for second in 0..600 {
         one(&mut pool, HIGH, now + MS * (second * 1_000), now + MS * (second * 1_000 + 900));
     }
@@ -183,7 +183,7 @@ fn who_sleeps_saves_nothing_up() {
         pool.end(now, ticket);
     };
     (0..100).for_each(|_| serve(&mut pool, HIGH));
-    // The low level wakes beside it: they take turns from here on.
+    // The low level wakes next to it: they take turns from here on.
     for _ in 0..20 {
         for level in [HIGH, LOW] {
             pool.arrive(at(2000), level).unwrap();
@@ -195,7 +195,7 @@ fn who_sleeps_saves_nothing_up() {
         pool.release(at(2001 + i), ticket, MS);
         turns[pool.end(at(2001 + i), ticket).level.0] += 1;
     }
-    // It begins at the turn that was being served: one ahead.
+    // The low level begins at the turn that was being served, so it is one ahead.
     assert_eq!(turns[0] + turns[1], 20);
     assert!((9..=10).contains(&turns[0]), "{turns:?}");
 }
@@ -264,7 +264,8 @@ fn in_parity_who_comes_first_is_first_and_everybody_has_her_threads() {
     assert_eq!(pool.grant(at(3)), Some(Grant::Begin(last)));
 }
 
-/// Requests of a level that came at `came`, began at once when others wanted the slot, and took so long.
+/// Requests of a level that arrive at `came`, begin at once although others want the slot, and take
+/// `took`.
 fn answers(pool: &mut Levels, level: LevelId, count: usize, came: u64, took: u64) {
     let tickets: Vec<Ticket> = (0..count).map(|_| pool.arrive(at(came), level).unwrap()).collect();
     for ticket in tickets {
@@ -281,7 +282,7 @@ fn a_ratio_that_is_missed_makes_the_faster_level_older() {
     let mut pool = Levels::new(1, vec![wide(1, 1), wide(1, 1)], Some(goal));
     let effort = |pool: &Levels| pool.standing(at(0)).unwrap().effort;
     assert!((effort(&pool) - 2.0).abs() < 1e-9, "waits alone would do");
-    // They compete for each slot, and the high level is as slow as the low one.
+    // The levels compete for each slot, and the high level is as slow as the low one.
     for round in 0..30 {
         let now = round * 1000;
         if round == 5 {
@@ -298,7 +299,7 @@ fn a_ratio_that_is_missed_makes_the_faster_level_older() {
             pool.end(at(now + 100), grant.ticket());
         }
     }
-    // Nothing more can be done.
+    // The weight is at its limit.
     let standing = pool.standing(at(30_000)).unwrap();
     assert!((standing.effort - 64.0).abs() < 1e-9, "{standing:?}");
     assert!((standing.measured.unwrap() - 1.0).abs() < 1e-9);
@@ -343,7 +344,7 @@ fn what_is_due_goes_first_and_what_is_not_takes_its_turn() {
 fn the_allowance_rests_where_just_as_many_are_late_as_may_be() {
     let mut pool = percentile();
     let mut late = 0;
-    // Whatever is let wait takes 60 ms more: with 40 ms it is in time.
+    // The high level's requests take 60 ms after their wait: with a wait of 40 ms they are in time.
     for round in 0..2000_u64 {
         let now = round * 1000;
         let blocker = pool.arrive(at(now), LOW).unwrap();
@@ -374,7 +375,7 @@ fn a_percentile_is_infeasible_when_too_many_are_late_although_nothing_is_let_wai
     assert!((standing.measured.unwrap() - 0.5).abs() < 1e-9, "{standing:?}");
     // Some seconds later all of that is forgotten.
     assert_eq!(pool.standing(at(6000)).unwrap().verdict, Verdict::Settling);
-    // Nobody is answered at all: those who wait count.
+    // No request is answered at all: those that wait count.
     let blocker = pool.arrive(at(6500), LOW).unwrap();
     assert_eq!(pool.grant(at(6500)), Some(Grant::Begin(blocker)));
     for _ in 0..30 {
@@ -385,8 +386,8 @@ fn a_percentile_is_infeasible_when_too_many_are_late_although_nothing_is_let_wai
 }
 
 proptest! {
-    /// Whatever comes and goes: no slot is given twice or lost, none is free that somebody wants, and all who came
-    /// end.
+    /// Checks that no slot is given twice or lost, that no slot is free that a request wants, and
+    /// that all requests end.
     #[test]
     fn slots_are_neither_lost_nor_invented(
         slots in 1_u32..6,

@@ -1,8 +1,8 @@
-//! One more with every answer, a tenth less with every one that was too slow.
+//! One slot more with every answer, a tenth less with every answer that was too slow.
 //!
-//! Source: Netflix concurrency-limits, `AIMDLimit`. It grows only while at least half of the slots
-//! are in use, and takes an answer slower than `too_slow` for a drop. So it knows nothing until
-//! somebody has already waited that long inside the application: it is here to be compared with.
+//! Source: Netflix concurrency-limits, `AIMDLimit`. The limit grows only while at least half of the
+//! slots are in use, and an answer slower than `too_slow` counts as a drop. So it learns nothing
+//! until a request has already waited that long inside the application. It is here for comparison.
 
 use bywash_units::{Span, Time};
 
@@ -19,7 +19,7 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    /// As the catalogue's parameters say.
+    /// Creates the limit from the catalogue's parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         Self {

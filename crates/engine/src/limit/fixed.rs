@@ -1,18 +1,18 @@
-//! Always the same number: the worker pool of seed 1, and what every proxy has as a setting.
+//! A constant limit: the worker pool of paper 1, and a setting of every proxy.
 
 use bywash_units::Time;
 
 use super::{Ended, Limit, Load};
 use crate::catalog::LimitSettings;
 
-/// A number of slots that somebody knows to be right.
+/// A number of slots that the operator knows to be right.
 #[derive(Debug)]
 pub struct Fixed {
     slots: u32,
 }
 
 impl Fixed {
-    /// As the catalogue's parameters say.
+    /// Creates the limit from the catalogue's parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         Self { slots: settings.count("slots") }
     }

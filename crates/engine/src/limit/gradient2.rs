@@ -1,12 +1,13 @@
 //! The ratio of latency over a long and over a short time.
 //!
-//! Source: Netflix concurrency-limits, `Gradient2Limit`: g = clamp(1.5·long/short, ½, 1) and
-//! L ← 0.8·L + 0.2·(g·L + 4), with `long` an exponential average over 600 rounds that starts as a
-//! plain mean of ten. When `long` is more than twice `short` it is brought down by a twentieth, so
-//! that a time of overload is forgotten. It stays while fewer than half of the slots are in use.
+//! Source: Netflix concurrency-limits, `Gradient2Limit`: g = clamp(1.5·long/short, ½, 1) and L ←
+//! 0.8·L + 0.2·(g·L + 4), with `long` an exponential average over 600 rounds that starts as a plain
+//! mean of ten. When `long` is more than twice `short` it is lowered by a twentieth, so that a time
+//! of overload is forgotten. The limit stays the same while fewer than half of the slots are in
+//! use.
 //!
-//! The 4 is the queue that it lets stand, and 1.5 the latency that it lets pass: with both it rises
-//! under a modest overload that lasts, until `long` itself is what the overload has made of it.
+//! The 4 is the queue that the limit tolerates, and 1.5 the latency that it tolerates. With both
+//! the limit rises under a modest overload that lasts, until `long` itself reflects the overload.
 
 use bywash_units::Time;
 
@@ -26,13 +27,13 @@ pub struct Gradient2 {
     range: Range,
     limit: f64,
     rounds: Rounds,
-    /// Seconds.
+    /// The long-term latency, in seconds.
     long: f64,
     seen: u32,
 }
 
 impl Gradient2 {
-    /// As the catalogue's parameters say.
+    /// Creates the limit from the catalogue's parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         Self {

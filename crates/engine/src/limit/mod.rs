@@ -1,12 +1,13 @@
-//! How many requests run at once.
+//! Concurrency limits: how many requests run at once.
 //!
-//! One policy is one file with one type that is a [`Limit`]. It is told of every request that gets
-//! a slot and of every one that gives it back, with how long it ran, and is asked how many slots
-//! there are. The engine gives nothing back for a lower number: whoever runs goes on, and nobody
-//! starts until fewer run than may.
+//! One policy is one file with one type that implements [`Limit`]. The engine reports every request
+//! that gets a slot and every one that gives it back, with its running time, and asks for the
+//! number of slots. The engine takes no slot back when the number falls: running requests continue,
+//! and none starts until fewer run than may.
 //!
-//! Why it matters where order is decided here: with too many slots the requests wait inside the
-//! application, where the oldest goes first and the dead are served; with too few it stands idle.
+//! Why the limit matters although the order of requests is decided here: with too many slots the
+//! requests wait inside the application, where the oldest goes first and requests without a client
+//! are served. With too few the application is idle.
 
 mod aimd;
 mod fixed;
@@ -28,59 +29,59 @@ pub use vegas::Vegas;
 use crate::catalog::LimitSettings;
 use crate::request::ClassId;
 
-/// How many slots there are for now.
+/// A concurrency limit: the present number of slots.
 pub trait Limit: Debug + Send {
-    /// The slots: never none.
+    /// Returns the number of slots; at least one.
     fn slots(&self) -> u32;
 
-    /// A request has got a slot; `load` is with it.
+    /// Notes that a request has got a slot; `load` includes it.
     fn dispatched(&mut self, now: Time, load: Load) {
         let _ = (now, load);
     }
 
-    /// A request has given its slot back; `load` is still with it.
+    /// Notes that a request has given its slot back; `load` still includes it.
     fn ended(&mut self, now: Time, load: Load, ended: Ended);
 
-    /// When [`Limit::on_timer`] is next to be called, if at all. There is one only while the limit
-    /// has done something that time must undo.
+    /// Returns the time for the next call of [`Limit::on_timer`], if any. There is one only while
+    /// the limit has made a change that must be undone at a certain time.
     fn next_timer(&self) -> Option<Time> {
         None
     }
 
-    /// The time that [`Limit::next_timer`] named has come.
+    /// Handles the timer that [`Limit::next_timer`] asked for.
     fn on_timer(&mut self, now: Time) {
         let _ = now;
     }
 }
 
-/// What goes on in the engine.
+/// The engine's load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Requests that hold a slot.
+    /// The number of requests that hold a slot.
     pub running: u32,
-    /// Whether somebody waits for one.
+    /// Whether a request waits for a slot.
     pub is_full: bool,
 }
 
 /// A request that ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its class.
+    /// The request's class.
     pub class: ClassId,
-    /// How long it held its slot.
+    /// How long the request held its slot.
     pub took: Span,
-    /// What can be learned from that.
+    /// The kind of measurement that this is.
     pub way: Way,
 }
 
-/// What can be learned from how long a request ran.
+/// The kind of measurement that a request's running time is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It was answered: a measurement.
+    /// The request was answered: a measurement.
     Answered,
-    /// The application took longer than it may: it is as if it had dropped the request.
+    /// The application took longer than allowed, which counts as if it had dropped the request.
     TimedOut,
-    /// Nothing: its client left, or it failed for another reason.
+    /// Nothing: the client left, or the request failed for another reason.
     Void,
 }
 
@@ -92,18 +93,18 @@ struct Range {
 }
 
 impl Range {
-    /// From `min` and `max`; who sets the minimum above the maximum gets the minimum.
+    /// Creates the bounds from `min` and `max`. A minimum above the maximum takes precedence.
     fn new(settings: &LimitSettings) -> Self {
         let min = settings.count("min");
         Self { min, max: settings.count("max").max(min) }
     }
 
-    /// Where to start.
+    /// Returns the initial limit.
     fn initial(self, settings: &LimitSettings) -> f64 {
         self.clamp(f64::from(settings.count("initial")))
     }
 
-    /// The nearest that is allowed; the least for what is no number.
+    /// Returns the nearest allowed limit; the minimum for NaN.
     fn clamp(self, limit: f64) -> f64 {
         let limit = if limit.is_nan() { 0.0 } else { limit };
         limit.clamp(f64::from(self.min), f64::from(self.max))

@@ -1,17 +1,17 @@
-//! Latency averaged over rounds, for the limits that look at it from round to round.
+//! Latency averaged over rounds, for the limits that use it round by round.
 //!
 //! Source: Netflix concurrency-limits, `WindowedLimit` and `ImmutableAverageSampleWindow`: a round
-//! ends with the first answer after its time is over, if it has ten at least. Our difference: no
-//! answer is left out for being quick, as our clock is not that of a virtual machine.
+//! ends with the first answer after its time has passed, if it has at least ten. Our difference: no
+//! answer is excluded for being quick, because our clock is not that of a virtual machine.
 
 use bywash_units::{Span, Time};
 
 use super::{Ended, Load, Way};
 
-/// Answers that a round has at least.
+/// The minimum number of answers in a round.
 const LEAST: u32 = 10;
 
-/// What happens until a round is over.
+/// The state of the present round.
 #[derive(Debug)]
 pub(super) struct Rounds {
     length: Span,
@@ -22,24 +22,24 @@ pub(super) struct Rounds {
     dropped: bool,
 }
 
-/// What a round has shown.
+/// The measurements of a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Round {
-    /// Mean latency in seconds; above zero.
+    /// The mean latency in seconds; above zero.
     pub(super) latency: f64,
-    /// The most requests that ran at once.
+    /// The maximum number of requests that ran at once.
     pub(super) running: u32,
-    /// Whether one was dropped.
+    /// Whether a request was dropped.
     pub(super) dropped: bool,
 }
 
 impl Rounds {
-    /// Rounds of this length.
+    /// Creates rounds of this length.
     pub(super) const fn new(length: Span) -> Self {
         Self { length, began: None, answers: 0, took: Span::ZERO, most_running: 0, dropped: false }
     }
 
-    /// One more request has ended; the round, if it is over with it.
+    /// Counts a request that has ended. Returns the round if this completes it.
     pub(super) fn ended(&mut self, now: Time, load: Load, ended: Ended) -> Option<Round> {
         let began = *self.began.get_or_insert(now);
         self.most_running = self.most_running.max(load.running);

@@ -1,27 +1,29 @@
 //! The fewest slots that keep the application busy.
 //!
-//! Source: POLICIES §3. Sought is L* = min{L : X(L) ≥ 0.97·max X}, X being throughput with L slots.
-//! By Little's law X·b requests are being worked on if each takes b where nobody waits, and the
-//! other q = L − X·b = L(1 − b/latency) wait inside the application. X·b is Kleinrock's knee, where
-//! throughput stops to rise with L. So latency alone tells the knee, if b is right; and the slope of
-//! throughput in L tells whether b is right. Nothing is done but where the queue is full: elsewhere
-//! the application has what it needs, and what few requests take there is b for nothing.
-//! - **look** (a [`Window`] under one limit): with q above one and a half margins the limit falls to
-//!   knee + margin, by half at most; with q below half a margin it rises by log₁₀ L, twice as much
-//!   each time in a row. The margin, 1 + knee/8, covers an error of a tenth in b, and is the queue by
-//!   which a knee that has moved up is seen.
-//! - **trial**: a limit that fell by more than a seventh, at once or step by step, must not have cost
-//!   throughput. If it has, nothing had waited: requests have become slower. The limit goes back and
-//!   what was seen is the base.
-//! - **probe upwards** by a quarter: where throughput rises with the limit, nothing waits inside, and
-//!   b is what was thought to be a queue. It costs no throughput.
+//! Source: `docs/policies.md` §3. The goal is L* = min{L : X(L) ≥ 0.97·max X}, X being throughput
+//! with L slots. By Little's law, X·b requests are being worked on if each takes b when no request
+//! waits, and the other q = L − X·b = L(1 − b/latency) wait inside the application. X·b is
+//! Kleinrock's knee, where throughput stops rising with L. So latency alone shows the knee, if b is
+//! right; and the slope of throughput in L shows whether b is right. The limit is adjusted only
+//! while the queue is full. Otherwise the application has all that it needs, and the latency of few
+//! requests gives b at no cost.
+//! - **look** (a [`Window`] under one limit): with q above one and a half margins the limit falls
+//!   to knee + margin, by half at most. With q below half a margin it rises by log₁₀ L, twice as
+//!   much each time in a row. The margin, 1 + knee/8, covers an error of a tenth in b, and its
+//!   queue reveals a knee that has moved up.
+//! - **trial**: a limit that fell by more than a seventh, at once or step by step, must not have
+//!   cost throughput. If it has, nothing had waited: requests have become slower. The limit goes
+//!   back, and the measured latency becomes the base.
+//! - **probe upwards** by a quarter: if throughput rises with the limit, nothing waits inside, and
+//!   b is what was thought to be a queue. This costs no throughput.
 //! - **probe downwards** to three quarters of the knee (to half of the limit, while b is in doubt):
-//!   what requests take there is b. If throughput does not fall, the knee lies lower, and the next
-//!   probe follows at once. The gateway's queue absorbs it.
+//!   the latency there is b. If throughput does not fall, the knee lies lower, and the next probe
+//!   follows immediately. The gateway's queue absorbs the probe.
 //!
-//! A time-out is a slot that did nothing: their part of a window is taken off the limit, by halves.
+//! A time-out is a slot that did nothing: half of the fraction of a window that timed out is taken
+//! off the limit.
 //!
-//! Where this departs from POLICIES §3, and why, is decision 0012.
+//! Decision 0012 says where this departs from `docs/policies.md` §3, and why.
 
 mod bases;
 mod schedule;
@@ -35,36 +37,39 @@ use self::window::{LEAST, Seen, Window};
 use super::{Ended, Limit, Load, Range, vegas};
 use crate::catalog::LimitSettings;
 
-/// Parts of the requests that time out below which they are chance.
+/// The fraction of time-outs below which they count as noise.
 const CHANCE: f64 = 0.01;
-/// A limit that fell below this part of what it was is on trial.
+/// The ratio to its earlier value below which a limit is on trial.
 const MUCH: f64 = 0.85;
-/// A trial that keeps less of the throughput has failed, one that keeps more has not; in between
-/// more windows are looked at, so many at most.
+/// The fractions of throughput that decide a trial: below the first it has failed, above the second
+/// it has succeeded. In between more windows are looked at, up to [`ENOUGH`]; then [`MIDDLE`]
+/// decides.
 const KEEPS: (f64, f64) = (0.7, 0.85);
 const MIDDLE: f64 = 0.78;
 const ENOUGH: u32 = 6;
-/// An error of less in the base does not matter: the margin covers it.
+/// The relative error of the base that does not matter, because the margin covers it.
 const WRONG: f64 = 0.15;
-/// Square of the error that bases have anyway: what is seen with a smaller one is believed.
+/// The square of the relative error that bases have in any case. A measurement with a smaller error
+/// is believed.
 const KNOWN: f64 = 0.01;
-/// Squares of the relative error with which a window is long enough: of a look, of one that judges a
-/// trial, of a probe downwards and of one upwards.
+/// The squares of the relative error at which a window is long enough: for a look, for one that
+/// judges a trial, for a probe downwards and for one upwards.
 const PRECISE: (f64, f64, f64, f64) = (0.01, 0.02, 0.0075, 0.005);
-/// How deep a probe goes below the knee; below the limit if the base is not known to be right.
+/// The depth of a probe: this fraction of the knee, or of the limit if the base is not known to be
+/// right.
 const DEPTH: (f64, f64) = (0.75, 0.5);
-/// Latencies that a probe holds at most.
+/// The maximum duration of a probe, in latencies.
 const LATENCIES: u64 = 60;
-/// The shortest time that a probe holds, once the limit has taken hold; the longest downwards, and
-/// upwards, where nobody waits for its end.
+/// The duration of a probe once the limit has taken effect: the shortest, the longest downwards,
+/// and the longest upwards, where no request waits for its end.
 const HOLDS: (Span, Span, Span) =
     (Span::from_millis(200), Span::from_secs(10), Span::from_secs(30));
-/// How high a probe goes above the limit.
+/// The height of a probe above the limit, as a fraction of it.
 const HEIGHT: f64 = 0.25;
-/// The longest that the answers of another limit are waited for.
+/// The longest time to wait until answers belong to the new limit.
 const TAKES_HOLD: Span = Span::from_secs(10);
-/// The slope of throughput in the limit above which the limit lies below the knee: in the middle
-/// of one below it and none above.
+/// The slope of throughput in the limit above which the limit lies below the knee: halfway between
+/// one, which is the slope below the knee, and zero, the slope above it.
 const RISES: f64 = 0.5;
 
 /// The smallest limit that keeps the application busy, by latency and by the slope of throughput.
@@ -75,12 +80,13 @@ pub struct Slope {
     limit: f64,
     bases: Bases,
     window: Window,
-    /// What the application works on at once, at most; over windows of much the same limit.
+    /// The number of requests that the application can work on at once, over windows of about the
+    /// same limit.
     knee: Option<Knee>,
     trial: Option<Trial>,
-    /// How many times log₁₀ L it would rise by.
+    /// The factor on log₁₀ L by which the limit would rise.
     stride: f64,
-    /// Mean latency of the last window.
+    /// The mean latency of the last window.
     latency: Span,
     probe: Option<Probe>,
     schedule: Schedule,
@@ -89,21 +95,21 @@ pub struct Slope {
 #[derive(Clone, Copy, Debug)]
 struct Knee {
     at: f64,
-    /// The limit of the windows that it was seen in.
+    /// The limit of the windows in which the knee was seen.
     limit: f64,
 }
 
-/// The limit before it fell, and what was worked on then.
+/// The limit before it fell, and the knee at that time.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     limit: f64,
     knee: f64,
-    /// Windows seen since.
+    /// The number of windows seen since.
     windows: u32,
 }
 
 impl Slope {
-    /// As the catalogue's parameters say.
+    /// Creates the limit from the catalogue's parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         Self {
@@ -137,7 +143,8 @@ impl Slope {
         self.window.begin(now + takes_hold.min(TAKES_HOLD));
     }
 
-    /// Somebody waited for a slot all the time: what follows is of this limit.
+    /// Handles a window in which a request always waited for a slot, so that it shows the effect of
+    /// this limit.
     fn look(&mut self, now: Time, seen: Seen) {
         if let Some(trial) = self.on_trial() {
             self.judge(now, trial, seen);
@@ -145,7 +152,7 @@ impl Slope {
         }
         let mut knee = self.smooth(seen);
         if knee > (1.0 + WRONG) * seen.load {
-            // Quicker than without a queue: the base is wrong, whatever the limit.
+            // Requests were quicker than without a queue: the base is wrong, whatever the limit.
             self.bases.scale(f64::midpoint(1.0, seen.load / knee));
             self.schedule.look_soon(now);
             (self.knee, self.trial, knee) = (None, None, seen.load);
@@ -167,7 +174,7 @@ impl Slope {
         self.trial.filter(|trial| self.limit < MUCH * trial.limit)
     }
 
-    /// The limit fell by much: is throughput what it was?
+    /// Judges a limit that fell by much: whether throughput has stayed the same.
     fn judge(&mut self, now: Time, trial: Trial, seen: Seen) {
         let knee = self.smooth(seen);
         let windows = trial.windows + 1;
@@ -181,7 +188,7 @@ impl Slope {
         }
     }
 
-    /// The knee that a window shows, averaged over windows of much the same limit.
+    /// Returns the knee that a window shows, averaged over windows of about the same limit.
     fn smooth(&mut self, seen: Seen) -> f64 {
         let here = seen.load / seen.inflation;
         let near = |knee: &Knee| {
@@ -197,7 +204,7 @@ impl Slope {
     }
 
     fn fall(&mut self, to: f64, knee: f64) {
-        // Many small steps are a large one: what they are measured by is where they began.
+        // Many small steps are a large one, so they are compared with where they began.
         self.trial.get_or_insert(Trial { limit: self.limit, knee, windows: 0 });
         self.limit = self.range.clamp(to);
         self.stride = 1.0;
@@ -210,7 +217,8 @@ impl Slope {
         self.trial = None;
     }
 
-    /// Throughput fell with the limit, so nothing had waited inside: requests are slower.
+    /// Takes a fall back. Throughput fell with the limit, so nothing had waited inside: requests
+    /// are slower.
     fn take_back(&mut self, now: Time, trial: Trial, inflation: f64) {
         self.bases.scale(inflation);
         self.limit = trial.limit;
@@ -218,17 +226,18 @@ impl Slope {
         self.schedule.look_soon(now);
     }
 
-    /// Slots whose requests timed out have done nothing.
+    /// Lowers the limit because of time-outs: their slots have done nothing.
     fn fall_behind(&mut self, seen: Seen) {
         self.limit = self.range.clamp(self.limit * (1.0 - seen.timed_out / 2.0));
         (self.knee, self.trial, self.stride) = (None, None, 1.0);
     }
 
-    /// Nobody waits. With few beside it, a request takes its base.
+    /// Handles a window in which no request waited. With few others, a request takes its base.
     fn rest(&mut self, seen: Seen) {
         self.trial = None;
         self.stride = 1.0;
-        // Without a knee nobody knows what is few: at first only a quicker answer tells of the base.
+        // Without a knee it is not known what is few: at first only a quicker answer reveals the
+        // base.
         let few = self.knee.is_some_and(|knee| seen.load <= DEPTH.0 * knee.at);
         if few || seen.inflation < 1.0 {
             self.correct(seen);
@@ -258,7 +267,7 @@ impl Slope {
             (Direction::Up, Some(knee)) if enough && seen.full => self.probed_up(now, knee, seen),
             (Direction::Down, Some(knee)) if enough && keeps_throughput(knee.at, seen) => {
                 self.rebase(seen.inflation);
-                // The fall that follows has been tried just now.
+                // The fall that follows has just been tried.
                 self.trial = None;
                 self.schedule.doubt(now);
             }
@@ -281,7 +290,8 @@ impl Slope {
         }
     }
 
-    /// If throughput rose with the limit, nothing had waited inside: what was seen is the base.
+    /// Concludes a probe upwards. If throughput rose with the limit, nothing had waited inside: the
+    /// measured latency is the base.
     fn probed_up(&mut self, now: Time, knee: Knee, seen: Seen) {
         self.schedule.went_up(now);
         let rise = seen.load / seen.inflation - knee.at;
@@ -295,13 +305,14 @@ impl Slope {
         }
     }
 
-    /// Takes what was seen for the base, as far as it is more than chance.
+    /// Takes the measured latency for the base, as far as the difference is more than chance.
     fn correct(&mut self, seen: Seen) {
         let weight = if is_beyond_error(seen) { 1.0 } else { KNOWN / (KNOWN + seen.error) };
         self.rebase(1.0 + weight * (seen.inflation - 1.0));
     }
 
-    /// Requests take `factor` times as long as was thought, and so more or fewer are worked on.
+    /// Changes the bases: requests take `factor` times as long as was thought, and so more or fewer
+    /// are worked on.
     fn rebase(&mut self, factor: f64) {
         self.bases.scale(factor);
         if let Some(trial) = &mut self.trial {
@@ -314,20 +325,21 @@ impl Slope {
     }
 }
 
-/// Whether the inflation is off 1 by more than chance and more than matters.
+/// Returns whether the inflation differs from 1 by more than chance and by more than matters.
 fn is_beyond_error(seen: Seen) -> bool {
     let off = seen.inflation - 1.0;
     off.abs() > WRONG && off * off > 6.0 * seen.error * seen.inflation * seen.inflation
 }
 
-/// Whether throughput is nearer to what it was at the knee than to what falls with the limit: then
-/// the knee lies lower than was thought.
+/// Returns whether throughput is nearer to its value at the knee than to one that falls with the
+/// limit. If so, the knee lies lower than was thought.
 fn keeps_throughput(knee: f64, seen: Seen) -> bool {
     let kept = seen.load / seen.inflation;
     kept > f64::midpoint(knee, seen.load.min(knee))
 }
 
-/// Latencies until nothing is seen of the limit before. A lower one has to drain first.
+/// Returns the number of latencies until the earlier limit has no effect on measurements. A lower
+/// limit has to drain first.
 const fn latencies_to_take_hold(before: u32, after: u32) -> u64 {
     if after < before {
         2
@@ -342,7 +354,7 @@ fn whole(limit: f64) -> u32 {
     (limit + 0.5) as u32
 }
 
-/// Requests that may wait inside.
+/// Returns the number of requests that may wait inside.
 fn margin(knee: f64) -> f64 {
     1.0 + knee / 8.0
 }

@@ -1,14 +1,15 @@
-//! The length of the queue inside the application, told by latency.
+//! The length of the queue inside the application, estimated from latency.
 //!
 //! Source: Netflix concurrency-limits, `VegasLimit` (after Brakmo and Peterson's TCP Vegas). With
 //! the least latency seen as the latency without a queue, q = ⌈L(1 − least/latency)⌉ requests wait
-//! inside. α = 3·log₁₀ L and β = 6·log₁₀ L: with q ≤ log₁₀ L the limit rises by β, below α by
-//! log₁₀ L; above β, or after a drop, it falls by log₁₀ L. Without a drop it stays while fewer than
-//! half of the slots are in use. After 30·L rounds the next latency is taken for the least, however long the
-//! queue is by then: that is the known weakness, as is one lucky answer.
+//! inside. α = 3·log₁₀ L and β = 6·log₁₀ L: with q ≤ log₁₀ L the limit rises by β, below α by log₁₀
+//! L; above β, or after a drop, it falls by log₁₀ L. Without a drop it stays the same while fewer
+//! than half of the slots are in use. After 22.5·L rounds the next latency is taken for the least,
+//! however long the queue is at that time. That is the known weakness, and so is a single lucky
+//! answer.
 //!
-//! Our difference: the source draws the number of rounds between 15·L and 30·L at random, we
-//! decide without dice and take what is half way.
+//! Our difference: the source draws the number of rounds between 15·L and 30·L at random. This
+//! implementation decides without randomness and takes the middle.
 
 use bywash_units::Time;
 
@@ -16,7 +17,7 @@ use super::rounds::{Round, Rounds};
 use super::{Ended, Limit, Load, Range};
 use crate::catalog::LimitSettings;
 
-/// Rounds for each slot after which the least latency is forgotten.
+/// The number of rounds per slot after which the least latency is forgotten.
 const ROUNDS_PER_SLOT: f64 = 22.5;
 
 /// Vegas, for requests.
@@ -25,13 +26,13 @@ pub struct Vegas {
     range: Range,
     limit: f64,
     rounds: Rounds,
-    /// Seconds.
+    /// The least latency, in seconds.
     least: Option<f64>,
     until_forgotten: f64,
 }
 
 impl Vegas {
-    /// As the catalogue's parameters say.
+    /// Creates the limit from the catalogue's parameters.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
         let limit = range.initial(settings);
@@ -61,7 +62,7 @@ impl Vegas {
             return;
         }
         let step = step(self.limit);
-        // One request is never a part of a request.
+        // A request waits as a whole, so the queue is rounded up.
         let queue = self.limit * (1.0 - least / round.latency);
         let queue = libm::ceil(queue);
         let (alpha, beta) = (3.0 * step, 6.0 * step);
@@ -78,7 +79,7 @@ impl Vegas {
     }
 }
 
-/// The decimal logarithm in whole numbers, 1 at least: the source's table.
+/// Returns the decimal logarithm in whole numbers, at least 1: the source's table.
 pub(super) fn step(limit: f64) -> f64 {
     f64::from((limit as u32).max(1).ilog10().max(1))
 }

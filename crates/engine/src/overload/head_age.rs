@@ -1,24 +1,25 @@
 //! Overload by the age of the oldest waiting request.
 //!
-//! Source: POLICIES §2. Overloaded when the head of the line has waited longer than T; no longer
-//! when the queue is empty, or when the head has been younger than T/2 for an interval I.
+//! Source: `docs/policies.md` §2. There is overload when the head of the line has waited longer
+//! than T. It ends when the queue is empty, or when the head has been younger than T/2 for an
+//! interval I.
 //!
-//! T = clamp(8 · mean service, 20 ms, patience/10) and I = max(100 ms, 20 · mean service): a
-//! queue of eight services is a burst, more is a backlog; and it must be noticed while the
-//! clients still have nine tenths of their patience. The age is measured *in* the queue. The
-//! waiting time of requests that were served would not do: under newest-first they are always the
-//! young ones, and the detector would go blind at the moment it is needed.
+//! T = clamp(8 · mean service, 20 ms, patience/10) and I = max(100 ms, 20 · mean service). A queue
+//! of eight services is a burst; a longer one is a backlog, which must be noticed while the clients
+//! still have nine tenths of their patience. The age is measured *in* the queue. The waiting time
+//! of served requests would not do: under newest first these are always the young ones, and the
+//! detector would go blind when it is needed.
 
 use bywash_units::{Span, Time};
 
 use crate::catalog::Settings;
 
-/// The age of the head of one line.
+/// The detector by the age of the head of one line.
 #[derive(Debug)]
 pub struct HeadAge {
     patience: Span,
     overloaded: bool,
-    /// Since when the head has been younger than T/2, while overloaded.
+    /// The time since which the head has been younger than T/2, while there is overload.
     calm_since: Option<Time>,
 }
 
@@ -26,13 +27,13 @@ const LEAST: Span = Span::from_millis(20);
 const LEAST_INTERVAL: Span = Span::from_millis(100);
 
 impl HeadAge {
-    /// From the parameter `patience`: the median patience of clients.
+    /// Creates the detector from the parameter `patience`: the median patience of clients.
     pub fn new(settings: &Settings) -> Self {
         Self { patience: settings.span("patience"), overloaded: false, calm_since: None }
     }
 
-    /// The oldest has waited for `head` (`None`: nobody waits), requests take `mean_service`.
-    /// Says whether it is overload.
+    /// Observes that the oldest request has waited for `head` (`None` if no request waits) and that
+    /// requests take `mean_service`. Returns whether there is overload.
     pub fn observe(&mut self, now: Time, head: Option<Span>, mean_service: Span) -> bool {
         let threshold = (mean_service * 8).clamp_to(LEAST, self.patience / 10);
         match head {
@@ -59,7 +60,7 @@ impl HeadAge {
         self.calm_since = None;
     }
 
-    /// As of the last observation.
+    /// Returns whether there was overload at the last observation.
     pub const fn overloaded(&self) -> bool {
         self.overloaded
     }

@@ -1,14 +1,14 @@
-//! Overload by loss: the share of arrivals that was refused or pushed out.
+//! Overload by loss: the share of arrivals that was refused or evicted.
 //!
-//! Source: seed 2, where loss moves the threshold at which requests are terminated. As a signal
-//! for the order it comes late: nothing is lost before the queue is full, and then its head is as
-//! old as a full queue takes to serve.
+//! Source: paper 2, where loss moves the threshold at which requests are terminated. As a signal
+//! for the scheduler it comes late: nothing is lost before the queue is full, and by that time the
+//! head is as old as a full queue takes to serve.
 
 use bywash_units::{Share, Span, Time};
 
 use crate::catalog::Settings;
 
-/// Loss over one interval after the other.
+/// The loss in consecutive intervals.
 #[derive(Debug)]
 pub struct Loss {
     upper: Share,
@@ -20,7 +20,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// From the parameters `loss` (over at a fifth of it) and `interval`.
+    /// Creates the detector from the parameters `loss` (overload ends at a fifth of it) and
+    /// `interval`.
     pub fn new(settings: &Settings) -> Self {
         Self {
             upper: settings.share("loss"),
@@ -32,14 +33,14 @@ impl Loss {
         }
     }
 
-    /// A request has asked to wait, and somebody was lost by it or not.
+    /// Counts a request that asked to wait. `lost`: a request was refused or evicted because of it.
     pub fn arrived(&mut self, now: Time, lost: bool) {
         self.look(now);
         self.arrived += 1;
         self.lost += u32::from(lost);
     }
 
-    /// Whether it is overload, after a look at the time.
+    /// Returns whether there is overload at `now`.
     pub fn look(&mut self, now: Time) -> bool {
         if now.since(self.since) >= self.interval {
             let loss = f64::from(self.lost) / f64::from(self.arrived.max(1));
@@ -53,7 +54,7 @@ impl Loss {
         self.overloaded
     }
 
-    /// As of the last look.
+    /// Returns whether there was overload at the last look.
     pub const fn overloaded(&self) -> bool {
         self.overloaded
     }

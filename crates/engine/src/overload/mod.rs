@@ -1,4 +1,4 @@
-//! Is it overload? One signal is one file; [`Detector`] is the one that was chosen.
+//! Overload detection: one signal is one file, and [`Detector`] is the configured one.
 
 mod head_age;
 mod loss;
@@ -16,23 +16,25 @@ use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::request::Standing;
 
-/// A detector for an order that ranks by standing. Ages and sojourns are told apart by standing,
-/// as the queue of new sessions may be long for hours while transactions do not wait at all;
-/// readings and loss are one for all.
+/// A detector for a scheduler that ranks by standing.
+///
+/// Ages and waiting times are kept separately for each standing, because the queue of new sessions
+/// may be long for hours while transactions do not wait at all. Readings and loss are common to all
+/// standings.
 #[derive(Debug)]
 pub enum Detector {
-    /// The age of the oldest that waits.
+    /// The age of the oldest waiting request.
     HeadAge([HeadAge; Standing::COUNT]),
-    /// The least time that those waited who got a slot.
+    /// The shortest wait of the requests that got a slot.
     Sojourn([Sojourn; Standing::COUNT], Span),
     /// The share of arrivals that was lost.
     Loss(Loss),
-    /// The CPU, or the pressure on it.
+    /// The CPU's utilisation, or the pressure on it.
     Thresholds(Thresholds),
 }
 
 impl Detector {
-    /// The parameter `signal` and those that belong to it.
+    /// Creates the detector from the parameter `signal` and the parameters that belong to it.
     pub fn new(settings: &Settings) -> Self {
         match settings.choice("signal") {
             "cpu" => Self::Thresholds(Thresholds::cpu(settings)),
@@ -43,7 +45,8 @@ impl Detector {
         }
     }
 
-    /// Whether it is overload among those of `standing`, the oldest of whom has waited for `head`.
+    /// Returns whether there is overload among requests of `standing`, the oldest of which has
+    /// waited for `head`.
     pub fn look(
         &mut self,
         now: Time,
@@ -61,21 +64,21 @@ impl Detector {
         }
     }
 
-    /// A request has asked to wait, and somebody was lost by it or not.
+    /// Counts a request that asked to wait. `lost`: a request was refused or evicted because of it.
     pub fn arrived(&mut self, now: Time, lost: bool) {
         if let Self::Loss(loss) = self {
             loss.arrived(now, lost);
         }
     }
 
-    /// A request of `standing` got a slot after it had waited for `sojourn`.
+    /// Notes that a request of `standing` got a slot after it had waited for `sojourn`.
     pub fn left(&mut self, standing: usize, sojourn: Span) {
         if let Self::Sojourn(sojourns, _) = self {
             sojourns[standing].left(sojourn);
         }
     }
 
-    /// A measurement of the machine has come.
+    /// Handles a measurement of the machine.
     pub fn read(&mut self, reading: Reading) {
         if let Self::Thresholds(thresholds) = self
             && thresholds.meter().0 == reading.meter
@@ -84,7 +87,8 @@ impl Detector {
         }
     }
 
-    /// What it wants to be read, and over which time.
+    /// Returns the measurement that the detector needs, and the time to average it over; `None` if
+    /// it needs none.
     pub const fn meter(&self) -> Option<(Meter, Span)> {
         match self {
             Self::Thresholds(thresholds) => Some(thresholds.meter()),
@@ -92,7 +96,7 @@ impl Detector {
         }
     }
 
-    /// Whether it was overload somewhere at the last look.
+    /// Returns whether there was overload in any standing at the last look.
     pub fn overloaded(&self) -> bool {
         match self {
             Self::HeadAge(heads) => heads.iter().any(HeadAge::overloaded),

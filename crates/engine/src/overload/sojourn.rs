@@ -1,14 +1,14 @@
-//! Overload by the least time that requests have waited: `CoDel`'s signal.
+//! Overload by the shortest wait of served requests: `CoDel`'s signal.
 //!
-//! Source: Nichols and Jacobson's `CoDel` in the form that Folly and `HBase` use for requests: if over
-//! a whole interval nobody waited less than the target, there is a standing queue. Measured on those
-//! who leave the queue for a slot, as everybody does who builds it; so under newest first it only
-//! sees the young and goes blind. That is why it is here for comparison and the age of the head is
-//! the default.
+//! Source: Nichols and Jacobson's `CoDel` in the form that Folly and `HBase` use for requests. If
+//! no request waited less than the target over a whole interval, there is a standing queue. The
+//! wait is measured when a request leaves the queue for a slot, as in the other implementations. So
+//! under newest first the detector sees only young requests and goes blind. That is why it is here
+//! for comparison and the age of the head is the default.
 
 use bywash_units::{Span, Time};
 
-/// The least sojourn of the present interval and what the last one said.
+/// The shortest wait in the present interval, and the verdict of the last one.
 #[derive(Clone, Copy, Debug)]
 pub struct Sojourn {
     since: Time,
@@ -20,15 +20,15 @@ const LEAST_INTERVAL: Span = Span::from_millis(100);
 const LEAST: Span = Span::from_millis(20);
 
 impl Sojourn {
-    /// Nobody has waited yet.
+    /// The detector before any request has waited.
     pub const CALM: Self = Self { since: Time::ZERO, least: None, overloaded: false };
 
-    /// A request got a slot after it had waited for `sojourn`.
+    /// Notes that a request got a slot after it had waited for `sojourn`.
     pub fn left(&mut self, sojourn: Span) {
         self.least = Some(self.least.map_or(sojourn, |least| least.min(sojourn)));
     }
 
-    /// Whether it is overload; `patience` is that of clients.
+    /// Returns whether there is overload. `patience` is the clients' median patience.
     pub fn look(&mut self, now: Time, mean_service: Span, patience: Span) -> bool {
         if now.since(self.since) >= LEAST_INTERVAL.max(mean_service * 20) {
             let target = (mean_service * 8).clamp_to(LEAST, patience / 10);
@@ -38,7 +38,7 @@ impl Sojourn {
         self.overloaded
     }
 
-    /// As of the last look.
+    /// Returns whether there was overload at the last look.
     pub const fn overloaded(&self) -> bool {
         self.overloaded
     }

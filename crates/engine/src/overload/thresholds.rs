@@ -1,18 +1,18 @@
-//! Overload by a reading of the machine, with two thresholds.
+//! Overload by a measurement of the machine, with two thresholds.
 //!
-//! Source: seed 1, «Set Service Discipline of Browsing Queues» [seed 1.4], for the CPU's utilisation.
-//! Above the upper threshold it is overload, below the lower one it is not, between them nothing
-//! changes. Blind where the bottleneck is a connection pool or a database on another machine, and
-//! in a container whose quota the reading does not know: then use the age of the head of the queue.
-//! The same two thresholds serve for pressure (PSI: the share of time in which somebody waited for
-//! the CPU), which tells a busy machine from one that is too busy.
+//! Source: paper 1, «Set Service Discipline of Browsing Queues» [seed 1.4], for CPU utilisation.
+//! Overload begins above the upper threshold and ends below the lower one; between them nothing
+//! changes. The measurement is blind if the bottleneck is a connection pool or a database on
+//! another machine, and in a container whose quota it does not know. In those cases use the age of
+//! the head of the queue. The same thresholds work for pressure (PSI: the share of time in which at
+//! least one task waited for the CPU), which distinguishes a busy machine from an overloaded one.
 
 use bywash_units::{Share, Span};
 
 use crate::catalog::Settings;
 use crate::event::Meter;
 
-/// Two thresholds on a reading.
+/// The detector with two thresholds on a measurement.
 #[derive(Debug)]
 pub struct Thresholds {
     meter: Meter,
@@ -23,13 +23,14 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// On the utilisation of the CPU, from the parameters `upper`, `lower` and `interval`.
+    /// Creates thresholds on CPU utilisation from the parameters `upper`, `lower` and `interval`.
     pub fn cpu(settings: &Settings) -> Self {
         let (upper, lower) = (settings.share("upper"), settings.share("lower"));
         Self::new(Meter::Cpu, upper, lower, settings.span("interval"))
     }
 
-    /// On pressure, from the parameters `pressure` and `interval`; over at half of it.
+    /// Creates thresholds on pressure from the parameters `pressure` and `interval`. The lower
+    /// threshold is half of the upper one.
     pub fn pressure(settings: &Settings) -> Self {
         let upper = settings.share("pressure");
         Self::new(Meter::Pressure, upper, Share::new(upper.get() / 2.0), settings.span("interval"))
@@ -39,7 +40,7 @@ impl Thresholds {
         Self { meter, upper, lower, interval, overloaded: false }
     }
 
-    /// A reading over one interval has come.
+    /// Handles a measurement over one interval.
     pub fn read(&mut self, share: Share) {
         if share > self.upper {
             self.overloaded = true;
@@ -48,12 +49,12 @@ impl Thresholds {
         }
     }
 
-    /// Whether it is overload.
+    /// Returns whether there is overload.
     pub const fn overloaded(&self) -> bool {
         self.overloaded
     }
 
-    /// What is to be read, and over which time a reading is to be averaged.
+    /// Returns the measurement that is needed, and the time to average it over.
     pub const fn meter(&self) -> (Meter, Span) {
         (self.meter, self.interval)
     }

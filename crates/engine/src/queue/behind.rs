@@ -1,17 +1,19 @@
-//! Groups of cells behind those of a policy: where requests wait because of their clients and not of their class.
+//! Groups of cells behind those of a policy, for requests that wait because of their clients and
+//! not because of their class.
 //!
-//! The first group has one cell. Each other group has one cell for complete requests and one for unfinished ones, so
-//! that complete requests are found at once while unfinished ones may not run. Both cells of a group are one rank:
-//! which of their requests goes first depends on when they came. Behind the policy's cells, ranks are cells.
+//! The first group has one cell. Each other group has one cell for complete requests and one for
+//! unfinished ones, so that complete requests are found in constant time while unfinished ones may
+//! not run. Both cells of a group have one rank: their requests are ordered by arrival. Behind the
+//! policy's cells, cell numbers are ranks.
 
-/// Groups, best first.
+/// The groups, best first.
 #[derive(Clone, Copy)]
 pub(super) enum Group {
-    /// Requests whose bodies have not come as a whole.
+    /// Requests whose bodies have not been received completely.
     Unfinished,
     /// Requests of strangers, while slow clients hold the slots.
     Unknown,
-    /// Requests of strangers that insist.
+    /// Requests of insistent strangers.
     Insistent,
     /// Requests of holders that have their share of the slots.
     SetBack,
@@ -34,28 +36,29 @@ impl Behind {
         Self { policy }
     }
 
-    /// The number of all cells.
+    /// Returns the total number of cells.
     pub(super) const fn cells(self) -> usize {
         self.policy + CELLS
     }
 
-    /// The first cell. Requests from here on say nothing of whether it is overload.
+    /// Returns the first of these cells. Requests in this cell and behind it are no evidence of
+    /// overload.
     pub(super) const fn first(self) -> usize {
         self.policy
     }
 
-    /// The cell of a group for complete or for unfinished requests.
+    /// Returns the cell of a group for complete or for unfinished requests.
     pub(super) const fn cell(self, group: Group, unfinished: bool) -> usize {
         self.policy + 2 * group as usize + unfinished as usize - 1
     }
 
-    /// The cells of a group; the cell of the first group comes twice.
+    /// Returns the cells of a group; the first group's only cell is returned twice.
     pub(super) fn both(self, group: Group) -> [usize; 2] {
         [matches!(group, Group::Unfinished), true].map(|unfinished| self.cell(group, unfinished))
     }
 
-    /// The two cells of the group that has this rank: for complete and for unfinished requests. `None` for a rank of the
-    /// policy and of the first group.
+    /// Returns the two cells of the group that has this rank, for complete and for unfinished
+    /// requests. Returns `None` for a rank of the policy or of the first group.
     pub(super) const fn pair(self, rank: u32) -> Option<[usize; 2]> {
         let rank = rank as usize;
         if rank <= self.policy {
@@ -65,13 +68,13 @@ impl Behind {
         Some([complete, complete + 1])
     }
 
-    /// Whether requests of this rank are unfinished.
+    /// Returns whether requests of this rank are unfinished.
     pub(super) const fn is_unfinished(self, rank: u32) -> bool {
         let rank = rank as usize;
         rank >= self.policy && (rank - self.policy).is_multiple_of(2)
     }
 
-    /// How many ranks are better, where both cells of a group are one.
+    /// Returns the number of better ranks, where both cells of a group count as one.
     pub(super) const fn level(self, rank: u32) -> u32 {
         let first = self.policy as u32;
         if rank <= first { rank } else { first + (rank - first).div_ceil(2) }

@@ -1,11 +1,12 @@
-//! A bounded queue per class, revenue first: seed 1's LIFO-Pri and its FIFO twin (8Q-AF).
+//! A bounded queue per class, revenue first: LIFO-Pri of paper 1 and its FIFO variant (8Q-AF).
 //!
-//! Source: seed 1, «LIFO-Pri Scheme». Transaction queues go strictly before browsing queues
+//! Source: paper 1, «LIFO-Pri Scheme». Transaction queues go strictly before browsing queues
 //! [seed 1.2]. Inside a tier the queue with the largest `length × utility` is next [seed 1.3].
-//! Transactions are always oldest first. Browsing is newest first from when CPU utilisation over an
-//! interval exceeds the upper threshold until it falls below the lower one [seed 1.4]. `always-fifo` is the same without the last
-//! rule. This is the seed exactly: length counts requests, not principals, and no guard of ours
-//! is in it (see `session_first` for those).
+//! Transactions are always served oldest first. Browsing is served newest first from when CPU
+//! utilisation over an interval exceeds the upper threshold until it falls below the lower one
+//! [seed 1.4]. `always-fifo` is the same without the last rule. This follows the paper exactly:
+//! length counts requests, not principals, and none of our own guards is included (see
+//! `session_first` for those).
 
 use alloc::vec::Vec;
 
@@ -22,7 +23,7 @@ use crate::request::{Class, RequestId, Tier};
 #[derive(Debug)]
 pub struct ByClass {
     queues: Vec<Queue>,
-    /// `None`: always oldest first.
+    /// The CPU thresholds; `None` means always oldest first.
     cpu: Option<Thresholds>,
 }
 
@@ -34,7 +35,7 @@ struct Queue {
 }
 
 impl ByClass {
-    /// The FIFO twin: 8Q-AF.
+    /// Creates the FIFO variant: 8Q-AF.
     pub fn always_fifo(settings: &Settings, classes: &[Class]) -> Self {
         let queue = |class: &Class| Queue {
             tier: class.tier,
@@ -44,12 +45,12 @@ impl ByClass {
         Self { queues: classes.iter().map(queue).collect(), cpu: None }
     }
 
-    /// LIFO-Pri.
+    /// Creates LIFO-Pri.
     pub fn lifo_pri(settings: &Settings, classes: &[Class]) -> Self {
         Self { cpu: Some(Thresholds::cpu(settings)), ..Self::always_fifo(settings, classes) }
     }
 
-    /// The queue of this tier with the largest `length × utility`; the first of equals.
+    /// Returns the queue of this tier with the largest `length × utility`; the first of equals.
     fn largest(&self, moment: &Moment<'_>, tier: Tier) -> Option<usize> {
         let mut best = None;
         let mut most = -1.0;

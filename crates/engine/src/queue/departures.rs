@@ -1,47 +1,48 @@
-//! Whether clients are seen to leave, and what to do about those that may have left unseen.
+//! Whether clients are seen to leave, and how to treat those that may have left unseen.
 //!
 //! Behind a hop that hides departures, a request that has waited for half of its client's patience
-//! is as likely as not to be for nobody, and newest first leaves just those behind: once the new
-//! ones have been served, the old ones' turn comes. While there is more to do than can be done,
-//! their service is taken from somebody who is certainly there. So then they are refused instead,
-//! which whoever is still there can see and answer.
+//! is as likely as not to have no client any more. Newest first leaves exactly those requests
+//! behind, and their turn comes once the new ones have been served. While there is more work than
+//! capacity, serving them takes time from clients that are certainly there. So they are refused
+//! instead; a client that is still there sees the refusal and can react.
 //!
-//! Source: a simulation of our own (`docs/figures.md`, «Policies»): a queue's time limit was all that
-//! HAProxy in expert hands had ahead of us where departures are hidden; and where they are seen, or
-//! load is below capacity, the same limit costs a point.
+//! Source: a simulation of our own (`docs/figures.md`, «Policies»). A queue's time limit was the
+//! only advantage that an expertly configured HAProxy had over bywash where departures are hidden.
+//! Where departures are seen, or load is below capacity, the same limit costs a percentage point.
 //!
-//! Patience is estimated as for any censored life: time waited, all together, for each departure.
-//! Only what is waited beyond a twentieth of the patience counts: within a moment nobody leaves
-//! anywhere. More must not be asked for: under newest first a full queue pushes its oldest out young.
+//! Patience is estimated as for any censored lifetime: total time waited, divided by the number of
+//! departures. A wait counts only beyond a twentieth of the patience, because no client leaves
+//! within the first moment. The threshold cannot be higher: under newest first a full queue evicts
+//! its oldest requests while they are young.
 
 use bywash_units::{Span, Time};
 
-/// Time waited and departures seen, fading.
+/// The time waited and the departures seen, with fading memory.
 #[derive(Debug)]
 pub(super) struct Departures {
     patience: Span,
-    /// Seconds.
+    /// The total time waited, in seconds.
     waited: f64,
     gone: f64,
-    /// When somebody was last refused for want of room.
+    /// The time at which a request was last refused because the queue was full.
     full: Option<Time>,
 }
 
-/// Departures are hidden if clients seem to be so many times as patient as they are.
+/// Departures count as hidden if the estimated patience exceeds the configured one by this factor.
 const HIDDEN: f64 = 5.0;
-/// A wait is evidence from this part of the patience on.
+/// A wait counts as evidence beyond the patience divided by this.
 const LONG: u64 = 20;
-/// Of what is known, half is forgotten when this many patiences have been waited.
+/// The waited time, in multiples of the patience, after which the counts are halved.
 const MEMORY: f64 = 200.0;
 
 impl Departures {
-    /// Nobody was seen yet; clients have this median patience.
+    /// Creates the estimate without observations; `patience` is the clients' median patience.
     pub(super) const fn new(patience: Span) -> Self {
         Self { patience, waited: 0.0, gone: 0.0, full: None }
     }
 
-    /// Somebody who had waited so long waits no longer: because she has left, or for another
-    /// reason, and was still there as far as anybody could see.
+    /// Notes that a client's wait ended after `age`. `gone`: the client has left; otherwise the
+    /// wait ended for another reason, and the client was still there as far as could be seen.
     pub(super) fn waited(&mut self, age: Span, gone: bool) {
         let short = self.patience / LONG;
         if age < short {
@@ -55,7 +56,7 @@ impl Departures {
         }
     }
 
-    /// Somebody was refused for want of room.
+    /// Notes that a request was refused because the queue was full.
     pub(super) const fn was_full(&mut self, now: Time) {
         self.full = Some(now);
     }
@@ -65,7 +66,8 @@ impl Departures {
         self.waited > enough && self.waited > enough * self.gone
     }
 
-    /// Whether whoever has waited for so long has probably left, and others want the time.
+    /// Returns whether a client that has waited for `age` has probably left, while others want the
+    /// time.
     pub(super) fn presume_gone(&self, now: Time, age: Span) -> bool {
         let most = self.patience / 2;
         let pressed = self.full.is_some_and(|full| now.since(full) <= most);
@@ -104,7 +106,8 @@ mod tests {
 
     #[test]
     fn where_departures_are_seen_who_waits_is_there() {
-        // One in four of those who waited for nine seconds more: patience is 36.
+        // Each wait counts nine seconds, and one client in four leaves: the estimated patience is
+        // 36 seconds.
         assert!(!seen(Some(4)).presume_gone(at(101), OLD));
     }
 

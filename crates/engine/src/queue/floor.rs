@@ -1,8 +1,8 @@
-//! A floor: so that no one starves, a share of what is given goes to who would not get it.
+//! A floor: a share of the dispatches goes to requests that would otherwise starve.
 
 use bywash_units::Share;
 
-/// Earns `share` of a floor dispatch with every dispatch, and says when one is due.
+/// Earns `share` of a floor dispatch with every dispatch, and reports when one is due.
 #[derive(Debug)]
 pub(crate) struct Floor {
     share: Share,
@@ -14,7 +14,7 @@ impl Floor {
         Self { share, earned: 0.0 }
     }
 
-    /// Something is given: whether this is due to the floor.
+    /// Counts a dispatch. Returns whether it is due to the floor.
     pub(crate) fn due(&mut self) -> bool {
         self.earned += self.share.get();
         let due = self.earned >= 1.0;

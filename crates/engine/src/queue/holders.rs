@@ -1,23 +1,27 @@
-//! How many requests each holder has waiting and running, and how its clients have behaved.
+//! The number of requests that each holder has waiting and running, and how its clients have
+//! behaved.
 //!
-//! A holder is a proven session, or else an address: whether or not its address is charged for what
-//! waits (`identify.charge`), a request that runs holds a slot for somebody. The counts are kept in
-//! a fixed table by the low bits of the holder's keyed hash, so counting costs two additions and
-//! never allocates. Clients do not know the hash key, so they cannot choose with whom they share an
-//! entry. Two holders that share one by chance count as one: they may rank last a moment too early
-//! while others wait.
+//! A holder is a proven session, or otherwise an address. A running request holds a slot for its
+//! holder whether or not its address is charged for waiting (`identify.charge`). The counts are
+//! kept in a fixed table indexed by bits of the holder's keyed hash, so counting costs two
+//! additions and never allocates. Clients do not know the hash key, so they cannot choose the
+//! holder with which they share an entry. Two holders that share an entry by chance count as one:
+//! they may rank last slightly too early while others wait.
 //!
-//! **Trust.** An entry also says how the clients of one holder have behaved: of the holder that wrote last, which is
-//! told by further bits of the hash. Any other holder of the entry is unknown. An answer that its client took at
-//! once adds one to the balance, up to [`MOST_TRUST`]. A request that was stopped because its client is slow takes
-//! [`STOP_COSTS`]. A holder whose balance is negative is [`Trust::Slow`] until its other requests have made up for
-//! it, or for [`FIRST_TIME`] seconds, which double with each further stop up to [`KEPT`]. So an address that many
-//! people share is judged by all of them. A balance that has not changed for [`KEPT`] seconds is forgotten. An answer
-//! makes what an entry says of another holder forgotten unless that one is slow, a stop does in any case, and a
-//! refusal only if nothing is known of it.
+//! **Trust.** An entry also says how the clients of one holder have behaved: the holder that wrote
+//! last, which is identified by further bits of the hash. Any other holder of the entry is unknown.
+//! An answer that its client took at once adds one to the balance, up to [`MOST_TRUST`]. A request
+//! that was stopped because its client is slow subtracts [`STOP_COSTS`]. A holder whose balance is
+//! negative is [`Trust::Slow`] until its other requests have made up for it, or for [`FIRST_TIME`]
+//! seconds, which double with each further stop up to [`KEPT`]. So an address that many people
+//! share is judged by all of them. A balance that has not changed for [`KEPT`] seconds is
+//! forgotten. An entry can describe only one holder, so an event of another holder may overwrite
+//! it. An answer does unless the present holder is slow. A stop always does. A refusal does only if
+//! nothing is known of the present holder.
 //!
-//! **Insistence.** A holder insists if it is refused more than [`REFUSALS`] times, each less than [`REFUSED`]
-//! seconds after the one before. In one second no more than [`AT_ONCE`] count, as a page may ask for many things.
+//! **Insistence.** A holder insists if it is refused more than [`REFUSALS`] times, each less than
+//! [`REFUSED`] seconds after the one before. In one second no more than [`AT_ONCE`] refusals count,
+//! because one page may ask for many things.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -26,38 +30,41 @@ use bywash_units::Time;
 
 use super::principals::Principal;
 
-/// Entries of the table: a power of two.
+/// The number of entries of the table: a power of two.
 const ENTRIES: usize = 65_536;
 
-/// The balance of a holder whose clients have taken many answers at once: eight stops.
+/// The maximum balance, of a holder whose clients have taken many answers at once. It is worth
+/// eight stops.
 const MOST_TRUST: i8 = 64;
-/// Answers that make up for one stop.
+/// The number of answers that make up for one stop.
 const STOP_COSTS: i8 = 8;
-/// Seconds for which a holder is slow after its first stop.
+/// The number of seconds for which a holder is slow after its first stop.
 const FIRST_TIME: u32 = 60;
-/// Seconds after which what is known of a holder is forgotten.
+/// The number of seconds after which the knowledge about a holder is forgotten.
 const KEPT: u32 = 600;
-/// Refusals that a patient client may get.
+/// The number of refusals that a patient client may get.
 const REFUSALS: u8 = 2;
-/// Refusals of one second that count.
+/// The number of refusals in one second that count.
 const AT_ONCE: u8 = 2;
-/// Seconds after a refusal in which the next one counts.
+/// The number of seconds after a refusal in which the next one counts.
 const REFUSED: u32 = 10;
 
-/// How the clients of a holder have behaved so far.
+/// How the clients of a holder have behaved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// They take their answers.
+    /// The clients take their answers.
     Known,
-    /// Nothing is known of them.
+    /// Nothing is known about the clients.
     Unknown,
-    /// Nothing is known of them, but that they ask again and again although they are refused.
+    /// The clients retry again and again although they are refused; nothing else is known about
+    /// them.
     Insistent,
-    /// Requests of theirs were stopped because they were slow.
+    /// Requests of the holder were stopped because the clients were slow.
     Slow,
 }
 
-/// An entry of the table of holders, and what tells its holder from others with the same entry.
+/// An entry of the table of holders, and the tag that distinguishes its holder from others with the
+/// same entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     entry: u16,
@@ -65,9 +72,10 @@ pub(crate) struct Holder {
 }
 
 impl Holder {
-    /// The entry of a principal.
+    /// Returns the entry of a principal.
     pub(crate) const fn of(principal: Principal) -> Self {
-        // Keys are hashes in the gateway and small numbers in the simulator: mix them once more.
+        // Keys are hashes in the gateway and small numbers in the simulator, so they are mixed
+        // again here.
         const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
         let key = match principal {
             Principal::Checkout(key) => key.0.wrapping_add(1),
@@ -91,21 +99,21 @@ struct Counts {
 struct Past {
     tag: u16,
     balance: i8,
-    /// Stops, each less than [`KEPT`] after the one before.
+    /// The number of stops, each less than [`KEPT`] seconds after the one before.
     stops: u8,
     refusals: u8,
-    /// Refusals in the last second that had one.
+    /// The number of refusals in the last second that had one.
     refusals_at_once: u8,
-    /// When the balance last changed.
+    /// The time at which the balance last changed.
     changed: u32,
-    /// When a request was last stopped.
+    /// The time at which a request was last stopped.
     stopped: u32,
-    /// When a refusal was last counted.
+    /// The time at which a refusal was last counted.
     refused: u32,
 }
 
-/// The table of all holders. Counts are apart from pasts because they change several times with each request, and so
-/// should fit into a processor's cache.
+/// The table of all holders. Counts are stored separately from pasts because they change several
+/// times with each request and should fit into a processor's cache.
 #[derive(Debug)]
 pub(crate) struct Holders {
     counts: Box<[Counts]>,
@@ -123,7 +131,7 @@ impl Holders {
         }
     }
 
-    /// Whether a holder may be slow.
+    /// Returns whether any holder may be slow.
     pub(crate) fn may_be_slow(&self, now: Time) -> bool {
         seconds(now) < self.slow_until
     }
@@ -156,17 +164,17 @@ impl Holders {
         }
     }
 
-    /// Requests of the holder that wait; none where the holder is not known.
+    /// Returns the number of the holder's waiting requests; zero if the holder is not known.
     pub(crate) fn waiting(&self, holder: Option<Holder>) -> u32 {
         holder.map_or(0, |Holder { entry, .. }| self.counts[usize::from(entry)].waiting)
     }
 
-    /// Requests of the holder that run; none where the holder is not known.
+    /// Returns the number of the holder's running requests; zero if the holder is not known.
     pub(crate) fn running(&self, holder: Option<Holder>) -> u32 {
         holder.map_or(0, |Holder { entry, .. }| self.counts[usize::from(entry)].running)
     }
 
-    /// A client of the holder has taken its answer at once.
+    /// Notes that a client of the holder has taken its answer at once.
     pub(crate) fn took_answer(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
         if let Some(past) = self.past_for(now, holder, |other| !other.is_slow(now)) {
@@ -175,7 +183,7 @@ impl Holders {
         }
     }
 
-    /// A request of the holder was stopped because its client was slow.
+    /// Notes that a request of the holder was stopped because its client was slow.
     pub(crate) fn was_slow(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
         let mut lasts = FIRST_TIME;
@@ -188,10 +196,10 @@ impl Holders {
         self.slow_until = self.slow_until.max(now + lasts);
     }
 
-    /// A request of the holder was refused.
+    /// Notes that a request of the holder was refused.
     pub(crate) fn was_refused(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
-        // Refusals cost a client nothing, so they make no answer and no stop forgotten.
+        // Refusals cost a client nothing, so they overwrite neither an answer nor a stop.
         let is_empty = |other: &Past| !other.is_slow(now) && !other.is_known(now);
         let Some(past) = self.past_for(now, holder, is_empty) else { return };
         if past.refused != now {
@@ -207,7 +215,8 @@ impl Holders {
         }
     }
 
-    /// Returns how the clients of the holder have behaved; of a holder that is not known, well.
+    /// Returns how the clients of the holder have behaved; a request without a known holder counts
+    /// as well-behaved.
     pub(crate) fn trust(&self, now: Time, holder: Option<Holder>) -> Trust {
         let Some(Holder { entry, tag }) = holder else { return Trust::Known };
         let (past, now) = (&self.pasts[usize::from(entry)], seconds(now));
@@ -227,8 +236,8 @@ impl Holders {
         }
     }
 
-    /// Returns the past of the holder, to be changed. If the entry has the past of another holder, that is dropped if
-    /// it `may_go`.
+    /// Returns the past of the holder, to be changed. If the entry describes another holder, that
+    /// past is dropped if `may_go` allows it.
     fn past_for(
         &mut self,
         now: u32,
@@ -264,14 +273,14 @@ impl Past {
         self.balance < 0 && now.saturating_sub(self.stopped) < self.is_slow_for()
     }
 
-    /// Seconds from the last stop to the end of being slow.
+    /// Returns the number of seconds from the last stop to the end of being slow.
     const fn is_slow_for(&self) -> u32 {
         let doublings = self.stops.saturating_sub(1) as u32;
         if doublings > 3 { KEPT } else { FIRST_TIME << doublings }
     }
 }
 
-/// Seconds of the driver's clock: they suffice for 136 years.
+/// Returns the time in seconds of the driver's clock; they suffice for 136 years.
 fn seconds(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000_000) as u32
 }
@@ -287,7 +296,7 @@ mod tests {
         Holder::of(Principal::Address(AddressKey(key)))
     }
 
-    /// Two holders with the same entry.
+    /// Returns two holders with the same entry.
     fn two() -> [Option<Holder>; 2] {
         let one = holder(0);
         let other = (1..10_000_000)
@@ -309,7 +318,8 @@ mod tests {
         assert_eq!([one, other].map(|it| holders.trust(at(0), it)), [Trust::Known, Trust::Unknown]);
         holders.was_slow(at(0), other);
         assert_eq!([one, other].map(|it| holders.trust(at(0), it)), [Trust::Unknown, Trust::Slow]);
-        // An answer of another does not make it forgotten, and its own end does.
+        // An answer of another holder does not make the slow one forgotten; the end of its time
+        // does.
         holders.took_answer(at(59), one);
         assert_eq!(holders.trust(at(59), other), Trust::Slow);
         holders.took_answer(at(60), one);
@@ -346,7 +356,7 @@ mod tests {
             holders.was_slow(at(now), slow);
             assert_eq!(holders.trust(at(now + lasts - 1), slow), Trust::Slow);
             assert_ne!(holders.trust(at(now + lasts), slow), Trust::Slow, "{lasts}");
-            // Within ten minutes, so that it counts as the next one.
+            // This is within ten minutes, so that the stop counts as a further one.
             now += lasts.min(599);
         }
         holders.was_slow(at(now + 600), slow);
@@ -375,7 +385,7 @@ mod tests {
             holders.was_slow(at(stopped), slow);
             assert!(holders.may_be_slow(at(until - 1)) && !holders.may_be_slow(at(until)));
         }
-        // Another stop makes it no shorter, and one of a holder that nobody knows counts as well.
+        // Another stop does not shorten the time, and a stop of an unknown holder counts as well.
         holders.was_slow(at(1100), None);
         assert!(holders.may_be_slow(at(1189)) && !holders.may_be_slow(at(1190)));
         holders.was_slow(at(1200), None);

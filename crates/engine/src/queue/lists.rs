@@ -1,8 +1,8 @@
 //! Doubly linked lists over request numbers: the one data structure of every queue.
 //!
-//! States of a number: in no list (`list == NONE`, other fields meaningless) or in exactly one
-//! list of this set. The links are indices into one array, so taking a request out of the middle
-//! is four stores, and nothing is allocated once the array is as long as the highest number.
+//! A number is in no list (`list == NONE`, other fields meaningless) or in exactly one list of the
+//! set. The links are indices into one array, so removing a request from the middle takes four
+//! stores, and nothing is allocated once the array is as long as the highest number.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -37,52 +37,54 @@ pub(crate) struct Lists {
 const EMPTY: Ends = Ends { front: NONE, back: NONE, length: 0 };
 
 impl Lists {
-    /// So many empty lists.
+    /// Creates empty lists, as many as `lists`.
     pub(crate) fn new(lists: usize) -> Self {
         Self { links: Vec::new(), ends: vec![EMPTY; lists], length: 0 }
     }
 
-    /// The same with room for the numbers below `most`, so that nothing is allocated later.
+    /// Creates empty lists with room for the numbers below `most`, so that nothing is allocated
+    /// later.
     pub(crate) fn with_room(lists: usize, most: usize) -> Self {
         Self { links: Vec::with_capacity(most), ..Self::new(lists) }
     }
 
-    /// Adds empty lists until there are at least so many.
+    /// Adds empty lists until there are at least `lists`.
     pub(crate) fn grow(&mut self, lists: usize) {
         self.ends.resize(self.ends.len().max(lists), EMPTY);
     }
 
-    /// Makes room for the numbers below `most`, so that nothing is allocated when one of them comes.
+    /// Makes room for the numbers below `most`, so that nothing is allocated when one of them
+    /// arrives.
     pub(crate) fn make_room(&mut self, most: usize) {
         self.links.reserve(most.saturating_sub(self.links.len()));
     }
 
-    /// Requests in all lists.
+    /// Returns the number of requests in all lists.
     pub(crate) const fn total(&self) -> usize {
         self.length
     }
 
-    /// Requests in one list.
+    /// Returns the number of requests in one list.
     pub(crate) fn length(&self, list: usize) -> u32 {
         self.ends[list].length
     }
 
-    /// The request that has been in this list longest.
+    /// Returns the request that has been in this list longest.
     pub(crate) fn front(&self, list: usize) -> Option<RequestId> {
         some(self.ends[list].front)
     }
 
-    /// The request that came into this list last.
+    /// Returns the request that entered this list last.
     pub(crate) fn back(&self, list: usize) -> Option<RequestId> {
         some(self.ends[list].back)
     }
 
-    /// The requests of one list, from front to back.
+    /// Returns the requests of one list, from front to back.
     pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = RequestId> + '_ {
         successors(self.front(list), |id| some(self.links[id.index()].after))
     }
 
-    /// The requests of one list, from back to front.
+    /// Returns the requests of one list, from back to front.
     pub(crate) fn iter_back(&self, list: usize) -> impl Iterator<Item = RequestId> + '_ {
         successors(self.back(list), |id| some(self.links[id.index()].before))
     }
@@ -90,7 +92,8 @@ impl Lists {
     /// Puts `id` at the back of a list.
     ///
     /// # Panics
-    /// If it is in a list already: the engine's own invariant, kept on in production.
+    /// Panics if `id` is in a list already. This is the engine's own invariant and is checked in
+    /// production too.
     pub(crate) fn push_back(&mut self, list: usize, id: RequestId) {
         if id.index() >= self.links.len() {
             let free = Link { before: NONE, after: NONE, list: NONE };
@@ -108,7 +111,7 @@ impl Lists {
         self.length += 1;
     }
 
-    /// Takes `id` out of whatever list it is in, and says which; `None` if it was in none.
+    /// Removes `id` from its list. Returns that list, or `None` if it was in none.
     pub(crate) fn remove(&mut self, id: RequestId) -> Option<usize> {
         let link = self.links.get_mut(id.index()).filter(|link| link.list != NONE)?;
         let Link { before, after, list } = *link;
@@ -138,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Every sequence of a few thousand random operations does what plain deques would do.
+    /// A few thousand random operations have the same effect as on plain deques.
     #[test]
     fn lists_behave_like_deques() {
         let mut seed = 1_u64;

@@ -1,9 +1,10 @@
-//! Which waiting request gets the next slot.
+//! The schedulers: which waiting request gets the next slot.
 //!
-//! One policy is one file with one type that is an [`Order`]. The catalogue lists them; nothing
-//! else knows their names. Every operation, the removal of a request from the middle included, is
-//! O(1) in the number of requests that wait (and at most linear in the number of classes, ≤ 64),
-//! and allocates only while the number of requests at once grows beyond what was seen before.
+//! One policy is one file with one type that implements [`Order`]. The catalogue lists the
+//! policies; nothing else knows their names. Every operation, including the removal of a request
+//! from the middle, is O(1) in the number of waiting requests (and at most linear in the number of
+//! classes, ≤ 64). It allocates only while the number of simultaneous requests exceeds any earlier
+//! one.
 
 mod behind;
 mod by_class;
@@ -37,46 +38,46 @@ use crate::reason::Reason;
 use crate::request::{AttemptKey, ClassId, RequestId, Signals, Standing};
 use crate::value::Values;
 
-/// A request that waits, as far as an order may use it.
+/// The facts about a waiting request that a scheduler may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
-    /// Its class.
+    /// The request's class.
     pub class: ClassId,
-    /// The class by whose bounds it is stopped while it runs: its own, but where its path can be
+    /// The class whose bounds apply while the request runs: its own class unless its path can be
     /// read in more than one way.
     pub stops_as: ClassId,
-    /// What its session has proven.
+    /// The standing of the session.
     pub standing: Standing,
-    /// Whether it claims a session, proven or not.
+    /// Whether the request claims a session, proven or not.
     pub claims_session: bool,
-    /// What it, or the first request of its session, showed of its visitor.
+    /// The signals that the request, or the first request of its session, showed.
     pub signals: Signals,
-    /// Whether it repeats one that was not answered.
+    /// Whether the request repeats one that was not answered.
     pub repeats: Repeats,
-    /// What to know its repetition by.
+    /// The key that identifies a repetition of this request.
     pub attempt: Option<AttemptKey>,
-    /// Who is charged for it, if anybody can be.
+    /// The principal that is charged for the request, if there is one.
     pub principal: Option<Principal>,
-    /// For whom it holds a slot while it runs, if that is known.
+    /// The holder of the slot while the request runs, if it is known.
     pub(crate) holder: Option<Holder>,
-    /// Its address as a holder, if that is known.
+    /// The address as a holder, if it is known.
     pub(crate) address: Option<Holder>,
-    /// It is a stranger's, and its body has not come as a whole.
+    /// Whether the request is a stranger's and its body has not been received completely.
     pub(crate) unfinished: bool,
-    /// Its driver would stop it while it runs.
+    /// Whether the driver would stop the request while it runs.
     pub stoppable: bool,
-    /// Since when it waits.
+    /// The time at which the request began to wait.
     pub since: Time,
 }
 
-/// Where a request ranks because of how the clients of its holder have behaved ([`Trust`]).
+/// The rank of a request because of how the clients of its holder have behaved ([`Trust`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Behaved {
-    /// Where its class and its session rank.
+    /// The rank of its class and its session.
     Well,
-    /// Behind those: nothing is known of it, and slow clients hold the slots at present.
+    /// Behind those: nothing is known about the holder, and slow clients hold the slots at present.
     Unknown,
-    /// Behind those, as it comes again and again although it is refused.
+    /// Behind those: the clients retry again and again although they are refused.
     Insistent,
     /// Behind all others.
     Slowly,
@@ -85,69 +86,69 @@ pub(crate) enum Behaved {
 /// Whether a request repeats one that was not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// Nothing says so.
+    /// Nothing indicates that.
     No,
-    /// The same was lost a short while ago.
+    /// The same request was lost recently.
     Seen,
-    /// It says so itself.
+    /// The request itself declares that.
     Declared,
 }
 
-/// What an order sees when it is asked.
+/// A snapshot of the engine, which a scheduler sees when it decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
-    /// The time.
+    /// The present time.
     pub now: Time,
-    /// Mean service time of late; zero while unknown.
+    /// The recent mean service time; zero while unknown.
     pub mean_service: Span,
-    /// What requests are worth, as far as it was learned.
+    /// The learned worth of requests.
     pub values: &'a Values,
     pub(crate) requests: &'a Requests,
 }
 
 impl Moment<'_> {
-    /// What is known of a waiting request.
+    /// Returns the facts about a waiting request.
     pub fn waiting(&self, id: RequestId) -> &Waiting {
         self.requests.waiting(id)
     }
 
-    /// How long it has waited.
+    /// Returns how long a request has waited.
     pub fn age(&self, id: RequestId) -> Span {
         self.now.since(self.waiting(id).since)
     }
 
-    /// How many wait.
+    /// Returns the number of waiting requests.
     pub fn length(&self) -> usize {
         self.requests.arrivals.total()
     }
 
-    /// The request that has waited longest.
+    /// Returns the request that has waited longest.
     pub fn oldest(&self) -> Option<RequestId> {
         self.requests.arrivals.front(0)
     }
 
-    /// The request that came last.
+    /// Returns the request that arrived last.
     pub fn newest(&self) -> Option<RequestId> {
         self.requests.arrivals.back(0)
     }
 
-    /// How many of a class wait.
+    /// Returns the number of waiting requests of a class.
     pub fn length_of(&self, class: usize) -> u32 {
         self.requests.by_class.length(class)
     }
 
-    /// The request of a class that has waited longest.
+    /// Returns the request of a class that has waited longest.
     pub fn oldest_of(&self, class: usize) -> Option<RequestId> {
         self.requests.by_class.front(class)
     }
 
-    /// The requests of a class that wait, in the order in which they came.
+    /// Returns the waiting requests of a class in the order of arrival.
     pub fn of_class(&self, class: usize) -> impl Iterator<Item = RequestId> + '_ {
         self.requests.by_class.iter(class)
     }
 
-    /// Whether the holder of a waiting request runs at least this share of the slots (two slots at
-    /// the least) while requests of other holders wait.
+    /// Returns whether the holder of a waiting request runs at least this share of the slots (two
+    /// slots at the least) while requests of other holders wait.
     pub(crate) fn exceeds_share(&self, id: RequestId, share: Share) -> bool {
         let Requests { holders, slots, .. } = self.requests;
         let holder = self.waiting(id).holder;
@@ -155,17 +156,17 @@ impl Moment<'_> {
         holders.running(holder) >= most && self.length() > holders.waiting(holder) as usize
     }
 
-    /// Whether a waiting request may have a slot if one is free.
+    /// Returns whether a waiting request may have a slot if one is free.
     pub(crate) fn may_run(&self, id: RequestId) -> bool {
         self.requests.may_run(id)
     }
 
-    /// Whether unfinished requests hold as many slots as they may.
+    /// Returns whether unfinished requests hold as many slots as they may.
     pub(crate) fn unfinished_is_full(&self) -> bool {
         self.requests.unfinished_is_full()
     }
 
-    /// Where a request ranks because of how the clients of its holder have behaved.
+    /// Returns the rank of a request because of how the clients of its holder have behaved.
     pub(crate) fn behaved(&self, waiting: &Waiting) -> Behaved {
         if !self.requests.looks_at_holders(self.now) {
             return Behaved::Well;
@@ -173,7 +174,7 @@ impl Moment<'_> {
         let (is_new, attacked) = (waiting.standing == Standing::New, self.is_attacked());
         match self.requests.holders.trust(self.now, waiting.holder) {
             Trust::Slow if is_new => Behaved::Slowly,
-            // A session that has proven itself loses what it is ahead of strangers, and no more.
+            // A session that has proven itself loses its lead over strangers, and no more.
             Trust::Slow => Behaved::Unknown,
             Trust::Unknown if is_new && attacked => Behaved::Unknown,
             Trust::Insistent if is_new && attacked => Behaved::Insistent,
@@ -181,94 +182,99 @@ impl Moment<'_> {
         }
     }
 
-    /// Whether many slow clients were stopped of late.
+    /// Returns whether many slow clients were stopped recently.
     pub(crate) fn is_attacked(&self) -> bool {
         self.requests.is_attacked(self.now)
     }
 
-    /// The request of a class that came last.
+    /// Returns the request of a class that arrived last.
     pub fn newest_of(&self, class: usize) -> Option<RequestId> {
         self.requests.by_class.back(class)
     }
 }
 
-/// What becomes of a request that asks to wait.
+/// The scheduler's decision about a request that asks to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Push {
-    /// It waits.
+    /// The request waits.
     Queued,
-    /// It does not, for this reason.
+    /// The request is refused, for this reason.
     Refused(Reason),
-    /// It waits, and this one, which was worse, no longer does, for this reason.
+    /// The request waits. This other request, which was worse, is evicted for this reason.
     PushedOut(RequestId, Reason),
 }
 
-/// A policy that orders waiting requests.
+/// A scheduler: a policy that orders waiting requests.
 ///
-/// The engine keeps who waits, by arrival and by class, and shows it in the [`Moment`]; an order
-/// keeps only what it needs beyond that. A request that is pushed is not in the moment yet, one
-/// that is removed still is.
+/// The engine keeps the waiting requests by arrival and by class and shows them in the [`Moment`].
+/// A scheduler keeps only what it needs beyond that. A request that is being pushed is not yet in
+/// the moment; a request that is being removed still is.
 pub trait Order: Send {
-    /// A request has come while a slot is free: why it is not to have it, if so. It is shed. An
-    /// order that only decides who is next refuses nobody here; an admission control may.
+    /// Returns the reason to reject a request that arrives while a slot is free, or `None` to let
+    /// it run. A rejected request is shed. A scheduler that only decides which request is next
+    /// rejects none here; an admission control may.
     fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
         let _ = (moment, id);
         None
     }
 
-    /// A request of this standing has come and got a slot without waiting.
+    /// Notes that a request of this standing arrived and got a slot without waiting.
     fn started_at_once(&mut self, now: Time, standing: Standing) {
         let _ = (now, standing);
     }
 
-    /// A request wants to wait.
+    /// Decides whether an arriving request may wait.
     fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push;
 
-    /// A slot is free: who gets it? It waits no longer. `None` when nobody waits.
+    /// Chooses the request that gets a free slot; it no longer waits. Returns `None` if no request
+    /// waits.
     fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)>;
 
-    /// Before a slot is given: a waiting request that is not to have one any more, and why. It is
-    /// shed; the order forgets it here. Asked until it says `None`.
+    /// Returns a waiting request that is to get no slot any more, and the reason. The engine calls
+    /// this before it gives a slot, until the answer is `None`. The request is shed, and the
+    /// scheduler forgets it here.
     fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
         let _ = moment;
         None
     }
 
-    /// A waiting request has gone.
+    /// Forgets a waiting request that has left the queue.
     fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
-    /// A waiting request has gone because its client has.
+    /// Forgets a waiting request whose client has left.
     fn departed(&mut self, moment: &Moment<'_>, id: RequestId) {
         self.remove(moment, id);
     }
 
-    /// How near the queue is to losing requests like this one, from 0 to 1 and above: for want of places, or because
-    /// they have waited for long. 0 where the order does not say.
+    /// Returns how near the queue is to losing requests like this one, from 0 to 1 and above:
+    /// because places run out, or because requests have waited for long. Returns 0 if the scheduler
+    /// does not estimate it.
     fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting) -> f64 {
         let _ = (moment, waiting);
         0.0
     }
 
-    /// A measurement has come.
+    /// Handles a measurement of the machine.
     fn read(&mut self, reading: Reading) {
         let _ = reading;
     }
 
-    /// What it wants to be read of the machine, and over which time; nothing if `None`.
+    /// Returns the measurement that the scheduler needs, and the time to average it over; `None` if
+    /// it needs none.
     fn meter(&self) -> Option<(Meter, Span)> {
         None
     }
 
-    /// Whether newest go first somewhere at the moment.
+    /// Returns whether the newest requests of any standing or class go first at present.
     fn newest_first(&self) -> bool;
 }
 
-/// Filled so far, a queue is about to lose requests.
+/// The filling from which on a queue is about to lose requests.
 const NEARLY_FULL: f64 = 7.0 / 8.0;
 
-/// The pressure on a queue of so many places.
+/// Returns the pressure on a queue with this number of places, of which `taken` are in use.
 fn pressure(taken: usize, places: usize) -> f64 {
     taken as f64 / (places.max(1) as f64 * NEARLY_FULL)
 }

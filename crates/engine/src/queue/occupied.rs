@@ -1,9 +1,9 @@
-//! Which ranks have requests waiting.
+//! The ranks that have requests waiting.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Which ranks have somebody waiting: a bit each.
+/// A bit set of the ranks that have requests waiting.
 #[derive(Debug)]
 pub(super) struct Occupied(Vec<u64>);
 
@@ -21,7 +21,7 @@ impl Occupied {
         }
     }
 
-    /// The best of them from this one on.
+    /// Returns the best occupied rank from this one on.
     pub(super) fn from(&self, rank: u32) -> Option<u32> {
         let (first, bit) = (rank as usize / 64, rank % 64);
         let masked = |(word, bits): (usize, &u64)| {

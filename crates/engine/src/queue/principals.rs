@@ -1,26 +1,26 @@
-//! How many requests of one principal wait.
+//! The number of requests of one principal that wait.
 
 use hashbrown::HashMap;
 
 use crate::request::{AddressKey, SessionKey};
 use crate::session::{KeyHasher, SPARE};
 
-/// Who is charged for a request: a proven session, or else an address.
+/// The principal that is charged for a request: a proven session, or otherwise an address.
 ///
-/// The transactions of a session are charged apart from its browsing, so that a page which asks
-/// for many things at once cannot stand in the way of its own visitor's payment.
+/// A session's transactions are charged separately from its browsing, so that a page that asks for
+/// many things at once cannot block its own visitor's payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// The transactions of a session that walked there.
+    /// The transactions of a session with a proven path to them.
     Checkout(SessionKey),
-    /// Whatever else a session asks for that was served before.
+    /// All other requests of a session that was served before.
     Session(SessionKey),
-    /// The address it came from.
+    /// The client's address.
     Address(AddressKey),
 }
 
-/// Counts of waiting requests by principal. No larger than the queue that it is kept for, as a
-/// principal with nothing waiting is not in it.
+/// Counts of waiting requests by principal. The table is no larger than its queue, because a
+/// principal with no waiting request is not in it.
 #[derive(Debug)]
 pub(crate) struct Principals {
     waiting: HashMap<Principal, u32, KeyHasher>,

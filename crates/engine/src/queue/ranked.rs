@@ -1,32 +1,36 @@
-//! What our own orders have in common: ranks, push-out and guards.
+//! The common part of our own schedulers: ranks, eviction and guards.
 //!
-//! A waiting request stands in a *cell*; how cells rank is the policy's ([`Ranking`]), all else is
-//! here. When the queue is full the *worst* waiting request is pushed out, not the arriving one.
-//! Within a cell the newest goes first while it is overload among those of its standing (those
-//! who have waited long are about to leave, or have left unseen), the oldest otherwise; the worst
-//! is the other end.
+//! A waiting request stands in a *cell*. The policy decides how cells rank ([`Ranking`]);
+//! everything else is here. If the queue is full, the *worst* waiting request is evicted, not the
+//! arriving one. Within a cell the oldest request goes first. While there is overload among the
+//! requests of its standing, the newest goes first, because clients that have waited long are about
+//! to leave or have left unseen. The worst request is the one at the other end.
 //!
-//! Where departures are hidden, whoever has waited long is presumed gone ([`Departures`]).
+//! Where departures are hidden, a client that has waited long is presumed to have left
+//! ([`Departures`]).
 //!
 //! Guards: a floor share of dispatches goes to the class that has waited longest for a slot, so
-//! that no class starves; one principal may have only so many requests waiting; a transaction
-//! URL without a proven path has the rank of its session, as standing says.
+//! that no class starves. One principal may have only a limited number of requests waiting. A
+//! transaction URL without a proven path has the rank of its session's standing.
 //!
-//! **Running share.** While others wait, one holder (a proven session, or else an address) may hold
-//! no more than `running_share` of the slots (two at the least). When a slot is to be given, the requests of a holder that has so
-//! many are set back into a cell behind the others: they run when nothing else waits, or when their holder has
-//! given slots back. None is refused for it. At most [`MOST_SET_BACK`] are moved for one slot, so the cost stays
+//! **Running share.** While others wait, one holder (a proven session, or otherwise an address) may
+//! hold no more than `running_share` of the slots (two at the least). When a slot is to be given,
+//! the requests of a holder that has that many are set back into a cell behind the others. They run
+//! when no other request waits, or when their holder has given slots back. No request is refused
+//! because of it. At most [`MOST_SET_BACK`] requests are moved for one slot, so the cost stays
 //! bounded.
 //!
-//! **Slow clients.** Requests whose holder had requests stopped because its clients are slow wait in the last cell
-//! of all. While many are stopped, requests of holders of whom nothing is known wait behind the others, and
-//! behind these the requests of those that are refused and come again and again ([`Behaved`]). The floor share is
-//! for neither the slow nor the insistent.
+//! **Slow clients.** If requests of a holder were stopped because its clients are slow, its
+//! requests wait in the last cell of all. While many requests are stopped, requests of unknown
+//! holders wait behind the others, and requests of holders that retry again and again although they
+//! are refused wait behind these ([`Behaved`]). Neither slow nor insistent holders get the floor
+//! share.
 //!
-//! **Unfinished requests.** A stranger's request whose body has not come as a whole may hold a slot while its client
-//! sends. Such requests wait behind the others, and together hold no more than half of the slots
-//! ([`Moment::unfinished_is_full`]), also where slots are free: complete requests find one at once although many
-//! uploads have just begun and nobody can know yet which clients are slow.
+//! **Unfinished requests.** A stranger's request whose body has not been received completely may
+//! hold a slot while its client sends. Such requests wait behind the others, and together they hold
+//! no more than half of the slots ([`Moment::unfinished_is_full`]), even if slots are free. So a
+//! complete request finds a slot at once although many uploads have just begun and it is too early
+//! to know which clients are slow.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -46,24 +50,24 @@ use crate::reason::Reason;
 use crate::request::{Class, RequestId, Standing};
 use crate::value::Values;
 
-/// Which cell a request stands in, and how cells rank.
+/// The policy's part: the cell of each request, and how cells rank.
 pub(super) trait Ranking: Send {
-    /// How many cells there are.
+    /// Returns the number of cells.
     fn cells(&self) -> usize;
 
-    /// The cell of a waiting request; `last` if it ranks below the first attempts of its kind. All
-    /// of one cell have the same standing.
+    /// Returns the cell of a waiting request. `last`: the request ranks below the first attempts of
+    /// its kind. All requests of one cell have the same standing.
     fn cell(&self, waiting: &Waiting, last: bool) -> usize;
 
-    /// The cells, best first, if that has changed since it was last asked.
+    /// Returns the cells, best first, if their ranks have changed since the last call.
     fn order(&mut self, values: &Values) -> Option<Ranks>;
 }
 
-/// How cells rank from now on.
+/// New ranks of the cells.
 pub(super) struct Ranks {
-    /// Best first.
+    /// The cells, best first.
     pub(super) cells: Vec<u32>,
-    /// Requests stand in other cells than before.
+    /// Whether requests belong to other cells than before.
     pub(super) regrouped: bool,
 }
 
@@ -76,7 +80,7 @@ enum Retries {
 }
 
 impl Retries {
-    /// The parameter `retries`.
+    /// Reads the parameter `retries`.
     fn new(settings: &Settings) -> Self {
         match settings.choice("retries") {
             "all" => Self::All,
@@ -86,45 +90,47 @@ impl Retries {
     }
 }
 
-/// An order by ranked cells.
+/// A scheduler that ranks cells.
 #[derive(Debug)]
 pub(super) struct Ranked<R> {
     ranking: R,
     behind: Behind,
     cells: Lists,
     standings: Lists,
-    /// By cell: how many are better.
+    /// The rank by cell: the number of better cells.
     rank: Vec<u32>,
-    /// By rank: the cell.
+    /// The cell by rank.
     cell: Vec<u32>,
     occupied: Occupied,
-    /// By class: when it was last given a slot from the queue.
+    /// The time at which each class was last given a slot from the queue.
     last_slot: Vec<Time>,
     principals: Principals,
     detector: Detector,
     departures: Departures,
     capacity: usize,
-    /// A request that has waited for so long is about to be lost.
+    /// The wait after which a request is about to be lost.
     long_wait: Span,
     principal_cap: u32,
     running_share: Share,
     floor: Floor,
     retries: Retries,
-    /// Whether the cells are those of an attack of slow clients.
+    /// Whether the cells are those for an attack of slow clients.
     attacked: bool,
 }
 
-/// How many requests of one list find their new cells when an attack begins or ends.
+/// The maximum number of requests of one list that move to their new cells when an attack begins or
+/// ends.
 const MOST_REGROUPED: usize = 4096;
 
-/// Requests are about to be lost when the oldest has waited for the median patience divided by this.
+/// Requests are about to be lost when the oldest has waited for the median patience divided by
+/// this.
 const LONG_WAIT: u64 = 10;
 
-/// How many requests are set back before one slot is given.
+/// The maximum number of requests that are set back before one slot is given.
 const MOST_SET_BACK: usize = 16;
 
 impl<R: Ranking> Ranked<R> {
-    /// From the parameters that all of them have.
+    /// Creates the scheduler from the parameters that all ranked policies have.
     pub(super) fn new(ranking: R, settings: &Settings, classes: &[Class]) -> Self {
         let behind = Behind::new(ranking.cells());
         let cells = behind.cells();
@@ -151,7 +157,7 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// The cell that a request belongs to.
+    /// Returns the cell that a request belongs to.
     fn cell_of(&self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
         let group = match moment.behaved(waiting) {
             Behaved::Well => waiting.unfinished.then_some(Group::Unfinished),
@@ -170,7 +176,7 @@ impl<R: Ranking> Ranked<R> {
         self.ranking.cell(waiting, last)
     }
 
-    /// Ranks the cells anew if what they rank by has changed.
+    /// Ranks the cells again if the values that they rank by have changed.
     fn follow(&mut self, moment: &Moment<'_>) {
         let was_attacked = core::mem::replace(&mut self.attacked, moment.is_attacked());
         if self.attacked != was_attacked {
@@ -191,8 +197,8 @@ impl<R: Ranking> Ranked<R> {
         self.cell = cells;
     }
 
-    /// Puts those who wait where they belong now, in the order in which they came: of each list the oldest
-    /// [`MOST_REGROUPED`].
+    /// Moves waiting requests to the cells where they belong now, in the order of arrival: the
+    /// oldest [`MOST_REGROUPED`] of each list.
     fn regroup(&mut self, moment: &Moment<'_>) {
         let groups = [Group::Unfinished, Group::Unknown, Group::Insistent, Group::Slow];
         let behind = groups.into_iter().flat_map(|group| self.behind.both(group));
@@ -205,7 +211,7 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Puts a request into a cell, out of the one in which it stands: as the last to come.
+    /// Moves a request from its present cell to the back of another.
     fn changes_cell(&mut self, moment: &Moment<'_>, id: RequestId, cell: usize) {
         let before = self.cells.remove(id);
         if let Some(before) = before {
@@ -230,13 +236,15 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Whether the newest of this standing go first, after a look at how old its oldest is.
+    /// Looks at the age of the standing's oldest request. Returns whether the newest of this
+    /// standing go first.
     fn newest_first_in(&mut self, moment: &Moment<'_>, standing: usize) -> bool {
         let head = self.standings.front(standing).map(|id| moment.age(id));
         self.detector.look(moment.now, standing, head, moment.mean_service)
     }
 
-    /// Somebody of the cell with this rank: the one to serve next, or the one to do without.
+    /// Returns a request of the cells with this rank: the next to serve, or else the first to
+    /// evict.
     fn end_of(&mut self, moment: &Moment<'_>, rank: u32, to_serve: bool) -> Option<RequestId> {
         let Some([complete, unfinished]) = self.behind.pair(rank) else {
             return self.end_of_cell(moment, self.cell[rank as usize] as usize, to_serve);
@@ -261,10 +269,12 @@ impl<R: Ranking> Ranked<R> {
         if newest == to_serve { self.cells.back(cell) } else { self.cells.front(cell) }
     }
 
-    /// The next request of the class that has waited longest for a slot: since its oldest came,
-    /// or since the class last got one. The age of the oldest alone would not do: newest first
-    /// leaves it where it is, and the same class would be given every floor dispatch. Requests of slow and of
-    /// insistent holders have no part in it: of each class the oldest [`MOST_SET_BACK`] are looked at for others.
+    /// Returns the next request of the class that has waited longest for a slot, counted from the
+    /// arrival of its oldest request or from the last slot that the class got. The age of the
+    /// oldest request alone would not do: newest first leaves that request where it is, and the
+    /// same class would get every floor dispatch. Slow and insistent holders have no part in the
+    /// floor share: the oldest [`MOST_SET_BACK`] requests of each class are searched for those of
+    /// other holders.
     fn longest_waiting(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
         let mut longest: Option<(Time, RequestId)> = None;
         for class in 0..self.last_slot.len() {
@@ -305,7 +315,7 @@ impl<R: Ranking> Ranked<R> {
         true
     }
 
-    /// The best rank with a request that may have a slot.
+    /// Returns the best rank with a request that may have a slot.
     fn best(&self, moment: &Moment<'_>) -> Option<u32> {
         let mut rank = self.occupied.from(0)?;
         while self.behind.is_unfinished(rank) && moment.unfinished_is_full() {
@@ -314,8 +324,8 @@ impl<R: Ranking> Ranked<R> {
         Some(rank)
     }
 
-    /// The best request whose holder has room in its share of the slots. Those before it are set back, and those that
-    /// rank elsewhere by now change their cells.
+    /// Returns the best request whose holder has room in its share of the slots. Requests before it
+    /// are set back, and requests that now rank elsewhere change their cells.
     fn best_within_share(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
         self.readmit(moment);
         for _ in 0..MOST_SET_BACK {
@@ -342,7 +352,7 @@ impl<R: Ranking> Ranked<R> {
         self.end_of(moment, best, true)
     }
 
-    /// Of those that were set back, the first whose holder has room by now takes its own rank again.
+    /// Returns a set-back request to its own rank: the first one whose holder now has room.
     fn readmit(&mut self, moment: &Moment<'_>) {
         let share = self.running_share;
         let has_room = |id: &RequestId| !moment.exceeds_share(*id, share);
@@ -354,7 +364,8 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Returns the request that has to go so that `id` can wait, and why. It may be `id` itself.
+    /// Returns the request that has to go so that `id` can wait, and the reason. It may be `id`
+    /// itself.
     fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> (RequestId, Reason) {
         let waiting = moment.waiting(id);
         let arriving = self.rank[self.cell_of(moment, waiting)];
@@ -362,7 +373,8 @@ impl<R: Ranking> Ranked<R> {
         let worst = worst.filter(|worst| self.behind.level(*worst) >= self.behind.level(arriving));
         let out = worst.and_then(|worst| {
             let newest = self.newest_first_in(moment, waiting.standing.index());
-            // Among equals the arriving one is the newest: the worst only if oldest go first.
+            // The arriving request is the newest among equals, so it is the worst only if the
+            // oldest go first.
             let is_worse = self.behind.level(worst) > self.behind.level(arriving) || newest;
             is_worse.then(|| self.end_of(moment, worst, false)).flatten().map(|out| (out, worst))
         });
@@ -403,7 +415,7 @@ impl<R: Ranking> Order for Ranked<R> {
     fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
         self.follow(moment);
         let push = self.admit(moment, id);
-        // Who asks for more than one may says nothing of how much there is to do.
+        // A principal that asks for too much at once is not evidence of load.
         if push != Push::Refused(Reason::PrincipalCap) {
             self.detector.arrived(moment.now, push != Push::Queued);
         }
@@ -434,7 +446,8 @@ impl<R: Ranking> Order for Ranked<R> {
         let old = fronts.into_iter().filter_map(|standing| self.standings.front(standing));
         let id =
             old.into_iter().find(|id| self.departures.presume_gone(moment.now, moment.age(*id)))?;
-        // It was not there to be seen: who is refused for being presumed gone is no evidence.
+        // A client that is presumed gone is no evidence of patience: it could not be seen to be
+        // there.
         self.remove(moment, id);
         Some((id, Reason::WaitedTooLong))
     }
@@ -458,8 +471,9 @@ impl<R: Ranking> Order for Ranked<R> {
         self.detector.meter()
     }
 
-    /// Requests that have waited for long count if they have proven as much and do not wait because of their clients.
-    /// Strangers do not count for sessions: they wait for long wherever requests of sessions come first.
+    /// Returns the pressure on requests like this one. A long wait counts if the request has proven
+    /// at least as much and does not wait because of its client. Strangers do not count for
+    /// sessions: they wait for long wherever requests of sessions come first.
     fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting) -> f64 {
         let standings = 0..=waiting.standing.index();
         let heads = standings.filter_map(|standing| self.standings.front(standing));

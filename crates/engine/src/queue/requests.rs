@@ -7,14 +7,14 @@ use bywash_units::{Share, Time};
 use super::{Holder, Holders, Lists, Waiting};
 use crate::request::{RequestId, Standing};
 
-/// Where a request is.
+/// The state of a request number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// The number is not in use.
     Free,
-    /// It waits for a slot.
+    /// The request waits for a slot.
     Waiting,
-    /// It has had a slot since then.
+    /// The request has had a slot since this time.
     Running(Time),
 }
 
@@ -24,36 +24,36 @@ struct Entry {
     state: State,
 }
 
-/// How many slots strangers' requests may hold whose bodies have not come as a whole.
+/// The share of the slots that strangers' requests with incomplete bodies may hold.
 const UNFINISHED: Share = Share::new(0.5);
 
-/// Strangers' requests whose bodies have not come as a whole.
+/// Counts of strangers' requests whose bodies have not been received completely.
 #[derive(Debug, Default)]
 struct Unfinished {
     waiting: u32,
     running: u32,
-    /// How many may run.
+    /// The number of them that may run.
     most: u32,
 }
 
 /// The engine's table of requests by number, and the lists of those that wait.
 ///
-/// A number whose state is `Waiting` is in both lists once it has entered the queue; any other is
-/// in none.
+/// A number whose state is `Waiting` is in both lists once it has entered the queue. Any other
+/// number is in neither.
 #[derive(Debug)]
 pub(crate) struct Requests {
     entries: Vec<Entry>,
     pub(super) arrivals: Lists,
     pub(super) by_class: Lists,
-    /// By class, and for each by standing, those that run and can be stopped, in the order in which they
-    /// started.
+    /// The running requests that can be stopped, in a list per class and standing, in the order in
+    /// which they started.
     stoppable: Lists,
     /// The numbers of waiting and of running requests of each holder.
     pub(super) holders: Holders,
-    /// How many may run at once, as of the last time that a slot was given.
+    /// The concurrency limit at the time at which a slot was last given.
     pub(super) slots: u32,
     unfinished: Unfinished,
-    /// Until then requests of unknown holders wait behind the others.
+    /// The time until which requests of unknown holders wait behind the others.
     attacked: Time,
 }
 
@@ -76,14 +76,15 @@ impl Requests {
         let entry = Entry { waiting, state: State::Waiting };
         if id.index() >= self.entries.len() {
             self.entries.resize(id.index() + 1, Entry { state: State::Free, ..entry });
-            // A number may run, and be one that can be stopped, for the first time long after it has waited.
+            // Make room now: a number may run as a request that can be stopped for the first time
+            // long after its first use.
             self.stoppable.make_room(self.entries.len());
         }
         debug_assert_eq!(self.entries[id.index()].state, State::Free, "{id:?} is in use");
         self.entries[id.index()] = entry;
     }
 
-    /// Returns the data of a request whose number is in use.
+    /// Returns the facts about a request whose number is in use.
     pub(crate) fn waiting(&self, id: RequestId) -> &Waiting {
         &self.entries[id.index()].waiting
     }
@@ -96,7 +97,7 @@ impl Requests {
         self.entries[id.index()].state = state;
     }
 
-    /// It waits from now on.
+    /// Puts a request into the queue.
     pub(crate) fn enter_queue(&mut self, id: RequestId) {
         self.arrivals.push_back(0, id);
         let Waiting { class, holder, .. } = self.entries[id.index()].waiting;
@@ -105,7 +106,8 @@ impl Requests {
         self.unfinished.waiting += u32::from(self.waiting(id).unfinished);
     }
 
-    /// Empties the queue for an order that knows so many classes. Returns the requests that waited, oldest first.
+    /// Empties the queue for a scheduler that knows `classes` classes. Returns the requests that
+    /// waited, oldest first.
     pub(crate) fn empty_queue(&mut self, classes: usize) -> Vec<RequestId> {
         let waiting: Vec<RequestId> = self.arrivals.iter(0).collect();
         for id in &waiting {
@@ -116,24 +118,24 @@ impl Requests {
         waiting
     }
 
-    /// It runs from now on, and can be stopped.
+    /// Notes that a running request can be stopped from now on.
     pub(crate) fn can_be_stopped(&mut self, id: RequestId) {
         let Waiting { stops_as, standing, .. } = self.entries[id.index()].waiting;
         self.stoppable.push_back(stops_as.index() * Standing::COUNT + standing.index(), id);
     }
 
-    /// It cannot be stopped, or no longer.
+    /// Notes that a request cannot be stopped any more.
     pub(crate) fn cannot_be_stopped(&mut self, id: RequestId) {
         self.stoppable.remove(id);
     }
 
-    /// Whether there is a request that can be stopped.
+    /// Returns whether there is a request that can be stopped.
     pub(crate) const fn can_stop(&self) -> bool {
         self.stoppable.total() > 0
     }
 
-    /// Returns the request of a class that can be stopped, has proven no more than this, and has run for longest; and
-    /// since when it runs.
+    /// Returns the request of a class that can be stopped, has proven no more than `most`, and has
+    /// run longest, with the time at which it started.
     pub(crate) fn longest(&self, class: usize, most: Standing) -> Option<(RequestId, Time)> {
         // Better standings come first.
         let standings = most.index()..Standing::COUNT;
@@ -145,7 +147,7 @@ impl Requests {
         running.min_by_key(|(_, since)| *since)
     }
 
-    /// It waits no longer.
+    /// Removes a request from the queue, if it is in it.
     pub(crate) fn leave_queue(&mut self, id: RequestId) {
         if self.arrivals.remove(id).is_some() {
             self.by_class.remove(id);
@@ -154,67 +156,69 @@ impl Requests {
         }
     }
 
-    /// It holds a slot from now on.
+    /// Notes that a request holds a slot from now on.
     pub(crate) fn run(&mut self, now: Time, id: RequestId) {
         self.set(id, State::Running(now));
         self.holders.runs(self.entries[id.index()].waiting.holder);
         self.unfinished.running += u32::from(self.waiting(id).unfinished);
     }
 
-    /// It has given its slot back.
+    /// Notes that a request has given its slot back.
     pub(crate) fn end(&mut self, id: RequestId) {
         self.set(id, State::Free);
         self.holders.runs_no_longer(self.entries[id.index()].waiting.holder);
         self.unfinished.running -= u32::from(self.waiting(id).unfinished);
     }
 
-    /// How many requests hold a slot for the same holder as this one.
+    /// Returns the number of requests that hold a slot for the same holder as this one.
     pub(crate) fn running_of_holder(&self, id: RequestId) -> u32 {
         self.holders.running(self.entries[id.index()].waiting.holder)
     }
 
-    /// A client has taken its answer at once: that speaks for its session and for its address.
+    /// Notes that a client has taken its answer at once. This counts for its session and for its
+    /// address.
     pub(crate) fn took_answer(&mut self, now: Time, id: RequestId) {
         for holder in self.holders_of(id) {
             self.holders.took_answer(now, holder);
         }
     }
 
-    /// A request was stopped because its client was slow.
+    /// Notes that a request was stopped because its client was slow.
     pub(crate) fn was_slow(&mut self, now: Time, id: RequestId) {
         for holder in self.holders_of(id) {
             self.holders.was_slow(now, holder);
         }
     }
 
-    /// The holder of a request, and its address if that is not the holder.
+    /// Returns the holder of a request, and its address if that is not the holder.
     fn holders_of(&self, id: RequestId) -> [Option<Holder>; 2] {
         let Waiting { holder, address, .. } = self.entries[id.index()].waiting;
         [holder, address.filter(|_| address != holder)]
     }
 
-    /// Until then requests of unknown holders wait behind the others.
+    /// Lets requests of unknown holders wait behind the others until `then`.
     pub(crate) fn is_attacked_until(&mut self, then: Time) {
         self.attacked = self.attacked.max(then);
     }
 
-    /// Whether more unfinished requests wait than may run.
+    /// Returns whether more unfinished requests wait than may run.
     pub(crate) const fn has_crowd_of_uploads(&self) -> bool {
         self.unfinished_is_full() && self.unfinished.waiting > self.unfinished.most
     }
 
-    /// Whether requests of unknown holders wait behind the others now.
+    /// Returns whether requests of unknown holders wait behind the others now.
     pub(super) fn is_attacked(&self, now: Time) -> bool {
         now < self.attacked
     }
 
-    /// Whether it matters now how the clients of holders have behaved: some may be slow, or an attack goes on.
+    /// Returns whether the behaviour of holders' clients matters now: some may be slow, or there is
+    /// an attack.
     pub(super) fn looks_at_holders(&self, now: Time) -> bool {
         self.is_attacked(now) || self.holders.may_be_slow(now)
     }
 
-    /// A request was refused. Its holder is told only while that matters: each look at the table of holders may miss
-    /// the cache.
+    /// Notes that a request was refused. The holder's entry is updated only while that matters,
+    /// because each look at the table of holders may miss the cache.
     pub(crate) fn was_refused(&mut self, now: Time, id: RequestId) {
         if !self.looks_at_holders(now) {
             return;
@@ -222,15 +226,15 @@ impl Requests {
         self.holders.was_refused(now, self.entries[id.index()].waiting.holder);
     }
 
-    /// Sets how many requests may run at once. Unfinished ones may hold half of the slots, or `slow_share` if that is more, and
-    /// one at the least.
+    /// Sets how many requests may run at once. Unfinished ones may hold half of the slots, or
+    /// `slow_share` if that is more, but at least one.
     pub(crate) fn has_slots(&mut self, slots: u32, slow_share: Share) {
         self.slots = slots;
         let share = slow_share.get().max(UNFINISHED.get());
         self.unfinished.most = ((f64::from(slots) * share) as u32).max(1);
     }
 
-    /// A running request is not unfinished any more.
+    /// Notes that a running request is no longer unfinished.
     pub(crate) fn finishes_body(&mut self, id: RequestId) {
         if let State::Running(_) = self.state(id) {
             let waiting = &mut self.entries[id.index()].waiting;
@@ -238,22 +242,22 @@ impl Requests {
         }
     }
 
-    /// Whether unfinished requests hold as many slots as they may.
+    /// Returns whether unfinished requests hold as many slots as they may.
     pub(crate) const fn unfinished_is_full(&self) -> bool {
         self.unfinished.running >= self.unfinished.most
     }
 
-    /// Whether unfinished requests wait that may not run.
+    /// Returns whether unfinished requests wait that may not run.
     pub(crate) const fn has_blocked_uploads(&self) -> bool {
         self.unfinished_is_full() && self.unfinished.waiting > 0
     }
 
-    /// Whether a request that waits may have a slot if one is free.
+    /// Returns whether a waiting request may have a slot if one is free.
     pub(crate) fn may_run(&self, id: RequestId) -> bool {
         !self.waiting(id).unfinished || !self.unfinished_is_full()
     }
 
-    /// Whether a request waits that may have a slot.
+    /// Returns whether any waiting request may have a slot.
     pub(crate) const fn wants_slot(&self) -> bool {
         let waiting = self.arrivals.total();
         waiting > self.unfinished.waiting as usize || waiting > 0 && !self.unfinished_is_full()

@@ -1,14 +1,14 @@
-//! Finish what was begun: the default order.
+//! The default scheduler: requests of sessions that have begun come before those of new ones.
 //!
-//! Source: POLICIES §1, «session-first». Rank is what the session has *proven* ([`Standing`]):
-//! transactions of a session that walked there, then sessions in progress, then first requests of
-//! new sessions. No learned number is involved. An order takes several requests of one session; a
-//! server that starts more sessions than it can finish sells nothing, so the way to the most
-//! orders is to let new sessions have what the begun ones leave over. Retries by
-//! machines, which say so, rank below first attempts of the same standing; a visitor who asks again
-//! does not (`docs/decisions/0014`).
+//! Source: `docs/policies.md` §1, «session-first». The rank is what the session has *proven*
+//! ([`Standing`]): transactions of a session with a proven path, then sessions in progress, then
+//! first requests of new sessions. No learned number is involved. An order takes several requests
+//! of one session, and a server that starts more sessions than it can finish sells nothing. So the
+//! most orders are completed if new sessions get only what the begun ones leave. Retries by
+//! machines, which declare themselves, rank below first attempts of the same standing; a visitor's
+//! own repetition does not (`docs/decisions/0014`).
 //!
-//! How requests are pushed out and what guards there are: `ranked`.
+//! Eviction and guards are in `ranked`.
 
 use alloc::boxed::Box;
 
@@ -18,12 +18,12 @@ use crate::catalog::Settings;
 use crate::request::{Class, Standing};
 use crate::value::Values;
 
-/// Makes the order, as the catalogue's parameters say.
+/// Creates the scheduler from the catalogue's parameters.
 pub fn session_first(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
     Box::new(Ranked::new(ByStanding, settings, classes))
 }
 
-/// A cell for each standing, and for its retries.
+/// The ranking by standing: one cell for each standing, and one for its retries.
 #[derive(Debug)]
 struct ByStanding;
 
@@ -36,7 +36,7 @@ impl Ranking for ByStanding {
         2 * waiting.standing.index() + usize::from(last)
     }
 
-    /// As they are numbered, for ever.
+    /// The ranks never change: cells rank by their numbers.
     fn order(&mut self, _: &Values) -> Option<Ranks> {
         None
     }

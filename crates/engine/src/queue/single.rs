@@ -1,6 +1,6 @@
-//! One queue for everything: the baseline that every server has (seed 1: SQ).
+//! One queue for everything: the baseline that every server has (paper 1: SQ).
 //!
-//! Source: seed 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO twin [seed 1.1].
+//! Source: paper 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO variant [seed 1.1].
 
 use super::{Moment, Order, Push, Waiting, pressure};
 use crate::catalog::Settings;
@@ -15,7 +15,7 @@ pub struct Single {
 }
 
 impl Single {
-    /// As the catalogue's parameters say.
+    /// Creates the scheduler from the catalogue's parameters.
     pub fn new(settings: &Settings) -> Self {
         Self {
             capacity: settings.count("capacity") as usize,

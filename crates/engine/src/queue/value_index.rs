@@ -1,14 +1,16 @@
-//! The most valuable first: expected revenue per second of work still to be spent.
+//! The scheduler that serves the most valuable first: by expected revenue per second of remaining
+//! work.
 //!
-//! Source: POLICIES §1, «value index». Rank is the Gittins index of the class in the learned session
-//! graph ([`crate::value`]); a session's first request has an index of its own, multiplied by what
-//! its entry signals were measured to mean. The same for the pages that the session looks at later:
-//! whoever came with a full cart is likelier to buy on every page until she is at the till.
+//! Source: `docs/policies.md` §1, «value index». The rank is the Gittins index of the class in the
+//! learned session graph ([`crate::value`]). A session's first request has an index of its own,
+//! multiplied by the measured effect of its entry signals. The same factor applies to the pages
+//! that the session looks at later: a visitor who came with a full cart is likelier to buy on every
+//! page until they check out.
 //!
 //! A transaction without a proven path has the rank of the least valuable page that its session
-//! could be at. Until enough is known to rank by, this is session-first.
+//! could be at. Until enough is known to rank by, this scheduler works like session-first.
 //!
-//! How requests are pushed out and what guards there are: `ranked`.
+//! Eviction and guards are in `ranked`.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,23 +21,25 @@ use crate::catalog::Settings;
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
 use crate::value::{Place, Values};
 
-/// Makes the order, as the catalogue's parameters say.
+/// Creates the scheduler from the catalogue's parameters.
 pub fn value_index(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
     let ranking =
         ByValue { tiers: classes.iter().map(|class| class.tier).collect(), version: None };
     Box::new(Ranked::new(ranking, settings, classes))
 }
 
-/// A cell for each standing, class, combination of signals, and for their retries. Cells that
-/// cannot be stay empty. While nothing is known, the first class's cells stand for all classes.
+/// The ranking by value: a cell for each standing, class and combination of signals, and one for
+/// its retries. Impossible cells stay empty. While nothing is known, the first class's cells stand
+/// for all classes.
 #[derive(Debug)]
 struct ByValue {
     tiers: Vec<Tier>,
-    /// What the present order was made from; `None`: nothing was ranked yet.
+    /// The version of the values that the present ranks were made from; `None` if nothing was
+    /// ranked yet.
     version: Option<u32>,
 }
 
-/// What all requests of a cell have in common.
+/// The common properties of all requests of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
     standing: Standing,
@@ -61,7 +65,7 @@ impl ByValue {
         }
     }
 
-    /// What a cell ranks by: the greater the better.
+    /// Returns the value that a cell ranks by; a greater value is better.
     fn worth(&self, values: &Values, cell: Cell) -> f64 {
         let first = cell.standing == Standing::New;
         let index = |class: ClassId| values.index(Place { class, first }).unwrap_or(0.0);

@@ -1,22 +1,23 @@
-//! When the refused may come again.
+//! The time after which refused clients may retry.
 //!
-//! Source: POLICIES §10; the doubling and the linear return are those of Kubernetes' API priority
-//! and fairness. Two estimates, the longer counts:
+//! Source: `docs/policies.md` §10. The doubling and the linear return are those of Kubernetes' API
+//! priority and fairness. There are two estimates, and the longer one counts:
 //!
-//! - *drain*: when what waits now will have been served at the present pace;
-//! - *pressure*: one second, doubled (to 32 s at most) when in the last such pause more were
-//!   refused than served, so that those who came again were refused again; one second less when
-//!   fewer were.
+//! - *drain*: the time in which the requests that wait now will have been served, at the present
+//!   pace;
+//! - *pressure*: one second at first. It doubles, up to 32 s, if more requests were refused than
+//!   served in the last pause of this length, so that retries were refused again. It falls by one
+//!   second if fewer were.
 //!
-//! The driver spreads the answer by half in both directions, as those who were refused together
-//! must not come again together.
+//! The driver spreads the answer by half in both directions, because clients that were refused
+//! together must not retry together.
 
 use bywash_units::{Span, Time};
 
-/// The shortest and the longest time after which a refused client may come again.
+/// The shortest and the longest time after which a refused client may retry.
 const RANGE: (Span, Span) = (Span::from_secs(1), Span::from_secs(32));
 
-/// Refusals and services of the present pause.
+/// The refusals and services of the present pause.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryAfter {
     pressure: Span,
@@ -26,34 +27,35 @@ pub struct RetryAfter {
 }
 
 impl RetryAfter {
-    /// Nobody was refused yet.
+    /// The state before any refusal.
     pub const CALM: Self = Self { pressure: RANGE.0, since: Time::ZERO, refused: 0, served: 0 };
 
-    /// A request was served.
+    /// Counts a served request.
     pub fn served(&mut self, now: Time) {
         self.look(now);
         self.served = self.served.saturating_add(1);
     }
 
-    /// A request was refused, with `drain` to wait until the queue is served; `is_load`: because
-    /// there is too much to do. When may it come again?
+    /// Counts a refused request and returns the time after which its client may retry. `drain` is
+    /// the time until the queue is served. `is_load`: the request is refused because of overload.
     pub fn refused(&mut self, now: Time, drain: Span, is_load: bool) -> Span {
         self.look(now);
         self.refused = self.refused.saturating_add(u32::from(is_load));
         drain.max(self.pressure).clamp_to(RANGE.0, RANGE.1)
     }
 
-    /// Ends the pause if it is over.
+    /// Ends the pause if its time has passed.
     fn look(&mut self, now: Time) {
         let passed = now.since(self.since);
         if passed < self.pressure {
             return;
         }
-        // A pause that nobody has looked at is one in which nobody was refused.
+        // A whole pause without any event is one without refusals.
         self.pressure = if self.refused > self.served && passed < self.pressure * 2 {
             (self.pressure * 2).clamp_to(RANGE.0, RANGE.1)
         } else {
-            // A second less for every pause that has gone by, seen or not.
+            // The pressure falls by a second for every pause that has passed, with or without
+            // events.
             let pauses = passed.as_nanos() / self.pressure.as_nanos().max(1);
             let less = Span::from_secs(pauses.min(RANGE.1.as_nanos() / 1_000_000_000));
             Span::from_nanos(self.pressure.as_nanos().saturating_sub(less.as_nanos()))
@@ -71,7 +73,7 @@ mod tests {
         Time::ZERO + Span::from_millis(milliseconds)
     }
 
-    /// Refuses `refused` and serves `served` in every second from `from` to `to`.
+    /// Refuses `refused` and serves `served` requests in every second from `from` to `to`.
     fn play(after: &mut RetryAfter, from: u64, to: u64, refused: u64, served: u64) -> Span {
         let mut last = Span::ZERO;
         for second in from..to {

@@ -1,8 +1,9 @@
-//! Lost attempts, to know their repetition by.
+//! Lost attempts, by which their repetitions are recognised.
 //!
-//! An attempt is lost when it was refused, expired or given up by its client. Whoever asks for the
-//! same within the time that clients are patient repeats it. Known attempts are few and forgotten
-//! oldest first, so a flood can make us forget retries and cannot make us remember more.
+//! An attempt is lost when it was refused, has expired or was given up by its client. A request for
+//! the same content within the time that clients are patient repeats it. The table is small and
+//! forgets the oldest attempts first, so a flood can make it forget retries but cannot make it
+//! grow.
 
 use bywash_units::{Span, Time};
 use hashbrown::HashMap;
@@ -13,12 +14,12 @@ use crate::queue::Lists;
 use crate::request::{AttemptKey, RequestId};
 use crate::session::{KeyHasher, SPARE};
 
-/// The attempts that were lost of late.
+/// The attempts that were lost recently.
 #[derive(Debug)]
 pub struct Attempts {
     places: HashMap<AttemptKey, u32, KeyHasher>,
     lost: Vec<Lost>,
-    /// By when they were lost, longest ago in front. Numbers are indices of `lost`.
+    /// The attempts by time of loss, the oldest in front. Numbers are indices of `lost`.
     recency: Lists,
     window: Span,
 }
@@ -29,11 +30,12 @@ struct Lost {
     at: Time,
 }
 
-/// How many lost attempts are known. More than a queue is long; with the map 800 kB.
+/// The maximum number of lost attempts in the table. This is more than a queue is long; with the
+/// map it takes 800 kB.
 const MOST: usize = 8192;
 
 impl Attempts {
-    /// Repetitions count for `window` after the loss.
+    /// Creates an empty table. Repetitions count for `window` after the loss.
     pub fn new(window: Span) -> Self {
         Self {
             places: HashMap::with_capacity_and_hasher(MOST * SPARE, KeyHasher),
@@ -43,12 +45,12 @@ impl Attempts {
         }
     }
 
-    /// Repetitions count for so long from now on.
+    /// Sets the time after a loss in which repetitions count.
     pub const fn reconfigure(&mut self, window: Span) {
         self.window = window;
     }
 
-    /// An attempt was lost.
+    /// Notes that an attempt was lost.
     pub fn lost(&mut self, now: Time, key: AttemptKey) {
         let fresh = Lost { key, at: now };
         let place = match self.places.get(&key) {
@@ -75,7 +77,7 @@ impl Attempts {
         place
     }
 
-    /// Whether an attempt like this one was lost of late.
+    /// Returns whether an attempt like this one was lost recently.
     pub fn repeats(&self, now: Time, key: AttemptKey) -> bool {
         let lost = self.places.get(&key).map(|place| self.lost[*place as usize]);
         lost.is_some_and(|lost| now.since(lost.at) <= self.window)

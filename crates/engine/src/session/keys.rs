@@ -1,18 +1,20 @@
-//! Hashing what is hashed already.
+//! A hasher for keys that are hashes already.
 
 use core::hash::{BuildHasher, Hasher};
 
-/// Room to make a table of keys with, for each entry that it may hold. hashbrown never allocates
-/// again for a table that is at most half full: what was removed it clears up in place.
+/// The factor between the entries that a table of keys may hold and the capacity it is created
+/// with. hashbrown never allocates again for a table that is at most half full, because it cleans
+/// up removed entries in place.
 pub(crate) const SPARE: usize = 2;
 
-/// Spreads keys that are uniform already (they are keyed hashes; only the simulator's are plain
-/// numbers) with one multiplication. What an attacker may choose is hashed with a secret key
-/// before it comes here.
+/// A hasher that spreads keys with one multiplication.
+///
+/// The keys are uniform already: they are keyed hashes, and only the simulator's are plain numbers.
+/// Input that an attacker may choose is hashed with a secret key before it reaches this hasher.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyHasher;
 
-/// See [`KeyHasher`].
+/// The state of a [`KeyHasher`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyHash(u64);
 

@@ -1,16 +1,18 @@
-//! Which sessions have been served what.
+//! The table of sessions and the classes that each has been served.
 //!
-//! A session is what the engine has seen of it and nothing that a client says: it exists from its
-//! first *served* request. That bounds the table against a flood as well: an entry costs its
-//! maker one service, so a flood of refused requests evicts nobody. A session that was not served for `ttl` is
-//! forgotten. [`segments`] says which one makes room when the table is full.
+//! A session is what the engine has seen of it, and nothing that a client claims: it exists from
+//! its first *served* request. That also bounds the table against a flood: an entry costs an
+//! attacker one service, so a flood of refused requests evicts no session. A session that was not
+//! served for `ttl` is forgotten. [`segments`] decides which session is evicted when the table is
+//! full.
 //!
-//! **Answers that begin no session.** "Not modified" never does. A redirection does only if its class proves
-//! something: servers answer static routes with both, without any work. A session that exists, or that a token
-//! proves, gets on by both.
+//! **Answers that do not begin a session.** "Not modified" never does. A redirection does only if
+//! its class proves something: servers answer static routes with both, without any work. Both
+//! advance a session that exists or that a token proves.
 //!
-//! What a request has proven is what the table knows and what a token says that the driver has
-//! verified, together. The table does not take over what a token says: it comes with each request.
+//! The path that a request has proven is the table's knowledge together with the contents of a
+//! token that the driver has verified. The table does not store what a token says, because the
+//! token comes with each request.
 
 mod keys;
 mod segments;
@@ -30,19 +32,19 @@ use segments::{Segments, Victim};
 use walk::Walk;
 pub use walk::{Page, Step};
 
-/// A session that is remembered: what may be kept over a restart of the process.
+/// A remembered session, as it may be kept across a restart of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remembered {
-    /// Its name. It is of use after a restart only if the driver hashes cookies with the key that
-    /// it had before.
+    /// The session's key. After a restart it is useful only if the driver hashes cookies with the
+    /// same key as before.
     pub key: SessionKey,
-    /// How long ago it was last served.
+    /// The time since the session was last served.
     pub age: Span,
-    /// What it was served, by the indices that the classes have now.
+    /// The classes that the session was served, by their present indices.
     pub served: ClassSet,
 }
 
-/// A place in the table of sessions, from which the next are copied.
+/// A position in the table of sessions from which the next slice is copied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor {
     /// The layout of the table that `next` belongs to.
@@ -50,25 +52,26 @@ pub struct Cursor {
     next: usize,
 }
 
-/// The sessions that follow one slice.
+/// How the copy continues after one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slice {
-    /// Some.
+    /// More sessions follow.
     More,
-    /// None.
+    /// No session follows.
     Last,
-    /// All, once more: a new size has given every session a new place. The slices before are void.
+    /// The copy starts again, because a new table size has moved every session. The earlier slices
+    /// are void.
     Restarted,
 }
 
-/// Sessions that made room for others, as the table was full.
+/// The number of sessions that were evicted because the table was full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evictions {
-    /// Fresh ones: they had proven nothing.
+    /// Evicted fresh sessions, which had proven nothing.
     pub fresh: u64,
-    /// Proven ones.
+    /// Evicted proven sessions.
     pub proven: u64,
-    /// Those of both whose address held more than its quota.
+    /// Evicted sessions of both kinds whose address held more than its quota.
     pub over_quota: u64,
 }
 
@@ -83,7 +86,8 @@ impl Segment {
     const COUNT: usize = 2;
 }
 
-/// The classes that prove a session: those that another class names in `after`, and transactions.
+/// Returns the classes that prove a session: those that another class names in `after`, and
+/// transactions.
 pub(crate) fn proving(classes: &[Class]) -> ClassSet {
     let prove = |all: ClassSet, (index, class): (usize, &Class)| {
         let opened = all.union(class.after);
@@ -95,23 +99,23 @@ pub(crate) fn proving(classes: &[Class]) -> ClassSet {
     classes.iter().enumerate().fold(ClassSet::NONE, prove)
 }
 
-/// How long before the start of the driver's clock a session may have been served: those that are
-/// restored were. Times in the table count from so long before that start.
+/// The offset of the table's clock, which allows for restored sessions that were served before the
+/// driver's clock started. The table counts time from this long before that start.
 const BEFORE: Span = Span::from_secs(100 * 365 * 86_400);
 
-/// The sessions that were served of late.
+/// The sessions that were served recently.
 #[derive(Debug)]
 pub struct Sessions {
     places: HashMap<SessionKey, u32, KeyHasher>,
     known: Vec<Session>,
-    /// Numbers are indices of `known`.
+    /// The order of eviction. Numbers are indices of `known`.
     segments: Segments,
     capacity: usize,
     ttl: Span,
     /// The classes that prove a session.
     proving: ClassSet,
     evictions: Evictions,
-    /// Counts how often sessions have changed places.
+    /// A counter that changes whenever sessions have moved.
     layout: u32,
 }
 
@@ -119,16 +123,17 @@ pub struct Sessions {
 struct Session {
     key: SessionKey,
     served: ClassSet,
-    /// Where it was last served.
+    /// The address at which the session was last served.
     address: Option<AddressKey>,
-    /// On the table's own clock, which is [`BEFORE`] ahead of the driver's.
+    /// The time of the last service on the table's own clock, which is [`BEFORE`] ahead of the
+    /// driver's.
     last: Time,
     walk: Walk,
 }
 
 impl Sessions {
-    /// Room for `capacity` sessions, each remembered for `ttl` after it was last served. A session that is served
-    /// one of `proving` is proven.
+    /// Creates a table for `capacity` sessions, each remembered for `ttl` after it was last served.
+    /// A session that is served one of `proving` is proven.
     pub fn new(capacity: u32, ttl: Span, proving: ClassSet) -> Self {
         let capacity = capacity.max(1) as usize;
         Self {
@@ -143,7 +148,7 @@ impl Sessions {
         }
     }
 
-    /// Whether a session gets on by an answer: see the text of the module.
+    /// Returns whether an answer advances a session or begins it; see the module documentation.
     pub fn gets_on(&self, now: Time, key: Option<SessionKey>, service: &Service) -> bool {
         let begins = match service.answer {
             AnswerKind::Content => true,
@@ -153,7 +158,7 @@ impl Sessions {
         begins || service.had_begun || key.is_some_and(|key| self.path(now, key).is_some())
     }
 
-    /// A session was served a request. Says whether it is remembered.
+    /// Notes that a session was served a request. Returns whether the session is remembered.
     pub fn served(&mut self, now: Time, key: SessionKey, service: Service) -> bool {
         if !self.gets_on(now, Some(key), &service) {
             return false;
@@ -175,8 +180,8 @@ impl Sessions {
         true
     }
 
-    /// A session, if it is known, asks for `class`: from which page it comes to that, if this is
-    /// the first thing that it asks for after it.
+    /// Notes that a session asks for `class`, if the session is known. Returns the page from which
+    /// it comes, if `class` is the first that it asks for after that page.
     pub fn asks(&mut self, now: Time, key: SessionKey, class: ClassId) -> Option<Place> {
         let place = self.places.get(&key)?;
         let session = &mut self.known[*place as usize];
@@ -184,13 +189,13 @@ impl Sessions {
         if is_old { None } else { session.walk.asks(class) }
     }
 
-    /// Notes that a session was served a page in time, and returns the step that the graph of sessions learns. It
-    /// comes after [`Sessions::served`].
+    /// Notes that a session was served a page in time. Returns the step that the session graph
+    /// learns. Call this after [`Sessions::served`].
     pub fn steps(&mut self, key: SessionKey, page: Page) -> Step {
         self.session(key).map_or_else(Step::default, |session| session.walk.steps(page))
     }
 
-    /// A session has made an order.
+    /// Notes that a session has made an order.
     pub fn ordered(&mut self, key: SessionKey) {
         if let Some(session) = self.session(key) {
             session.walk.orders();
@@ -202,18 +207,19 @@ impl Sessions {
         Some(&mut self.known[place as usize])
     }
 
-    /// What a session showed when it began, if it is known.
+    /// Returns the signals that a session showed when it began, if they are known.
     pub fn signals(&self, key: SessionKey) -> Option<Signals> {
         self.known[*self.places.get(&key)? as usize].walk.signals()
     }
 
-    /// What sessions showed when they began means nothing any more.
+    /// Forgets the signals that sessions showed when they began, because their meaning has changed.
     pub fn forget_signals(&mut self) {
         self.known.iter_mut().for_each(|session| session.walk.forget_signals());
     }
 
-    /// A session goes on under another name, with all that it has proven. The old name means
-    /// nothing any more, so nothing is proven twice. A name that is known already keeps its own.
+    /// Gives a session a new key and keeps all that it has proven. The old key loses its meaning,
+    /// so nothing is proven twice. If the new key is known already, that session keeps its own
+    /// state and nothing changes.
     pub fn renamed(&mut self, from: SessionKey, to: SessionKey) {
         if self.places.contains_key(&to) {
             return;
@@ -237,7 +243,7 @@ impl Sessions {
         place
     }
 
-    /// Forgets the session of a full table that makes room for one of `newcomer`.
+    /// Evicts a session of a full table to make room for one of `newcomer`.
     fn evict(&mut self, now: Time, newcomer: Option<AddressKey>) -> Victim {
         let victim = self.victim(now, newcomer);
         let Session { key, last, .. } = self.known[victim.place as usize];
@@ -252,7 +258,7 @@ impl Sessions {
         victim
     }
 
-    /// The session that makes room: one that is too old to be remembered, if there is one.
+    /// Returns the session to evict: one that is too old to be remembered, if there is one.
     fn victim(&self, now: Time, newcomer: Option<AddressKey>) -> Victim {
         let too_old = |segment| {
             let place = self.segments.oldest(segment)?;
@@ -264,13 +270,13 @@ impl Sessions {
         victim.expect("a full table of at least one has an oldest")
     }
 
-    /// How many sessions have made room for others.
+    /// Returns the number of evicted sessions.
     pub const fn evictions(&self) -> Evictions {
         self.evictions
     }
 
-    /// Room for `capacity` sessions from now on, each remembered for `ttl` and proven by one of `proving`. If there
-    /// are too many, some are forgotten as in a full table.
+    /// Sets the capacity to `capacity` sessions, each remembered for `ttl` and proven by one of
+    /// `proving`. If there are too many sessions, some are evicted as in a full table.
     pub fn resize(&mut self, now: Time, capacity: u32, ttl: Span, proving: ClassSet) {
         self.ttl = ttl;
         if capacity.max(1) as usize == self.capacity && proving == self.proving {
@@ -289,11 +295,13 @@ impl Sessions {
         *self = Self { evictions: self.evictions, ..resized };
     }
 
-    /// Adds the sessions in the next `most` places from `cursor` on to `slice`, and moves the cursor behind them.
+    /// Appends the sessions in the next `most` places from `cursor` to `slice`, and advances the
+    /// cursor.
     ///
-    /// A place is an index of the table and does not depend on when its session was last served. So a session that
-    /// stays in the table is given exactly once, whatever is served, renamed or evicted between two slices. One that
-    /// comes or goes meanwhile may be given or not. Ages are those at `now`.
+    /// A place is an index of the table and does not depend on when its session was last served. So
+    /// a session that stays in the table is copied exactly once, whatever is served, renamed or
+    /// evicted between two slices. A session that is added or evicted during the copy may or may
+    /// not be copied. Ages are those at `now`.
     pub fn copy(
         &self,
         now: Time,
@@ -302,7 +310,7 @@ impl Sessions {
         slice: &mut Vec<Remembered>,
     ) -> Slice {
         if cursor.layout != self.layout {
-            // At the beginning there is nothing to be void.
+            // A cursor that has not moved has no slice that could be void.
             let begins = cursor.next == 0;
             *cursor = Cursor { layout: self.layout, next: 0 };
             if !begins {
@@ -319,10 +327,13 @@ impl Sessions {
         if end < self.known.len() { Slice::More } else { Slice::Last }
     }
 
-    /// Remembers a session again, as [`Sessions::copy`] gave it, and says whether it does. Not so if it is older than
-    /// `ttl`, if it has been served since, or if the table is full of younger ones. Its turn to make room is that of
-    /// its age: sessions come fastest if the one served longest ago comes first, as each takes as long as there are
-    /// younger ones in its segment. Its address is not known until it is served again.
+    /// Restores a session as [`Sessions::copy`] returned it. Returns whether it is remembered now.
+    ///
+    /// A session is not remembered if it is older than `ttl`, if it has been served since, or if
+    /// the table is full of younger ones. It is evicted in the order of its age. Each call takes
+    /// time in proportion to the number of younger sessions in its segment, so restoring is fastest
+    /// if the session served longest ago comes first. The session's address is unknown until it is
+    /// served again.
     pub fn restore(&mut self, now: Time, session: Remembered) -> bool {
         let Remembered { key, age, served } = session;
         let (last, segment) = (now + BEFORE - age, segment(self.proving, served));
@@ -347,14 +358,14 @@ impl Sessions {
         true
     }
 
-    /// What a session was served; `None` if it is not remembered.
+    /// Returns the classes that a session was served; `None` if it is not remembered.
     pub fn path(&self, now: Time, key: SessionKey) -> Option<ClassSet> {
         let session = &self.known[*self.places.get(&key)? as usize];
         ((now + BEFORE).since(session.last) <= self.ttl).then_some(session.served)
     }
 
-    /// What a request of `class` that claims this session has proven: by what is remembered of the
-    /// session and by what a token says that it was served.
+    /// Returns what a request of `class` that claims this session has proven, by the table and by
+    /// the classes `proven` that a token says the session was served.
     pub fn standing(
         &self,
         now: Time,
@@ -375,23 +386,23 @@ impl Sessions {
         }
     }
 
-    /// How many sessions are remembered.
+    /// Returns the number of remembered sessions.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// How many of them are proven.
+    /// Returns the number of proven sessions.
     pub fn proven(&self) -> u32 {
         self.segments.length(Segment::Proven)
     }
 
-    /// Whether none is.
+    /// Returns whether no session is remembered.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 }
 
-/// The segment of a session that was served these classes.
+/// Returns the segment of a session that was served these classes.
 const fn segment(proving: ClassSet, served: ClassSet) -> Segment {
     if served.meets(proving) { Segment::Proven } else { Segment::Fresh }
 }

@@ -1,22 +1,24 @@
-//! Which session makes room in a full table.
+//! The choice of the session that is evicted from a full table.
 //!
-//! **Two segments.** A session is *proven* once it was served a class that opens another one (some class names it
-//! in `after`) or a transaction. Every other session is *fresh*. A fresh session makes room while fresh ones have more
-//! than half of the table, else a proven one does: each of both kinds has half of the table if it wants that. With
-//! less, proven sessions whose visitors have left long ago would leave no room for visitors who have just come. This is
-//! the segmented LRU of Karedla, Love and Wherry, «Caching Strategies to Improve Disk System Performance», Computer 27(3),
-//! 1994. It differs in what promotes an entry: there a second access does. Here that
-//! would cost an attacker one more cheap request for each invented cookie, and a proof costs what the site asks of
-//! its buyers.
+//! **Two segments.** A session is *proven* once it was served a transaction or a class that opens
+//! another one (some class names it in `after`). Every other session is *fresh*. A fresh session is
+//! evicted while fresh ones have more than half of the table, otherwise a proven one, so each kind
+//! can have half of the table. With less for fresh sessions, proven sessions whose visitors have
+//! left long ago would leave no room for new visitors. This is the segmented LRU of Karedla, Love
+//! and Wherry, «Caching Strategies to Improve Disk System Performance», Computer 27(3), 1994. It
+//! differs in what promotes an entry: in the paper a second access does. Here that would cost an
+//! attacker only one more cheap request for each invented cookie, while a proof costs what the site
+//! asks of its buyers.
 //!
-//! **A quota for each address.** A proof can be cheap as well, where a product page is one. So in each segment the
-//! address that holds most makes room, with its own session that was served longest ago, if it holds more than its
-//! quota, which is a 1024th of the table and 16 at least. Addresses are compared by the binary logarithm of how
-//! many they hold; of those that are equal, the newcomer's own comes first. If no address holds more than its
-//! quota, the session of the segment that was served longest ago makes room. A table that is not full has no
-//! quota. This is stochastic fairness queueing (INFOCOM 1990), which also takes from the longest queue.
-//! As there, addresses are told apart by a keyed hash in a table of fixed size: nothing is allocated for a
-//! new address, and two addresses with the same entry count as one.
+//! **A quota for each address.** A proof can be cheap as well, if a product page is one. So if the
+//! address that holds most sessions of a segment holds more than its quota, it loses its own
+//! session that was served longest ago. The quota is a 1024th of the table and 16 at least.
+//! Addresses are compared by the binary logarithm of the number of sessions that they hold; among
+//! equals, the newcomer's own address comes first. If no address holds more than its quota, the
+//! session of the segment that was served longest ago is evicted. A table that is not full has no
+//! quota. This is stochastic fairness queueing (INFOCOM 1990), which also takes from the longest
+//! queue. As there, addresses are distinguished by a keyed hash in a table of fixed size: nothing
+//! is allocated for a new address, and two addresses with the same entry count as one.
 //!
 //! Every operation takes constant time. A session whose address is not known has no quota.
 
@@ -24,38 +26,42 @@ use super::Segment;
 use crate::queue::Lists;
 use crate::request::{AddressKey, RequestId};
 
-/// The share of the table that fresh sessions have whatever else happens: one in so many. Proven ones have the rest.
+/// The divisor of the table's size that gives the share reserved for fresh sessions. Proven ones
+/// have the rest.
 const RESERVE: u32 = 2;
-/// The share of the table that one address may have in a segment of a full table: one in so many.
+/// The divisor of the table's size that gives the share of one address in a segment of a full
+/// table.
 const QUOTA: u32 = 1024;
-/// The least quota: in a small table as well, a household or a small office has its sessions.
+/// The minimum quota: a household or a small office keeps its sessions even in a small table.
 const LEAST_QUOTA: u32 = 16;
-/// Bounds on how many addresses are told apart: powers of two.
+/// Bounds on the number of entries for addresses: powers of two.
 const LEAST_ENTRIES: usize = 1024;
 const MOST_ENTRIES: usize = 65_536;
-/// How many binary logarithms a count can have.
+/// The number of binary logarithms that a count can have.
 const WEIGHTS: usize = 32;
 
 /// The places of all sessions by segment and by address.
 #[derive(Debug)]
 pub(super) struct Segments {
-    /// By segment, the session served longest ago in front. Numbers are places.
+    /// The places by segment, the session served longest ago in front. Numbers are places.
     recency: Lists,
-    /// By segment and entry of the table of addresses, in the same order. Numbers are places.
+    /// The places by segment and entry of the table of addresses, in the same order. Numbers are
+    /// places.
     of_address: Lists,
-    /// The lists of `of_address` that hold more than the quota, by segment and weight. Numbers are lists.
+    /// The lists of `of_address` that hold more than the quota, by segment and weight. Numbers are
+    /// lists.
     over_quota: Lists,
     entries: usize,
     quota: u32,
     reserve: u32,
 }
 
-/// The session that makes room.
+/// The session to evict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Victim {
     pub(super) place: u32,
     pub(super) segment: Segment,
-    /// Its address holds more than its quota.
+    /// Whether its address holds more than its quota.
     pub(super) over_quota: bool,
 }
 
@@ -73,7 +79,7 @@ impl Segments {
         }
     }
 
-    /// Makes the session in `place` the one of its segment and of its address that was served last.
+    /// Makes the session in `place` the most recently served one of its segment and of its address.
     pub(super) fn put(&mut self, place: u32, segment: Segment, address: Option<AddressKey>) {
         let id = RequestId(place);
         self.recency.remove(id);
@@ -88,27 +94,27 @@ impl Segments {
         }
     }
 
-    /// How many sessions a segment holds.
+    /// Returns the number of sessions in a segment.
     pub(super) fn length(&self, segment: Segment) -> u32 {
         self.recency.length(segment as usize)
     }
 
-    /// The session of a segment that was served longest ago.
+    /// Returns the session of a segment that was served longest ago.
     pub(super) fn oldest(&self, segment: Segment) -> Option<u32> {
         self.recency.front(segment as usize).map(|RequestId(place)| place)
     }
 
-    /// The places of a segment, the session served last first.
+    /// Returns the places of a segment, the most recently served session first.
     pub(super) fn youngest_first(&self, segment: Segment) -> impl Iterator<Item = u32> + '_ {
         self.recency.iter_back(segment as usize).map(|RequestId(place)| place)
     }
 
-    /// The places of a segment, the session served longest ago first.
+    /// Returns the places of a segment, the session served longest ago first.
     pub(super) fn iter(&self, segment: Segment) -> impl Iterator<Item = u32> + '_ {
         self.recency.iter(segment as usize).map(|RequestId(place)| place)
     }
 
-    /// The session of a full table that makes room for one of `newcomer`.
+    /// Returns the session of a full table to evict for one of `newcomer`.
     pub(super) fn victim(&self, newcomer: Option<AddressKey>) -> Option<Victim> {
         let fresh_go = self.length(Segment::Fresh) > self.reserve;
         let segment = if fresh_go { Segment::Fresh } else { Segment::Proven };
@@ -120,7 +126,8 @@ impl Segments {
         Some(Victim { place, segment, over_quota: heaviest.is_some() })
     }
 
-    /// The list of an address that holds more than its quota and at least half as many as any other.
+    /// Returns the list of an address that holds more than its quota and at least half as many
+    /// sessions as any other address.
     fn heaviest(&self, segment: Segment, newcomer: Option<AddressKey>) -> Option<usize> {
         let of_weight = |weight| self.over_quota.front(segment as usize * WEIGHTS + weight);
         let heaviest = (0..WEIGHTS).rev().find_map(of_weight)?.index();
@@ -140,7 +147,7 @@ impl Segments {
         (length > self.quota).then(|| length.ilog2() as usize)
     }
 
-    /// Files a list by its weight, if that is another than with the length `before`.
+    /// Files a list by its weight, if that has changed since its length was `before`.
     fn has_changed(&mut self, list: usize, before: u32) {
         let weight = self.weight(self.of_address.length(list));
         if weight == self.weight(before) {
@@ -190,7 +197,7 @@ mod tests {
             known.map(|session| self.count(segment, session.2)).max().unwrap_or(0)
         }
 
-        /// Checks a victim against the rule.
+        /// Checks that the rule allows a victim.
         fn allows(&self, newcomer: Option<AddressKey>, victim: Victim) {
             let fresh_go = self.of(Segment::Fresh).count() > RESERVED;
             let segment = if fresh_go { Segment::Fresh } else { Segment::Proven };
@@ -226,7 +233,7 @@ mod tests {
             let (mut segments, mut reference) = (Segments::new(CAPACITY), Reference::default());
             let proven_share = 1 + below(9);
             for step in 0..4_000 {
-                // A few addresses have most of the sessions, and some sessions no address.
+                // A few addresses have most of the sessions, and some sessions have no address.
                 let address = [below(3), below(10), below(100)][below(3) as usize];
                 let address = (below(20) > 0).then_some(AddressKey(address));
                 let proven = below(10) < proven_share;

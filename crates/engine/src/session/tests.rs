@@ -1,4 +1,4 @@
-//! The table of sessions by itself.
+//! Tests of the table of sessions alone.
 
 use alloc::string::ToString;
 
@@ -104,7 +104,7 @@ fn a_full_table_forgets_the_session_served_longest_ago() {
     assert_eq!((known, sessions.len()), ([true, false, true], 2));
 }
 
-/// Copies all in slices of `most`, and calls `between` after each of them.
+/// Copies all sessions in slices of `most`, and calls `between` after each slice.
 fn copy(
     sessions: &mut Sessions,
     most: usize,
@@ -138,7 +138,8 @@ fn a_session_that_stays_is_copied_once_whatever_happens_between_two_slices() {
                 random = u64::wrapping_mul(random, 6_364_136_223_846_793_005) % 1_000_003 + 7;
                 random
             };
-            // 0 to 9 stay: they are served before anybody is evicted. 10 to 19 come and go.
+            // Sessions 0 to 9 stay: they are served before any session is evicted. Sessions 10 to
+            // 19 come and go.
             let copied = copy(&mut sessions, most, |sessions| {
                 (0..10).for_each(|key| sessions.serves(at(4), SessionKey((key * 7) % 10), LOGIN));
                 sessions.serves(at(3), SessionKey(20 + number() % 10), LOGIN);
@@ -184,13 +185,13 @@ fn a_redirection_begins_a_session_only_if_its_class_proves_something_and_not_mod
         let mut sessions = Sessions::new(4, Span::from_secs(60), PROVING);
         assert_eq!(sessions.served(at(0), SessionKey(1), service), begins, "{service:?}");
         assert_eq!(sessions.len(), usize::from(begins), "{service:?}");
-        // One that a token or the table proves gets on.
+        // A session that a token or the table proves advances.
         let told = Service { had_begun: true, ..service };
         assert!(sessions.served(at(0), SessionKey(2), told), "{service:?}");
         assert!(sessions.served(at(0), SessionKey(2), service), "{service:?}");
         let path = Some(ClassSet::NONE.with(class));
         assert_eq!(sessions.path(at(0), SessionKey(2)), path, "{service:?}");
-        // One that is too old is none.
+        // A session that is too old counts as unknown.
         assert_eq!(sessions.served(at(61), SessionKey(2), service), begins, "{service:?}");
     }
 }

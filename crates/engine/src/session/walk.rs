@@ -1,24 +1,24 @@
-//! How far a session has walked, as far as the graph of sessions learns from it.
+//! The walk of a session, as far as the session graph learns from it.
 
 use crate::request::{ClassId, ClassSet, Signals};
 use crate::value::Place;
 
-/// Where a session is in the graph of sessions.
+/// A session's position in the session graph.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk {
-    /// The page that it was served last; `None` if that is not known (any more).
+    /// The page that the session was served last; `None` if that is unknown.
     at: Option<Place>,
-    /// What it has asked for since.
+    /// The classes that the session has asked for since.
     wishes: ClassSet,
-    /// Pages that were counted.
+    /// The number of pages that were counted.
     pages: u8,
-    /// What it showed when it began.
+    /// The signals that the session showed when it began.
     signals: Signals,
-    /// What it began with, if that is known.
+    /// The class that the session began with, if it is known.
     entry: Option<ClassId>,
-    /// Where it has been.
+    /// The classes that the session has visited.
     seen: ClassSet,
-    /// It has made an order.
+    /// Whether the session has made an order.
     ordered: bool,
 }
 
@@ -32,26 +32,26 @@ impl Walk {
         seen: ClassSet::NONE,
         ordered: false,
     };
-    /// Of one session so many pages count: what a robot does after that tells nothing about
-    /// visitors.
+    /// The number of pages of one session that count. Further pages, as robots request them, say
+    /// nothing about visitors.
     const PAGES: u8 = 100;
-    /// It has begun, but nobody knows where it was.
+    /// The walk of a session that has begun at an unknown place.
     pub(super) const SOMEWHERE: Self = Self { pages: 1, ..Self::UNKNOWN };
 
-    /// It asks for `class`: from which page it comes to that, if this is the first thing that it
-    /// asks for after it.
+    /// Notes that the session asks for `class`. Returns the page from which it comes, if `class` is
+    /// the first that it asks for after that page.
     pub(super) fn asks(&mut self, class: ClassId) -> Option<Place> {
         let is_first = self.wishes.is_empty();
         self.wishes = self.wishes.with(class);
         self.at.filter(|_| is_first && self.pages < Self::PAGES)
     }
 
-    /// It is served a page.
+    /// Notes that the session is served a page.
     ///
-    /// The next page is what it is served first of all that it asked for since the one before: a
-    /// wish that was refused, or an answer that nobody waited for, holds nobody up. What it is
-    /// served besides, or twice, counts as no page; but an order does, whatever was fetched beside
-    /// it.
+    /// The next page is the first one served among those that the session asked for since the
+    /// previous page. So a request that was refused, or an answer that no client waited for, does
+    /// not block the walk. Other answers and repeated answers do not count as pages. A class's
+    /// first order always counts, whatever else was fetched meanwhile.
     pub(super) fn steps(&mut self, page: Page) -> Step {
         let Page { class, signals, earns } = page;
         let first = self.pages == 0;
@@ -74,47 +74,47 @@ impl Walk {
         Step { visit, new, signals, entry, seen, ordered }
     }
 
-    /// It has made an order.
+    /// Notes that the session has made an order.
     pub(super) const fn orders(&mut self) {
         self.ordered = true;
     }
 
-    /// As if it had shown nothing.
+    /// Forgets the signals that the session showed.
     pub(super) const fn forget_signals(&mut self) {
         self.signals = Signals::NONE;
     }
 
-    /// What it showed when it began, if it was seen to begin.
+    /// Returns the signals that the session showed when it began, if its beginning was seen.
     pub(super) fn signals(&self) -> Option<Signals> {
         self.entry.map(|_| self.signals)
     }
 }
 
-/// What a session is served.
+/// A page that a session is served.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
-    /// Its class.
+    /// The page's class.
     pub class: ClassId,
-    /// What the request showed.
+    /// The signals that the request showed.
     pub signals: Signals,
-    /// It brings something.
+    /// Whether the page brings revenue.
     pub earns: bool,
 }
 
-/// What the graph learns when a session is served.
+/// The step that the session graph learns when a session is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// The page, if it counts.
     pub visit: Option<Place>,
-    /// It counts, and the session has not been there before.
+    /// Whether the page counts and the session has not visited its class before.
     pub new: bool,
-    /// What the session showed when it began.
+    /// The signals that the session showed when it began.
     pub signals: Signals,
-    /// What it began with, if that is known.
+    /// The class that the session began with, if it is known.
     pub entry: Option<ClassId>,
-    /// Where it has been with pages that count, here included.
+    /// The classes that the session has visited with pages that count, including this one.
     pub seen: ClassSet,
-    /// It has made an order before.
+    /// Whether the session has made an order before.
     pub ordered: bool,
 }
 

@@ -1,11 +1,11 @@
-//! Thresholds that no load changes.
+//! Thresholds that do not depend on the load.
 
 use bywash_units::Span;
 
 use super::{Bounds, Terminate};
 use crate::request::ClassId;
 
-/// Nobody is ever stopped.
+/// The policy that stops no request.
 #[derive(Clone, Copy, Debug)]
 pub struct Never;
 
@@ -15,7 +15,7 @@ impl Terminate for Never {
     }
 }
 
-/// Whoever has run for as long as its class says is of use.
+/// The policy that stops a request when it has run for as long as its class says is useful.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed;
 

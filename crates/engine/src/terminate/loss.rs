@@ -1,13 +1,13 @@
-//! Seed 2's controller: the more is lost, the less time is granted.
+//! The controller of paper 2: the more is lost, the less time is granted.
 //!
-//! Source: seed 2, SERT §3.2 [seed 2.2].
-//! Of the requests of a class that came in an interval, *p* were refused or stopped. The threshold of the
-//! next one is LB + F(p)(UB − LB), where F is 1 up to the low watermark, 0 from the high one on, and
-//! ((HW − p)/(HW − LW))^α between.
+//! Source: paper 2, SERT §3.2 [seed 2.2]. Of the requests of a class that arrived in an interval,
+//! *p* were refused or stopped. The threshold of the next interval is LB + F(p)(UB − LB), where F
+//! is 1 up to the low watermark, 0 from the high one on, and ((HW − p)/(HW − LW))^α between.
 //!
-//! What has nothing to do with how much there is to do is not in p: requests beyond what one principal may
-//! have waiting, and clients who left. Who comes and leaves within an interval did not arrive in it, or a
-//! crowd that leaves would make the loss of those who stay look small.
+//! Losses that have nothing to do with load are not in p: requests beyond a principal's cap of
+//! waiting requests, and requests whose clients left. A request that arrives and leaves within an
+//! interval does not count as an arrival. Otherwise a crowd that leaves would make the loss of the
+//! remaining clients look small.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ use super::{Bounds, Fate, Ran, Terminate};
 use crate::catalog::TerminationSettings;
 use crate::request::ClassId;
 
-/// The seed's controller.
+/// The controller of paper 2.
 #[derive(Debug)]
 pub struct Loss {
     alpha: f64,
@@ -32,7 +32,7 @@ pub struct Loss {
 struct Counts {
     arrived: u32,
     lost: u32,
-    /// The share that was lost in the last whole interval.
+    /// The share that was lost in the last complete interval.
     p: f64,
 }
 
@@ -48,7 +48,7 @@ impl Loss {
         }
     }
 
-    /// F of the share that was lost.
+    /// Returns F of the share that was lost.
     fn granted(&self, p: f64) -> f64 {
         if p <= self.low {
             1.0
@@ -75,7 +75,8 @@ impl Terminate for Loss {
         }
         self.since = self.since + self.interval * passed;
         for counts in &mut self.classes {
-            // In an interval that nobody came in, nobody was lost; those who were stopped had come before.
+            // In an interval without arrivals nothing was lost; requests that were stopped in it
+            // had arrived before.
             let all = if passed == 1 { counts.arrived } else { 0 };
             let p = if all > 0 { f64::from(counts.lost) / f64::from(all) } else { 0.0 }.min(1.0);
             *counts = Counts { p, ..Counts::default() };
@@ -125,7 +126,8 @@ mod tests {
         loss.may_run(PAGE, BOUNDS)
     }
 
-    /// The threshold in seconds after an interval in which so many of a hundred were lost.
+    /// Returns the threshold in seconds after an interval in which `lost` of a hundred requests
+    /// were lost.
     fn after(lost: u32) -> f64 {
         let mut counted = default();
         (0..100).for_each(|_| counted.arrived(PAGE));

@@ -1,11 +1,13 @@
-//! Whoever is about to be lost, or whoever runs and promises less.
+//! A comparison of requests that are about to be lost with running ones that promise less.
 //!
-//! Source: bywash, docs/decisions/0017. A threshold has to guess at which load it will be needed: one that is
-//! low while there is room stops requests for nothing, one that is high lets a few long ones hold every slot.
-//! So this one has none. The engine asks it only when requests are about to be lost: what a second of service
-//! promises to those that wait, and what a second more promises to those that run ([`Survival`]). Where service
-//! times have no memory, or where who has run for long is nearly done, that is no less, and nobody is
-//! stopped. What is asked for is Gittins' index of each, with the stop as the only other choice.
+//! Source: bywash, docs/decisions/0017. A threshold has to guess at which load it will be needed: a
+//! low one stops requests needlessly while there is room, and a high one lets a few long requests
+//! hold every slot. So this policy has none. The engine asks it only when requests are about to be
+//! lost. It then compares the promise of a second of service for the waiting requests with that of
+//! one more second for the running ones ([`Survival`]). If service times have no memory, or if a
+//! request that has run for long is nearly done, a running request promises no less, and none is
+//! stopped. The promise is the Gittins index of each request, with stopping as the only
+//! alternative.
 
 use alloc::vec::Vec;
 
@@ -14,16 +16,16 @@ use bywash_units::{Span, Time};
 use super::{Bounds, Fate, Ran, Survival, Terminate};
 use crate::request::ClassId;
 
-/// How often an estimate is brought up to date.
+/// The time between two updates of an estimate.
 const EVERY: Span = Span::from_secs(1);
-/// Requests that must have been done before an estimate is one.
+/// The number of completed requests that an estimate needs.
 const KNOWN: u32 = 32;
 
-/// The comparison.
+/// The comparison policy.
 #[derive(Debug, Default)]
 pub struct Marginal {
     classes: Vec<OfClass>,
-    /// When an estimate was last brought up to date.
+    /// The time at which an estimate was last updated.
     refreshed: Time,
 }
 
@@ -51,7 +53,8 @@ impl Terminate for Marginal {
 
     fn promise(&mut self, now: Time, class: ClassId, age: Span) -> Option<f64> {
         let of = self.classes.get_mut(class.index()).filter(|of| of.done >= KNOWN)?;
-        // One at a time, once there is one of each: somebody waits for this decision, and it may ask of 64.
+        // After the first estimate of each class only one is updated at a time: a request waits for
+        // this decision, which may ask for 64 classes.
         let is_old = |at| now.since(at) >= EVERY && now > self.refreshed;
         if of.survival.is_stale() && of.looked.is_none_or(is_old) {
             self.refreshed = now;

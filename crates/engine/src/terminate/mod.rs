@@ -1,13 +1,13 @@
-//! How long a request may run.
+//! Termination: how long a request may run.
 //!
-//! One policy is one file with one type that is a [`Terminate`]. Only requests of classes that say
-//! that they can be stopped ([`Class::stop`](crate::Class::stop)) are ever stopped, none before the
-//! least time that its class grants, and none once its response has begun.
+//! One policy is one file with one type that implements [`Terminate`]. A request is only stopped if
+//! its class allows it ([`Class::stop`](crate::Class::stop)), not before the minimum time that the
+//! class grants, and not once its response has begun.
 //!
-//! There are two ways to decide. A *threshold* stops whoever has run for too long, whatever goes on
-//! beside it; what is too long may depend on the load. A *comparison* stops nobody while there is room:
-//! only when requests are about to be lost because all slots are taken does it look for a running one
-//! whose further run promises less.
+//! There are two ways to decide. A *threshold* stops a request that has run for too long, whatever
+//! the other requests do; the threshold may depend on the load. A *comparison* stops no request
+//! while there is room. Only when requests are about to be lost because all slots are taken does it
+//! look for a running request whose further run promises less.
 
 mod fixed;
 mod loss;
@@ -25,47 +25,49 @@ pub use survival::Survival;
 
 use crate::request::ClassId;
 
-/// What a class that can be stopped grants its requests.
+/// The bounds that a class grants to its requests that can be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// No request is stopped before it has run for so long: the seed's LB.
+    /// The time before which no request is stopped: LB of paper 2.
     pub min: Span,
-    /// None is of use to anybody that runs longer: the seed's UB.
+    /// The time after which an answer is no longer useful: UB of paper 2.
     pub max: Span,
 }
 
 /// A policy that stops running requests.
 pub trait Terminate: Debug + Send {
-    /// It is `now`. Called before everything else that happens.
+    /// Advances the policy's clock to `now`. Called before everything else that happens.
     fn tick(&mut self, now: Time) {
         let _ = now;
     }
 
-    /// A request of this class has come.
+    /// Notes that a request of this class has arrived.
     fn arrived(&mut self, class: ClassId) {
         let _ = class;
     }
 
-    /// One that came at this time has left: no matter how much there is to do, nobody waited for it.
+    /// Notes that a request that arrived at `came` has left. Whatever the load, no client waited
+    /// for it.
     fn left(&mut self, class: ClassId, came: Time) {
         let _ = (class, came);
     }
 
-    /// One was lost before it ran, because all slots were taken.
+    /// Notes that a request was lost before it ran, because all slots were taken.
     fn lost(&mut self, class: ClassId) {
         let _ = class;
     }
 
-    /// One that ran is over.
+    /// Notes that a running request has ended.
     fn ended(&mut self, ran: Ran) {
         let _ = ran;
     }
 
-    /// How long a request of this class may run, as things are.
+    /// Returns how long a request of this class may run at present.
     fn may_run(&self, class: ClassId, bounds: Bounds) -> Span;
 
-    /// Requests that are expected to be done for each second that one of this class goes on, which has
-    /// run for `age`: over the span for which that is most. `None`: it does not compare.
+    /// Returns the expected number of completed requests per second if a request of this class that
+    /// has run for `age` continues, over the span for which that number is greatest. Returns `None`
+    /// if the policy does not compare.
     fn promise(&mut self, now: Time, class: ClassId, age: Span) -> Option<f64> {
         let _ = (now, class, age);
         None
@@ -75,22 +77,22 @@ pub trait Terminate: Debug + Send {
 /// A request that ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Its class.
+    /// The request's class.
     pub class: ClassId,
-    /// For how long.
+    /// How long the request ran.
     pub took: Span,
-    /// How that ended.
+    /// How the run ended.
     pub fate: Fate,
 }
 
 /// How the run of a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was done.
+    /// The request was done.
     Done,
-    /// It was stopped, for how long it ran.
+    /// The request was stopped because of how long it ran.
     Stopped,
-    /// It ended in another way, and was not done by then: its client left, the server failed, the answer was
-    /// an error.
+    /// The run ended in another way, without the request being done: the client left, the server
+    /// failed, or the answer was an error.
     Cut,
 }

@@ -1,50 +1,54 @@
-//! How long requests of a class run, learned while many of them are stopped.
+//! Service times of the requests of a class, learned while many of them are stopped.
 //!
-//! Kaplan and Meier's estimate: of those that had run for so long, what part was done a little later?
-//! A request that was stopped counts among those that had run as long as it did, and says nothing of
-//! what would have come. So does one that was answered with an error, although nothing would have come: what
-//! is asked for is the rate at which requests of an age are done, and that is right (the rate of one of
-//! several competing risks) however many end otherwise, and why. To count errors as done
-//! would take an application that fails at once for a quick one; to leave them out would take it for one
-//! that does not fail. What is left out is the time that they give back sooner.
+//! This is Kaplan and Meier's estimate: of the requests that had run for a certain time, which
+//! fraction was done slightly later? A request that was stopped counts among those that had run as
+//! long as it did, and says nothing about what would have followed. So does one that was answered
+//! with an error, although nothing would have followed. The estimated quantity is the rate at which
+//! requests of an age are done. That estimate is right (the rate of one of several competing risks)
+//! however many requests end otherwise, and for whatever reason. Counting errors as done would make
+//! an application that fails immediately look quick. Omitting them would make it look like one that
+//! does not fail. The estimate disregards the slot time that failing requests give back earlier.
 //!
-//! Ages are counted in steps that grow by a quarter of a doubling; old counts fade. Where little is known of an
-//! age, requests are done at the rate of the last doubling before, and by twice the age with even chance at the least.
-//! To think less of them would prove itself: who is stopped shows no more. Only requests that are done make old counts fade, so those who were cut at
-//! an age count at most [`MOST`] times as many as were done: or clients who leave could, in time, make a class look
-//! as if nothing of it were ever done.
+//! Ages are counted in steps that grow by a quarter of a doubling, and old counts fade. Where
+//! little is known about an age, requests are assumed to be done at the rate of the last doubling
+//! before, and with at least an even chance by twice the age. A lower guess would confirm itself,
+//! because a request that is stopped shows no more. Only requests that are done make old counts
+//! fade. So requests that were cut at an age count at most [`MOST`] times as much as those that
+//! were done. Otherwise clients that leave could in time make a class look as if none of its
+//! requests were ever done.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use bywash_units::Span;
 
-/// The first step ends here, in seconds.
+/// The end of the first step, in seconds.
 const FIRST: f64 = 1e-4;
-/// Steps in a doubling.
+/// The number of steps in a doubling.
 const FINENESS: f64 = 4.0;
-/// Steps: to beyond an hour.
+/// The number of steps: they reach beyond an hour.
 const STEPS: usize = 104;
-/// When so many others have been done, a request counts for a third of the newest.
+/// The number of later completions after which a request counts for about a third (1/e) of the
+/// newest.
 const FADING: f64 = 10_000.0;
-/// A span in which fewer are done is passed over: of short spans one or another looks good by chance.
+/// The minimum fraction of requests done in a span: short spans with fewer look good by chance.
 const SOME: f64 = 0.1;
-/// Of all that were done and all that were cut at one age, the latter count at most so many times the former.
+/// The maximum ratio of the requests that were cut at one age to all that were done.
 const MOST: f64 = 16.0;
-/// How many requests the first guess is worth.
+/// The weight of the first guess, in requests.
 const GUESS: f64 = 1.0;
 
 /// The service times of one class.
 #[derive(Clone, Debug)]
 pub struct Survival {
-    /// By step: requests that were done in it, and those that were stopped or cut in it.
+    /// The requests that were done in each step, and those that were stopped or cut in it.
     done: Vec<f64>,
     cut: Vec<f64>,
-    /// All that were done.
+    /// The number of all requests that were done.
     all_done: f64,
-    /// What the next request counts.
+    /// The weight of the next request.
     weight: f64,
-    /// By step: the most requests done for each second from its beginning on.
+    /// The greatest number of requests done per second from the beginning of each step on.
     promise: Vec<f64>,
     is_stale: bool,
 }
@@ -63,10 +67,11 @@ impl Default for Survival {
 }
 
 impl Survival {
-    /// A request has run for so long, and was done or not.
+    /// Learns from a request that has run for `took` and was `done` or not.
     pub fn learn(&mut self, took: Span, done: bool) {
         let step = step(took);
-        // By requests that were done alone: clients who ask and leave must not wash away what is known.
+        // Only requests that were done make old counts fade: clients that ask and leave must not
+        // erase the knowledge.
         if !done {
             if self.cut[step] < MOST * (self.all_done + GUESS * self.weight) {
                 self.cut[step] += self.weight;
@@ -87,17 +92,19 @@ impl Survival {
         }
     }
 
-    /// Requests done for each second that one of this age goes on, over the span for which that is most.
+    /// Returns the number of requests done per second if one of this age continues, over the span
+    /// for which that is greatest.
     pub fn promise(&self, age: Span) -> f64 {
         self.promise[step(age)]
     }
 
-    /// Whether anything was learned since [`Survival::promise`] was brought up to date.
+    /// Returns whether anything was learned since [`Survival::promise`] was updated.
     pub const fn is_stale(&self) -> bool {
         self.is_stale
     }
 
-    /// Brings [`Survival::promise`] up to date, if anything was learned since: takes some five thousand steps.
+    /// Updates [`Survival::promise`] if anything was learned since; takes about five thousand
+    /// steps.
     pub fn refresh(&mut self) {
         if !core::mem::take(&mut self.is_stale) {
             return;
@@ -110,7 +117,7 @@ impl Survival {
             for (step, chance) in chances.iter().enumerate().skip(from) {
                 let width = widths[step];
                 let done = left * chance;
-                // Those who are done in it are so halfway through it.
+                // Requests that are done in a step are done halfway through it on average.
                 seconds += width * (left - done / 2.0);
                 left -= done;
                 if 1.0 - left >= SOME {
@@ -121,15 +128,17 @@ impl Survival {
         }
     }
 
-    /// By step: the chance to be done in it for who has come to it.
+    /// Returns the probability, for each step, that a request that has reached it is done in it.
     fn chances(&self, widths: &[f64; STEPS]) -> [f64; STEPS] {
-        // Who has come to a step; who is cut in it has been there for half of it.
+        // The requests that have reached a step. A request that is cut in a step counts for half of
+        // it.
         let (mut there, mut beyond) = ([0.0; STEPS], 0.0);
         for step in (0..STEPS).rev() {
             there[step] = beyond + self.done[step] + self.cut[step] / 2.0;
             beyond += self.done[step] + self.cut[step];
         }
-        // Before the earliest of all the guess would be a promise without limit: steps are short there.
+        // Before the earliest completion the guess would be an unlimited promise, because steps are
+        // short there.
         let earliest = self.done.iter().position(|done| *done > 0.0).unwrap_or(STEPS);
         let (mut chances, mut left) = ([0.0; STEPS], [1.0; STEPS + 1]);
         for step in 0..STEPS {
@@ -144,8 +153,9 @@ impl Survival {
     }
 }
 
-/// The chance to be done in a step of which nothing is known: at the rate of the last doubling of age, or by twice the
-/// age with even chance, whichever is better. Who is thought too little of is stopped, and never proves more.
+/// Returns the guessed probability of being done in a step about which nothing is known: at the
+/// rate of the last doubling of age, or with an even chance by twice the age, whichever is better.
+/// A request that is underestimated is stopped and never proves more.
 fn guessed(
     step: usize,
     widths: &[f64; STEPS],
@@ -161,19 +171,19 @@ fn guessed(
     as_before.max(1.0 - libm::exp2(-1.0 / FINENESS))
 }
 
-/// Where a step ends, in seconds.
+/// Returns the end of a step, in seconds.
 fn end(step: usize) -> f64 {
     FIRST * libm::exp2(step as f64 / FINENESS)
 }
 
-/// The step in which an age lies.
+/// Returns the step in which an age lies.
 fn step(age: Span) -> usize {
-    // What waits is asked of most.
+    // Waiting requests, with age zero, are asked for most often.
     if age == Span::ZERO {
         return 0;
     }
     let steps = libm::ceil(FINENESS * libm::log2(age.as_secs_f64() / FIRST));
-    // Also what is no number, or below the first.
+    // This includes NaN and values below the first step.
     steps.clamp(0.0, (STEPS - 1) as f64) as usize
 }
 
@@ -181,7 +191,8 @@ fn step(age: Span) -> usize {
 mod tests {
     use super::*;
 
-    /// So many requests a second are done in time, of those in the middle of each hundredth.
+    /// Returns the estimate from service times of which one lies in the middle of each hundredth of
+    /// the distribution.
     fn learned(time: impl Fn(f64) -> f64, stopped_at: f64) -> Survival {
         let mut survival = Survival::default();
         for i in 0..5000 {
@@ -218,7 +229,8 @@ mod tests {
 
     #[test]
     fn a_tail_is_learned_although_most_of_it_is_stopped() {
-        // Pareto with index one, from a second on: who has run for t is done in the next moment with 1/t.
+        // Pareto with index one, from one second on: a request that has run for t is done in the
+        // next moment with rate 1/t.
         let pareto = |u: f64| 1.0 / u;
         let whole = learned(pareto, f64::MAX);
         let seen = learned(pareto, 4.0);
@@ -226,7 +238,8 @@ mod tests {
             agrees(survival.promise(at(2.0)), 0.5);
             agrees(survival.promise(at(3.0)), 0.33);
         }
-        // Where all are stopped nothing is seen: no more than those promise who were just seen, but more than is true.
+        // Where all requests are stopped nothing is seen: the guess is no more than the promise of
+        // the last ones seen, but more than the truth.
         let guess = seen.promise(at(16.0));
         assert!(guess > 1.0 / 16.0 && guess <= 0.35, "{guess}");
     }
@@ -262,7 +275,7 @@ mod tests {
         let after = survival.promise(Span::ZERO);
         assert!(after < before, "of those that were there hardly any were done by then");
         assert!(after > before / (2.0 * MOST), "{after} of {before}");
-        // And how long the class takes is learned anew as ever.
+        // The service time of the class is still learned as usual.
         for _ in 0..50_000 {
             survival.learn(at(0.01), true);
         }

@@ -1,4 +1,4 @@
-//! One rule's lane: what may start, and how long who comes last would have to wait.
+//! The lane of one rule: which requests may start, and how long a new one would have to wait.
 
 use bywash_units::{Span, Time};
 
@@ -6,22 +6,22 @@ use super::tokens::Tokens;
 use super::{Rule, RuleId};
 use crate::queue::{Principal, Principals};
 
-/// What is known of a lane but for who is in it.
+/// The state of a lane, except for its requests.
 #[derive(Debug)]
 pub(super) struct Lane {
     id: RuleId,
     rule: Rule,
     tokens: Option<Tokens>,
     principals: Principals,
-    /// Mean time between two starts while somebody waits, if that was ever seen.
+    /// The mean time between two starts while requests wait; `None` until it has been seen.
     gap: Option<Span>,
-    /// When the last one started.
+    /// The time of the last start.
     started: Time,
-    /// Since when somebody waits, if anybody does.
+    /// The time since which requests have been waiting; `None` if none waits.
     waits_since: Option<Time>,
 }
 
-/// Weight of a new gap: the last ten or so count.
+/// The weight of a new gap: about the last ten count.
 const WEIGHT: f64 = 0.1;
 
 impl Lane {
@@ -31,13 +31,13 @@ impl Lane {
         Self { id, rule, tokens, principals, gap: None, started: now, waits_since: None }
     }
 
-    /// The same under another rule.
+    /// Returns the same lane under another rule.
     pub(super) fn under(self, now: Time, rule: Rule) -> Self {
         let tokens = rule.rate.map(|rate| match self.tokens {
             Some(tokens) => tokens.at(now, rate),
             None => Tokens::new(now, rate),
         });
-        // How fast the lane drained under the old rule says nothing of the new one.
+        // The speed at which the lane drained under the old rule says nothing about the new one.
         let gap = self.gap.filter(|_| rule == self.rule);
         Self { rule, tokens, gap, ..self }
     }
@@ -50,8 +50,11 @@ impl Lane {
         self.rule
     }
 
-    /// Somebody wants to wait behind so many, while so many run, or `starts` at once. If it may not: after how long
-    /// there may be a place.
+    /// Admits a request to the lane, in which `length` requests wait and `runs` run. `starts`: the
+    /// request starts immediately.
+    ///
+    /// # Errors
+    /// If the request may not wait, returns the time after which there may be a place.
     pub(super) fn admit(
         &mut self,
         now: Time,
@@ -70,13 +73,15 @@ impl Lane {
         Ok(())
     }
 
-    /// How long who waits behind so many will: at the pace at which those before it start.
+    /// Returns the expected wait of a request behind `length` others, at the pace at which those
+    /// start.
     fn expected_wait(&self, now: Time, length: u32, runs: u32) -> Span {
         let is_full = runs >= self.rule.at_once.max(1);
         if length == 0 && !is_full && self.tokens.is_none() {
             return Span::ZERO;
         }
-        // Where nobody has started for long although somebody could, the next gap is at least as long.
+        // If no request has started for long although one waited, the next gap is at least that
+        // long.
         let present =
             now.since(self.waits_since.map_or(self.started, |since| since.max(self.started)));
         let seen = self.gap.unwrap_or(Span::ZERO).max(present);
@@ -86,18 +91,19 @@ impl Lane {
         first + gap * u64::from(length)
     }
 
-    /// Whether one may start while so many run.
+    /// Returns whether a request may start while `runs` run.
     pub(super) fn may_start(&self, now: Time, runs: u32) -> bool {
         self.next_start(runs).is_some_and(|at| at <= now)
     }
 
-    /// When one may start while so many run; `None`: when one of those has ended.
+    /// Returns the time at which a request may start while `runs` run; `None` if one of those has
+    /// to end first.
     pub(super) fn next_start(&self, runs: u32) -> Option<Time> {
         let ready = self.tokens.map_or(Time::ZERO, |tokens| tokens.ready());
         (runs < self.rule.at_once.max(1)).then_some(ready)
     }
 
-    /// One has started, and so many wait still.
+    /// Notes that a request has started and that `left` requests still wait.
     pub(super) fn starts(&mut self, now: Time, left: u32, principal: Option<Principal>) {
         self.principals.take(principal);
         if let Some(tokens) = &mut self.tokens {
@@ -105,7 +111,8 @@ impl Lane {
         }
         let since = self.waits_since.filter(|since| *since < now);
         if let Some(since) = since {
-            // A longer one would have everybody refused who would wait, and nobody would learn that it was a single one.
+            // The gap is capped: a longer one would cause the refusal of every later request, and
+            // no start could then show that the gap was an exception.
             let gap = now.since(since.max(self.started)).min(self.rule.wait);
             let learned = |mean: Span| mean.scale(1.0 - WEIGHT) + gap.scale(WEIGHT);
             self.gap = Some(self.gap.map_or(gap, learned));
@@ -114,7 +121,7 @@ impl Lane {
         self.waits_since = self.waits_since.filter(|_| left > 0);
     }
 
-    /// One has gone without having started, and so many wait still.
+    /// Notes that a request has left without having started and that `left` requests still wait.
     pub(super) fn leaves(&mut self, left: u32, principal: Option<Principal>) {
         self.principals.take(principal);
         self.waits_since = self.waits_since.filter(|_| left > 0);

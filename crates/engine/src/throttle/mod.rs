@@ -1,18 +1,24 @@
-//! Throttles: rules on elephants that an operator has approved.
+//! Throttles: rules that an operator has approved for elephants.
 //!
-//! Source: POLICIES §9; seed 5 fences elephants off in the network [seed 5.6], after their work is done; here they wait
-//! before it. A request that a rule is for does not stand in the queue of all others, but in its rule's *lane*:
+//! Source: `docs/policies.md` §9. Paper 5 fences elephants off in the network [seed 5.6], after
+//! their work is done; here they wait before it. A request under a rule does not wait in the common
+//! queue but in the rule's *lane*:
 //!
-//! - **Ants first.** It gets a slot when no other request waits for one. So that nobody starves there is a floor share.
-//! - **As many at once** as the rule says: the processors of the resource that they fill, mostly. What runs at once in
-//!   an application shares its processors, with ants too, and a slot more for an elephant only slows all down.
-//! - **A rate**, if the rule has one: starts a second, by what one of them costs.
-//! - **Pushback.** Whoever would have to wait longer than the rule says is refused when it comes, and told when to come
-//!   again; whoever has waited so long in vain, then. So a lane stays as short as its clients' patience.
+//! - **Ants first.** An elephant gets a slot when no other request (an ant) waits for one. A floor
+//!   share keeps elephants from starving.
+//! - **Limited concurrency**: as many at once as the rule says. Usually that is the number of
+//!   processors of the resource that they saturate. Requests that run at once in an application
+//!   share its processors with each other and with ants, so another slot for an elephant only slows
+//!   all of them down.
+//! - **A rate**, if the rule has one: starts per second, according to the cost of one request.
+//! - **Pushback.** A request that would have to wait longer than the rule allows is refused on
+//!   arrival, with a time after which to retry. A request that has waited that long is refused
+//!   then. So a lane stays as short as its clients' patience.
 //! - One principal has no more than a quarter of a lane's places.
 //!
-//! The lane is work-conserving: a slot that no ant wants is an elephant's, up to as many at once. Within a lane the
-//! oldest goes first, as pushback keeps everybody's wait short; among lanes the one whose oldest has waited longest.
+//! Lanes are work-conserving: an elephant gets any slot that no ant wants, up to the rule's
+//! concurrency. Within a lane the oldest request goes first, because pushback keeps every wait
+//! short. Among lanes, the one whose oldest request has waited longest goes first.
 
 mod lane;
 mod tokens;
@@ -25,25 +31,25 @@ use crate::queue::{Lists, Principal};
 use crate::request::RequestId;
 use lane::Lane;
 
-/// A rule's number: given once, never again.
+/// A rule's number; it is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u32);
 
-/// What a rule grants the elephants that it is for.
+/// The limits that a rule sets for its elephants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rule {
-    /// How many may run at once; none is taken for one.
+    /// The number that may run at once; 0 counts as 1.
     pub at_once: u32,
-    /// How many may start in a second; `None`: as many as there is room for.
+    /// The number that may start per second; `None` for no limit.
     pub rate: Option<Rate>,
-    /// How many may wait.
+    /// The number that may wait.
     pub queue: u32,
-    /// Who would have to wait longer is refused.
+    /// The longest wait: a request that would have to wait longer is refused.
     pub wait: Span,
 }
 
 impl Rule {
-    /// As many at once, and what is usual otherwise.
+    /// Creates a rule with this concurrency and the usual values otherwise.
     pub const fn at_once(at_once: u32) -> Self {
         Self { at_once, rate: None, queue: 100, wait: Span::from_secs(10) }
     }
@@ -57,23 +63,23 @@ pub(crate) struct Lanes {
     running: Lists,
 }
 
-/// Which of the lanes: an index that holds until the rules are set anew.
+/// The index of a lane, valid until the rules are set again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(usize);
 
 impl Lanes {
-    /// How many rules there can be.
+    /// The maximum number of rules.
     pub(crate) const MOST: usize = 64;
 
     pub(crate) fn none() -> Self {
         Self { rules: Vec::new(), waiting: Lists::new(Self::MOST), running: Lists::new(Self::MOST) }
     }
 
-    /// From now on these rules hold. One that goes on keeps what waits and runs under it; who waits under one that does
-    /// not is given back, oldest first.
+    /// Replaces the rules. A rule that remains keeps its waiting and running requests. Returns the
+    /// requests that wait under rules that do not remain, oldest first.
     ///
     /// # Panics
-    /// If there are more than [`Lanes::MOST`].
+    /// Panics if there are more than [`Lanes::MOST`] rules.
     pub(crate) fn set(&mut self, now: Time, rules: &[(RuleId, Rule)]) -> Vec<RequestId> {
         assert!(rules.len() <= Self::MOST, "{} rules are more than {}", rules.len(), Self::MOST);
         let before = core::mem::replace(self, Self::none());
@@ -92,17 +98,17 @@ impl Lanes {
         released
     }
 
-    /// The lane of a rule, if it is in force.
+    /// Returns the lane of a rule, if the rule is in force.
     pub(crate) fn of(&self, rule: RuleId) -> Option<Place> {
         self.rules.iter().position(|lane| lane.id() == rule).map(Place)
     }
 
-    /// Requests that wait in all lanes.
+    /// Returns the number of requests that wait in all lanes.
     pub(crate) const fn length(&self) -> usize {
         self.waiting.total()
     }
 
-    /// How many wait and run under each rule.
+    /// Returns the numbers of waiting and of running requests under each rule.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (RuleId, u32, u32)> + '_ {
         let counts = |(at, lane): (usize, &Lane)| {
             (lane.id(), self.waiting.length(at), self.running.length(at))
@@ -110,8 +116,11 @@ impl Lanes {
         self.rules.iter().enumerate().map(counts)
     }
 
-    /// A request wants to wait in this lane, if only for the moment until it starts; `has_slot`: there is one for it. If
-    /// it may not: when it may come again.
+    /// Puts a request into this lane, if only until it starts immediately afterwards. `has_slot`:
+    /// there is a free slot for it.
+    ///
+    /// # Errors
+    /// If the request may not wait, returns the time after which it may retry.
     pub(crate) fn push(
         &mut self,
         now: Time,
@@ -126,7 +135,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// Who is next to start, if anybody may.
+    /// Returns the next request to start, if one may.
     pub(crate) fn next(&self, now: Time, since: impl Fn(RequestId) -> Time) -> Option<RequestId> {
         let heads = self.rules.iter().enumerate().filter_map(|(at, lane)| {
             let head = self.waiting.front(at)?;
@@ -135,7 +144,7 @@ impl Lanes {
         heads.min().map(|(_, head)| head)
     }
 
-    /// Whether somebody could start if there were a slot.
+    /// Returns whether a request could start if there were a free slot.
     pub(crate) fn wants_slot(&self, now: Time) -> bool {
         let wants = |(at, lane): (usize, &Lane)| {
             self.waiting.length(at) > 0 && lane.may_start(now, self.running.length(at))
@@ -143,26 +152,26 @@ impl Lanes {
         self.rules.iter().enumerate().any(wants)
     }
 
-    /// Who waits in a lane has got a slot.
+    /// Notes that a request of a lane has got a slot.
     pub(crate) fn starts(&mut self, now: Time, id: RequestId, principal: Option<Principal>) {
         let Some(at) = self.waiting.remove(id) else { return };
         self.rules[at].starts(now, self.waiting.length(at), principal);
         self.running.push_back(at, id);
     }
 
-    /// Whether it waits in a lane; if so, it does no longer.
+    /// Removes a request from its lane. Returns whether it waited in one.
     pub(crate) fn leaves(&mut self, id: RequestId, principal: Option<Principal>) -> bool {
         let Some(at) = self.waiting.remove(id) else { return false };
         self.rules[at].leaves(self.waiting.length(at), principal);
         true
     }
 
-    /// A request has given its slot back.
+    /// Notes that a request has given its slot back.
     pub(crate) fn ended(&mut self, id: RequestId) {
         self.running.remove(id);
     }
 
-    /// Somebody who has waited for as long as its rule lets it.
+    /// Returns a request that has waited for as long as its rule allows.
     pub(crate) fn overdue(
         &self,
         now: Time,
@@ -175,7 +184,8 @@ impl Lanes {
         self.rules.iter().enumerate().find_map(due)
     }
 
-    /// When somebody will have waited too long, or a rate lets another start; `has_slot`: there is one for it.
+    /// Returns the next time at which a request will have waited too long or a rate lets another
+    /// one start. `has_slot`: there is a free slot for it.
     pub(crate) fn next_timer(
         &self,
         has_slot: bool,

@@ -1,24 +1,25 @@
-//! A rate: so many starts a second, and no more than one that was saved up.
+//! A rate limit: a number of starts per second, of which at most one can be saved.
 
 use bywash_units::{Rate, Span, Time};
 
-/// A bucket with room for one token.
+/// A token bucket with room for one token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tokens {
-    /// Between two starts.
+    /// The time between two starts.
     gap: Span,
-    /// From then on another may start.
+    /// The time from which on another request may start.
     ready: Time,
 }
 
 impl Tokens {
-    /// From now on so many a second. A rate of nothing is one a day: who waits is refused before.
+    /// Creates a bucket with this rate from now on. A rate of zero counts as one start per day: a
+    /// waiting request is refused long before.
     pub(super) fn new(now: Time, rate: Rate) -> Self {
         const DAY: f64 = 86_400.0;
         Self { gap: Span::from_secs_f64((1.0 / rate.get()).clamp(0.0, DAY)), ready: now }
     }
 
-    /// The same at another rate: what was taken stays taken.
+    /// Returns the same bucket with another rate: tokens that were taken stay taken.
     pub(super) fn at(self, now: Time, rate: Rate) -> Self {
         let other = Self::new(now, rate);
         Self { ready: self.ready.min(now + other.gap).max(now), ..other }

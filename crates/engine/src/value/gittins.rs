@@ -1,34 +1,36 @@
-//! The Gittins index of a session graph: expected revenue per second of work still to be spent, if
-//! one goes on for just as long as it pays best.
+//! The Gittins index of a session graph: expected revenue per second of remaining work, if one
+//! continues for exactly as long as it pays best.
 //!
-//! Source: POLICIES §1, «value index»: `ν_i = max R_A(i)/W_A(i)` over all class sets `A ∋ i`, where one
-//! starts at i and stops at the first class outside A. Computed largest index first (Varaiya,
-//! Walrand and Buyukkoc 1985): the state whose own ratio is largest has that ratio as its index;
-//! then it is eliminated (Sonin 2008), that is, every other state takes over what it leads to, and
-//! the next largest is looked for. O(n³) in all. A loop from a state to itself multiplies its
-//! revenue and its work alike, so it does not change the ratio.
+//! Source: `docs/policies.md` §1, «value index»: `ν_i = max R_A(i)/W_A(i)` over all class sets
+//! `A ∋ i`, where one starts at i and stops at the first class outside A. It is computed largest
+//! index first (Varaiya, Walrand and Buyukkoc 1985): the state whose own ratio is largest has that
+//! ratio as its index. That state is then eliminated (Sonin 2008): every other state takes over
+//! what it leads to, and the next largest ratio is found. The whole computation is O(n³). A loop
+//! from a state to itself multiplies its revenue and its work alike, so it does not change the
+//! ratio.
 
 use alloc::vec::Vec;
 
-/// A session graph with what each state brings and costs.
+/// A session graph with the revenue and the work of each state.
 #[derive(Clone, Debug)]
 pub struct Chain {
     states: usize,
-    /// Expected revenue of one visit.
+    /// The expected revenue of one visit.
     revenue: Vec<f64>,
-    /// Expected work of one visit, in seconds.
+    /// The expected work of one visit, in seconds.
     work: Vec<f64>,
-    /// Row by row: probability that state j follows state i.
+    /// The probability that state j follows state i, row by row.
     next: Vec<f64>,
 }
 
-/// No visit is taken to cost less than a microsecond.
+/// The minimum work of a visit, in seconds: one microsecond.
 const LEAST_WORK: f64 = 1e-6;
-/// A state from which sessions practically never go elsewhere would take for ever.
+/// The maximum probability of a loop. A state that sessions practically never leave would have
+/// infinite totals.
 const MOST_LOOP: f64 = 0.999_999;
 
 impl Chain {
-    /// So many states that lead nowhere and bring nothing.
+    /// Creates states that lead nowhere and bring no revenue, as many as `states`.
     pub fn new(states: usize) -> Self {
         Self {
             states,
@@ -38,18 +40,18 @@ impl Chain {
         }
     }
 
-    /// One visit to `state` brings `revenue` and costs `work` seconds.
+    /// Sets the `revenue` of one visit to `state`, and its `work` in seconds.
     pub fn visit(&mut self, state: usize, revenue: f64, work: f64) {
         self.revenue[state] = revenue;
         self.work[state] = work.max(LEAST_WORK);
     }
 
-    /// After `from` comes `to` with this probability.
+    /// Sets the probability that `to` follows `from`.
     pub fn leads(&mut self, from: usize, to: usize, probability: f64) {
         self.next[from * self.states + to] = probability;
     }
 
-    /// The index of every state.
+    /// Returns the index of every state.
     pub fn indices(mut self) -> Vec<f64> {
         let mut index = alloc::vec![0.0; self.states];
         let mut left: Vec<usize> = (0..self.states).collect();
@@ -61,7 +63,7 @@ impl Chain {
         index
     }
 
-    /// Expected revenue from every state on, if nobody stops: h = r + P·h.
+    /// Returns the expected revenue from every state on, if no session is stopped: h = r + P·h.
     pub fn totals(mut self) -> Vec<f64> {
         for state in 0..self.states {
             let others: Vec<usize> = (0..self.states).filter(|other| *other != state).collect();
@@ -74,7 +76,7 @@ impl Chain {
         (0..self.states).map(total).collect()
     }
 
-    /// Probability that another state follows, or none.
+    /// Returns the probability that another state, or none, follows.
     fn leaves(&self, state: usize) -> f64 {
         1.0 - self.next[state * self.states + state].min(MOST_LOOP)
     }
@@ -89,7 +91,7 @@ impl Chain {
         ratios.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(position, _)| position)
     }
 
-    /// Whoever comes to `state` goes through it from now on.
+    /// Eliminates a state: the `left` states take over its revenue, its work and its successors.
     fn eliminate(&mut self, state: usize, left: &[usize]) {
         let row = state * self.states;
         let leaves = self.leaves(state);
@@ -110,7 +112,7 @@ impl Chain {
 mod tests {
     use super::*;
 
-    /// Seed 1's shop: a transition table that has the seed's utilities, and unequal costs.
+    /// Paper 1's shop: a transition table that has the paper's utilities, and unequal costs.
     fn seed_1() -> Chain {
         let work = [0.125, 0.2, 0.4, 0.25, 0.15, 0.15, 0.3, 0.3];
         let mut chain = Chain::new(8);
@@ -138,7 +140,8 @@ mod tests {
         chain
     }
 
-    /// The definition itself: the best of all 2ⁿ⁻¹ sets around each state, each by iteration.
+    /// Computes the index by its definition: the best of all 2ⁿ⁻¹ sets around each state, each by
+    /// iteration.
     fn by_definition(chain: &Chain) -> Vec<f64> {
         let n = chain.states;
         let mut best = alloc::vec![0.0_f64; n];

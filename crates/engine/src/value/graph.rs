@@ -1,12 +1,14 @@
-//! The session graph, as sessions have walked it: who is served what, and what they ask for next.
+//! The session graph, as sessions have walked it: which classes they are served, and which they ask
+//! for next.
 //!
-//! Source: POLICIES §1, «Learning»; the customer behaviour graph of Menascé. A state is a class, and
-//! whether it is what a session begins with: a first visit to a page has a future of its own.
+//! Source: `docs/policies.md` §1, «Learning», and the customer behaviour graph of Menascé. A state
+//! is a class, and whether a session begins with it: a first visit to a page has a future of its
+//! own.
 //!
-//! Counted is what a visitor *asked for* after a page that she was served in time, once for each
-//! such page. So a wish that we refuse still counts as a wish, and a page that nobody waited for
-//! any more counts as no page: overload cannot lower the worth of browsing by losing it, which
-//! would feed itself. Counts fade with a half-life.
+//! The graph counts what a visitor *asked for* after a page that was served in time, once for each
+//! such page. So a refused request still counts as asked for, and a page that no client waited for
+//! does not count as a page. Otherwise overload would lower the worth of browsing by losing
+//! requests, and that would reinforce itself. Counts fade with a half-life.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,64 +16,66 @@ use alloc::vec::Vec;
 use super::gittins::Chain;
 use crate::request::{ClassId, ClassSet};
 
-/// A place of a session in the graph.
+/// A session's place in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The class that it was served.
+    /// The class that the session was served.
     pub class: ClassId,
-    /// Whether that was the first of the session.
+    /// Whether that was the first page of the session.
     pub first: bool,
 }
 
-/// What was counted of one class.
+/// The counts of one class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Later visits, and what was asked for after them.
+    /// The number of later visits, and how often each class was asked for after them.
     pub later: (f64, Vec<f64>),
-    /// The same of first visits.
+    /// The same for first visits.
     pub first: (f64, Vec<f64>),
-    /// Successes that earned.
+    /// The number of successful answers that brought revenue.
     pub orders: f64,
-    /// What they earned.
+    /// The revenue of those answers.
     pub earned: f64,
-    /// What sessions earned that began here.
+    /// The revenue of sessions that began with this class.
     pub begun_earned: f64,
-    /// Sessions that came here, and what they earned from then on.
+    /// The number of sessions that came to this class, and their revenue from then on.
     pub reached: (f64, f64),
 }
 
-/// Fading counts of visits, of what followed them and of what they earned.
+/// Fading counts of visits, of what followed them and of their revenue.
 #[derive(Clone, Debug)]
 pub struct Graph {
     classes: usize,
-    /// By state: later visits first, then first visits.
+    /// The visits by state: later visits first, then first visits.
     visits: Vec<f64>,
-    /// By state and class: how often it was asked for next.
+    /// The number of times that a class was asked for next, by state and class.
     next: Vec<f64>,
-    /// By class: successes that earned, and what they earned.
+    /// The number of successful answers with revenue, by class, and that revenue.
     orders: Vec<f64>,
     earned: Vec<f64>,
-    /// By class that a session began with: what it earned later.
+    /// The later revenue of sessions, by the class that they began with.
     begun_earned: Vec<f64>,
-    /// By class: sessions that came there, however often, and what they earned from then on.
+    /// The number of sessions that came to a class, each counted once, and their revenue from then
+    /// on.
     reached: Vec<f64>,
     reached_earned: Vec<f64>,
 }
 
-/// A session that comes to a class is believed to earn what the graph says; so many orders, made or
-/// missing, weigh as much.
+/// The prior weight, in orders, of the graph's prediction of a session's revenue. It weighs as much
+/// as this many orders, made or missing.
 const BELIEF: f64 = 5.0;
-/// A first visit is taken to lead where later visits to the class lead, until so many tell.
+/// The prior weight, in visits, of the probabilities over all visits to a class, first and later
+/// ones together.
 const BORROWED: f64 = 20.0;
-/// With fewer visits than this nothing is said about a state.
+/// The minimum number of visits for a statement about a class.
 const FEW: f64 = 20.0;
-/// No count that was kept is believed to be more.
+/// The upper limit of restored counts.
 const MOST_COUNT: f64 = 1e12;
-/// No state is left less often than this: a graph without an exit has no finite worth.
+/// The maximum probability that a session continues: a graph without an exit has no finite worth.
 const MOST_STAY: f64 = 0.999;
 
 impl Graph {
-    /// Nothing has been seen of so many classes.
+    /// Creates a graph of this number of classes without observations.
     pub fn new(classes: usize) -> Self {
         Self {
             classes,
@@ -85,7 +89,7 @@ impl Graph {
         }
     }
 
-    /// Room for more classes; what was counted stays.
+    /// Makes room for more classes; the counts stay.
     pub fn grow(&mut self, classes: usize) {
         let mut grown = Self::new(classes.max(self.classes));
         for state in 0..2 * self.classes {
@@ -104,7 +108,7 @@ impl Graph {
         *self = grown;
     }
 
-    /// How many classes there are.
+    /// Returns the number of classes.
     pub const fn classes(&self) -> usize {
         self.classes
     }
@@ -113,25 +117,25 @@ impl Graph {
         place.class.index() + if place.first { self.classes } else { 0 }
     }
 
-    /// A session was served there in time.
+    /// Notes that a session was served this place in time.
     pub fn visited(&mut self, place: Place) {
         let state = self.state(place);
         self.visits[state] += 1.0;
     }
 
-    /// A session came to `class` for the first time.
+    /// Notes that a session came to `class` for the first time.
     pub fn reached(&mut self, class: ClassId) {
         self.reached[class.index()] += 1.0;
     }
 
-    /// After `from` it asked for `to`.
+    /// Notes that a session asked for `to` after `from`.
     pub fn asked(&mut self, from: Place, to: ClassId) {
         let state = self.state(from);
         self.next[state * self.classes + to.index()] += 1.0;
     }
 
-    /// A visit to `class` brought so much to a session that had begun with `entry`, if that is
-    /// known, and had been to the classes `seen`.
+    /// Notes that a visit to `class` brought `amount` to a session that had begun with `entry`, if
+    /// that is known, and had visited the classes `seen`.
     pub fn earned(&mut self, class: ClassId, entry: Option<ClassId>, seen: ClassSet, amount: f64) {
         self.orders[class.index()] += 1.0;
         self.earned[class.index()] += amount;
@@ -143,12 +147,14 @@ impl Graph {
         }
     }
 
-    /// How many times what the graph says (`utility`) sessions have earned that came to a place.
+    /// Returns the revenue of sessions that came to a place, as a multiple of the graph's
+    /// prediction (`utility`).
     ///
-    /// The graph forgets where a session comes from, so it credits whoever walks to the till with
-    /// what others buy there, again with every round of a robot that never leaves. What sessions
-    /// have earned in the end cannot be borrowed, and a session counts once: a crowd that walks far
-    /// and buys nothing is worth little, wherever it stands.
+    /// The graph does not know where a session comes from. So it credits every session that reaches
+    /// the checkout with what others buy there, and does so again with every round of a robot that
+    /// never leaves. The revenue that sessions have in fact brought cannot be credited to others,
+    /// and each session counts once: a crowd that walks far and buys nothing is worth little,
+    /// wherever it is.
     pub fn outcome(&self, place: Place, utility: f64) -> f64 {
         let orders = self.orders();
         if utility <= 0.0 || orders <= 0.0 {
@@ -161,13 +167,15 @@ impl Graph {
         } else {
             (self.reached[class], self.reached_earned[class])
         };
-        // Orders that there were, or that there should have been: each of them is evidence.
+        // The evidence is the number of orders that were made or that should have been made,
+        // whichever is larger.
         let evidence = earned.max(came * utility) / order;
         let weight = evidence / (evidence + BELIEF);
         1.0 + weight * (earned / came.max(1.0) / utility - 1.0)
     }
 
-    /// What was counted of a class, to be kept over a restart; `next` is by class.
+    /// Returns the counts of a class, to be kept across a restart; the counts of what follows are
+    /// by class.
     pub fn counts(&self, class: ClassId) -> Counts {
         let of = |first| {
             let state = self.state(Place { class, first });
@@ -184,8 +192,8 @@ impl Graph {
         }
     }
 
-    /// Counts a class as [`Graph::counts`] gave it, with `next` in the numbers that classes have
-    /// now. What is no count counts nothing.
+    /// Restores the counts of a class as [`Graph::counts`] returned them, with class numbers
+    /// translated to the present ones. Invalid counts become zero.
     pub fn restore(&mut self, class: ClassId, counts: &Counts) {
         let count = |value: f64| if value.is_finite() { value.clamp(0.0, MOST_COUNT) } else { 0.0 };
         for (first, (visits, next)) in [(false, &counts.later), (true, &counts.first)] {
@@ -203,7 +211,7 @@ impl Graph {
         self.reached_earned[class.index()] = count(counts.reached.1);
     }
 
-    /// Everything counts only so much any more.
+    /// Multiplies all counts by `factor`.
     pub fn fade(&mut self, factor: f64) {
         let counts = [
             &mut self.visits,
@@ -219,23 +227,23 @@ impl Graph {
         }
     }
 
-    /// Orders seen, faded.
+    /// Returns the number of orders, faded.
     pub fn orders(&self) -> f64 {
         self.orders.iter().sum()
     }
 
-    /// Visits to a state, faded.
+    /// Returns the number of visits to a place, faded.
     pub fn visits(&self, place: Place) -> f64 {
         self.visits[self.state(place)]
     }
 
-    /// Whether enough was seen to say something about a class that a session has come to.
+    /// Returns whether there are enough visits for a statement about a class.
     pub fn knows(&self, class: ClassId) -> bool {
         let both = self.visits[class.index()] + self.visits[class.index() + self.classes];
         both >= FEW
     }
 
-    /// Probability that `to` is asked for after a visit to `from`.
+    /// Returns the probability that `to` is asked for after a visit to `from`.
     pub fn probability(&self, from: Place, to: ClassId) -> f64 {
         let n = self.classes;
         let later = from.class.index();
@@ -246,7 +254,7 @@ impl Graph {
         (seen + BORROWED * shared) / (visits + BORROWED)
     }
 
-    /// Probabilities of everything that may follow `from`; their sum is below one.
+    /// Returns the probabilities of everything that may follow `from`; their sum is below one.
     pub fn row(&self, from: Place) -> Vec<f64> {
         let to = |class: usize| self.probability(from, ClassId(class as u8));
         let mut row: Vec<f64> = (0..self.classes).map(to).collect();
@@ -259,15 +267,15 @@ impl Graph {
         row
     }
 
-    /// What a visit to a class brings on average, all in all.
+    /// Returns the average revenue of a visit to a class.
     pub fn revenue(&self, class: ClassId) -> f64 {
         let visits = self.visits[class.index()] + self.visits[class.index() + self.classes];
         self.earned[class.index()] / visits.max(1.0)
     }
 
-    /// The graph as a chain of states: later visits first, then first visits. `visit` says what a
-    /// visit to a class brings beyond what was earned (`Some`: pinned, it ends there), what
-    /// it costs in seconds, and how likely it comes to its end.
+    /// Returns the graph as a chain of states: later visits first, then first visits. `visit`
+    /// returns the work of a visit to a class in seconds, the probability that it completes, and
+    /// optionally a fixed revenue, which replaces the learned one and ends the session there.
     pub fn chain(&self, visit: impl Fn(ClassId) -> Visit) -> Chain {
         let mut chain = Chain::new(2 * self.classes);
         for state in 0..2 * self.classes {
@@ -285,22 +293,22 @@ impl Graph {
         chain
     }
 
-    /// Expected revenue of a session from each class on, if everything it asks for is served:
-    /// h = r + P·h. Later visits first, then first visits.
+    /// Returns the expected revenue of a session from each class on, if everything that it asks for
+    /// is served: h = r + P·h. Later visits come first, then first visits.
     pub fn utilities(&self, pinned: impl Fn(ClassId) -> Option<f64>) -> Vec<f64> {
         let visit = |class| Visit { pinned: pinned(class), work: 0.0, completes: 1.0 };
         self.chain(visit).totals()
     }
 }
 
-/// What a visit to a class is for the index.
+/// The properties of a visit to a class that the index needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
-    /// What it is worth because somebody said so.
+    /// The configured worth of a visit, if there is one.
     pub pinned: Option<f64>,
-    /// Seconds of a slot.
+    /// The work of a visit, in seconds of a slot.
     pub work: f64,
-    /// Probability that it is answered in time once it runs.
+    /// The probability that a request is answered in time once it runs.
     pub completes: f64,
 }
 
@@ -336,7 +344,7 @@ mod tests {
         assert!((graph.probability(later(MAIN), BUY) - 0.1).abs() < 1e-9);
         assert!((graph.probability(later(MAIN), MAIN) - 0.4).abs() < 1e-9);
         assert!((graph.revenue(BUY) - 5.0).abs() < 1e-9);
-        // 0.1·5 / (1 − 0.4): as often as she comes back she may buy again.
+        // 0.1·5 / (1 − 0.4): a visitor may buy again as often as they come back.
         let utilities = graph.utilities(|_| None);
         assert!((utilities[0] - 0.5 / 0.6).abs() < 1e-6, "{utilities:?}");
     }
@@ -389,7 +397,7 @@ mod tests {
     #[test]
     fn visitors_are_worth_what_they_buy_whoever_shares_a_page_with_them() {
         let mut graph = walked();
-        // Two visits in five follow another of the same session.
+        // Two visits in five follow another one of the same session.
         (0..600).for_each(|_| graph.reached(MAIN));
         let fair = graph.utilities(|_| None)[0];
         assert!((graph.outcome(later(MAIN), fair) - 1.0).abs() < 0.3);

@@ -1,12 +1,13 @@
-//! Learning, and publishing what was learned.
+//! Learning the worth of requests, and publishing it.
 //!
-//! States of the published values: *unknown* (version 0) until enough orders were seen that a
-//! ranking by them is better than one by standing alone; then *known*, for good. Every
-//! [`Learn::every`], at the next event, counts fade and the index is computed anew; from one
+//! The published values are *unknown* (version 0) until there are enough orders for a ranking by
+//! them to be better than one by standing alone. From then on they are *known*. Every
+//! [`Learn::every`], at the next event, counts fade and the index is recomputed. From one
 //! publication to the next no index and no lift changes by more than [`Learn::drift`] per hour
-//! allows, so that whoever wants to bend it has to keep paying for hours, in the open. That holds
-//! over a restart and over a reload as well: what was published is kept with the counts. What is
-//! pinned is neither measured by its outcome nor held back, nor is what was pinned until now.
+//! allows. So an attacker who wants to distort the index has to keep paying for hours, visibly. The
+//! bound also holds across a restart and a reload, because the published values are kept with the
+//! counts. A fixed (pinned) value is neither corrected by its outcome nor bounded, and the first
+//! value after the end of a pin is not bounded either.
 
 use alloc::vec::Vec;
 
@@ -19,19 +20,19 @@ use super::work::Works;
 use crate::request::{Class, ClassId, Signals, Tier};
 use crate::session::Step;
 
-/// How learning goes.
+/// The settings of learning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Learn {
-    /// How often the index is computed.
+    /// The time between two computations of the index.
     pub every: Span,
-    /// After so long what was seen counts half.
+    /// The half-life of counts.
     pub half_life: Span,
-    /// A published worth at most grows or shrinks by this factor in an hour. At least 1.
+    /// The maximum factor by which a published value grows or shrinks in an hour; at least 1.
     pub drift: f64,
-    /// Orders that must have been seen before anything is published; at least one.
+    /// The number of orders before anything is published; at least one.
     pub orders: u32,
-    /// What the kinds of signals are, as a number that changes with them: then what was counted of
-    /// signals is forgotten.
+    /// A number that identifies the kinds of signals. When it changes, the counts of signals are
+    /// forgotten.
     pub kinds: u64,
 }
 
@@ -47,7 +48,7 @@ impl Default for Learn {
     }
 }
 
-/// What is learned, and what of it is published.
+/// The learned state, and its published part.
 #[derive(Clone, Debug)]
 pub struct Learning {
     learn: Learn,
@@ -55,48 +56,48 @@ pub struct Learning {
     lift: Lift,
     works: Works,
     values: Values,
-    /// When the index was last computed.
+    /// The time at which the index was last computed.
     last: Time,
-    /// Something was counted since.
+    /// Whether something was counted since.
     news: bool,
-    /// Something else has changed, so that it is to be computed before the next event.
+    /// Whether another change requires a computation before the next event.
     at_once: bool,
-    /// By class: pinned when the index was last computed.
+    /// Whether each class was pinned when the index was last computed.
     pinned: Vec<bool>,
-    /// Utilities an hour ago, to say what has changed.
+    /// The utilities of up to an hour ago and their time, to show what has changed.
     reference: (Time, Vec<f64>),
 }
 
-/// What is known of one class, for people.
+/// The knowledge about one class, for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    /// Which.
+    /// The class.
     pub class: ClassId,
-    /// Visits that began a session, faded.
+    /// The number of visits that began a session, faded.
     pub first_visits: f64,
-    /// Other visits, faded.
+    /// The number of other visits, faded.
     pub later_visits: f64,
-    /// Probability of what is asked for next, by class.
+    /// The probability that each class is asked for next.
     pub next: Vec<f64>,
-    /// Expected revenue of a session from here on.
+    /// The expected revenue of a session from here on.
     pub utility: f64,
-    /// The same an hour or less ago; `None` if it was not known then.
+    /// The utility up to an hour ago; `None` if it was not known then.
     pub before: Option<f64>,
-    /// Somebody has set it.
+    /// Whether the worth is configured.
     pub pinned: bool,
-    /// Expected revenue per second of work, as published: of sessions that come here, and of those
+    /// The published expected revenue per second of work: of sessions that come here, and of those
     /// that begin here. `None` while it is not known.
     pub index: [Option<f64>; 2],
-    /// Seconds of a slot, if one has run.
+    /// The work in seconds of a slot, if a request has run.
     pub work: Option<f64>,
-    /// Probability of being answered in time once it runs.
+    /// The probability that a request is answered in time once it runs.
     pub completes: f64,
 }
 
 const HOUR: f64 = 3600.0;
 
 impl Learning {
-    /// Nothing is known of so many classes.
+    /// Creates the state for this number of classes without observations.
     pub fn new(classes: usize, learn: Learn) -> Self {
         Self {
             learn,
@@ -112,8 +113,9 @@ impl Learning {
         }
     }
 
-    /// Other settings, and perhaps more classes; what was learned stays. It is to be published
-    /// before anybody is ranked by it if the classes or the signals are others.
+    /// Applies other settings, and makes room for more classes; everything learned so far stays. If
+    /// the classes or the signals have changed, new values are published before any request is
+    /// ranked by them.
     pub fn reconfigure(&mut self, classes: usize, learn: Learn) {
         let same = learn.kinds == self.learn.kinds && classes == self.graph.classes();
         if learn.kinds != self.learn.kinds {
@@ -125,24 +127,24 @@ impl Learning {
         self.works.grow(classes);
         self.values.grow(classes);
         if !same {
-            // It says what it is about by place.
+            // The utilities are identified by position, which has changed.
             self.reference.1.clear();
             self.at_once = true;
         }
     }
 
-    /// What the kinds of signals are.
+    /// Returns the number that identifies the kinds of signals.
     pub const fn kinds(&self) -> u64 {
         self.learn.kinds
     }
 
-    /// What is published.
+    /// Returns the published values.
     pub const fn values(&self) -> &Values {
         &self.values
     }
 
-    /// A session was served `place` in time, for the first time there if it is `new` to it;
-    /// `signals` are those that it began with.
+    /// Notes that a session was served `place` in time. `new`: for the first time. `signals` are
+    /// those that the session began with.
     pub fn visited(&mut self, place: Place, new: bool, signals: Signals) {
         self.graph.visited(place);
         if new {
@@ -154,13 +156,13 @@ impl Learning {
         self.news = true;
     }
 
-    /// After `from` a session asked for `to`.
+    /// Notes that a session asked for `to` after `from`.
     pub fn asked(&mut self, from: Place, to: ClassId) {
         self.graph.asked(from, to);
         self.news = true;
     }
 
-    /// A visit to `class` brought `amount` to a session that has come so far.
+    /// Notes that a visit to `class` brought `amount` to a session with this step.
     pub fn earned(&mut self, class: ClassId, step: &Step, amount: f64) {
         self.graph.earned(class, step.entry, step.seen, amount);
         if !step.ordered && step.entry.is_some() {
@@ -169,23 +171,23 @@ impl Learning {
         self.news = true;
     }
 
-    /// A request of `class` held a slot for so long, and was answered in time or not.
+    /// Notes that a request of `class` held a slot for `took`, and whether it was answered in time.
     pub fn ran(&mut self, class: ClassId, took: Span, in_time: bool) {
         self.works.ran(class, took, in_time);
     }
 
-    /// Whether it is time to [publish](Learning::publish): there is something new, and the last
-    /// time is long enough ago.
+    /// Returns whether it is time to [publish](Learning::publish): something is new, and the last
+    /// publication is long enough ago.
     pub fn is_due(&self, now: Time) -> bool {
         self.at_once || (self.news && now.since(self.last) >= self.learn.every)
     }
 
-    /// Whether it cannot wait for the next event.
+    /// Returns whether publication cannot wait for the next event.
     pub const fn is_due_at_once(&self) -> bool {
         self.at_once
     }
 
-    /// Computes the index anew.
+    /// Recomputes the index and publishes it.
     pub fn publish(&mut self, now: Time, classes: &[Class]) {
         let seconds = now.since(self.last).as_secs_f64();
         let kept = libm::exp2(-seconds / self.learn.half_life.as_secs_f64());
@@ -208,12 +210,13 @@ impl Learning {
         bound(&mut index, &self.values.index, factor, is_held);
         bound(&mut lift, &self.values.lift, factor, |_| true);
         self.pinned = pinned;
-        // Zero means that nothing is known, so the count leaves it out when it comes round.
+        // Version zero means that nothing is known, so the counter skips it when it wraps around.
         let version = self.values.version.wrapping_add(1).max(1);
         self.values = Values { version, classes: classes.len(), index, lift };
     }
 
-    /// The index of every state. A class of which too little is known takes the mean of its tier.
+    /// Returns the index of every state. A class about which too little is known gets the mean of
+    /// its tier.
     fn index(&self, classes: &[Class]) -> Vec<f64> {
         let visit = |class: ClassId| Visit {
             pinned: classes[class.index()].pinned.map(Utility::get),
@@ -222,7 +225,8 @@ impl Learning {
         };
         let mut index = self.graph.chain(visit).indices();
         let n = classes.len();
-        // What is measured knows of no pins, so what it is measured by must not either.
+        // Measured revenue does not include pins, so the prediction that it is compared with must
+        // not either.
         let predicted = self.graph.utilities(|_| None);
         let is_pinned = |state: usize| classes[state % n].pinned.is_some();
         for (state, index) in index.iter_mut().enumerate().filter(|(state, _)| !is_pinned(*state)) {
@@ -254,7 +258,7 @@ impl Learning {
         }
     }
 
-    /// Everything that was learned, by class.
+    /// Returns everything that was learned, by class.
     pub fn learned(&self, classes: &[Class]) -> Vec<Learned> {
         let utilities = self.utilities(classes);
         let of = |class: usize| {
@@ -275,21 +279,21 @@ impl Learning {
         (0..classes.len()).map(of).collect()
     }
 
-    /// What was counted of sessions that began with these signals: how many, how many of them
-    /// ordered (both faded), and how many times likelier than all that is.
+    /// Returns the number of sessions that began with these signals, the number of them that
+    /// ordered (both faded), and how many times likelier to order they are than all sessions.
     pub fn signals(&self, signals: Signals) -> (f64, f64, f64) {
         let (sessions, ordered) = self.lift.counts(signals);
         (sessions, ordered, self.lift.of(signals))
     }
 
-    /// What was counted of a class and published of it, to be kept over a restart.
+    /// Returns the counts of a class and its published index, to be kept across a restart.
     pub fn counts(&self, class: ClassId) -> (Counts, Option<[f64; 2]>) {
         let [later, first] = [Place::later(class), Place::first(class)];
         let published = self.values.index(later).zip(self.values.index(first));
         (self.graph.counts(class), published.map(<[f64; 2]>::from))
     }
 
-    /// Goes on with a class as [`Learning::counts`] gave it before a restart.
+    /// Restores a class as [`Learning::counts`] returned it before a restart.
     pub fn restore(&mut self, class: ClassId, counts: &Counts, published: Option<[f64; 2]>) {
         self.graph.restore(class, counts);
         if let Some(index) = published {
@@ -298,9 +302,9 @@ impl Learning {
         self.at_once = true;
     }
 
-    /// What was counted of signals, by combination ([`Signals::index`]): sessions that began so,
-    /// those of them that ordered, and the lift that is published. And what the kinds are
-    /// ([`Learn::kinds`]).
+    /// Returns the number that identifies the kinds of signals ([`Learn::kinds`]), and the state of
+    /// each combination of signals ([`Signals::index`]): the sessions that began with it, those of
+    /// them that ordered, and the published lift.
     pub fn signal_counts(&self) -> (u64, Vec<[f64; 3]>) {
         let of = |signals| {
             let (sessions, ordered) = self.lift.counts(signals);
@@ -309,7 +313,7 @@ impl Learning {
         (self.learn.kinds, (0..Signals::MOST).map(Signals::from_index).map(of).collect())
     }
 
-    /// Goes on with signals as [`Learning::signal_counts`] gave them before a restart, if their
+    /// Restores signals as [`Learning::signal_counts`] returned them before a restart, if their
     /// kinds are the same.
     pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
         if kinds != self.learn.kinds || counts.len() != Signals::MOST {
@@ -321,19 +325,19 @@ impl Learning {
         self.values.lift = counts.iter().map(|[.., lift]| lift::possible(*lift)).collect();
     }
 
-    /// Whether enough is known to rank by it.
+    /// Returns whether enough is known to rank by.
     pub const fn is_known(&self) -> bool {
         self.values.version() > 0
     }
 
-    /// Orders that were seen, faded.
+    /// Returns the number of orders, faded.
     pub fn orders(&self) -> f64 {
         self.graph.orders()
     }
 }
 
-/// Keeps every value that `is_held` within `factor` of what it was. What was nothing may become
-/// anything.
+/// Keeps every value that `is_held` within `factor` of its earlier value. A value that was zero may
+/// become anything.
 fn bound(values: &mut [f64], before: &[f64], factor: f64, is_held: impl Fn(usize) -> bool) {
     for (number, (value, before)) in values.iter_mut().zip(before).enumerate() {
         if *before > 0.0 && is_held(number) {
@@ -365,7 +369,7 @@ mod tests {
         [class(Tier::Browse, pinned), class(Tier::Transact, None)]
     }
 
-    /// So many sessions of which one in ten buys.
+    /// Counts `many` sessions of which one in ten buys.
     fn sessions(learning: &mut Learning, many: u32) {
         let seen = ClassSet::NONE.with(PAGE).with(BUY);
         let step = Step { entry: Some(PAGE), seen, ..Step::default() };

@@ -1,42 +1,45 @@
 //! Entry signals: how much likelier a session that begins with them is to end in an order.
 //!
-//! Source: POLICIES §1 («with an entry signal multiply the entry index by p/p̄») and the bound in
-//! research on what a signal is worth. Every combination of signals is counted by itself, as they
-//! go together (who is logged in has a cart). A combination that was seen little is taken to buy as
-//! often as everybody; five orders' worth of that belief go into each estimate.
+//! Source: `docs/policies.md` §1 («with an entry signal multiply the entry index by p/p̄») and the
+//! bound in research on what a signal is worth. Every combination of signals is counted separately,
+//! because signals are correlated (a visitor who is logged in has a cart). A rarely seen
+//! combination is assumed to buy as often as the average; that prior weighs five orders in each
+//! estimate.
 //!
-//! Anybody can send a cookie that looks like a signal. Then sessions with it buy less, and it
-//! means less: a signal is what it was measured to be and nothing else.
+//! Any client can send a cookie that looks like a signal. Then sessions with it buy less, and its
+//! measured meaning falls: a signal means only what was measured.
 
 use crate::request::Signals;
 
-/// Fading counts of sessions and of those that ordered, by what they showed when they began.
+/// Fading counts of sessions and of those that ordered, by the signals that they showed when they
+/// began.
 #[derive(Clone, Debug)]
 pub struct Lift {
     sessions: [f64; Signals::MOST],
     ordered: [f64; Signals::MOST],
 }
 
-/// The belief that everybody buys alike weighs as much as so many orders.
+/// The prior weight, in orders, of the assumption that all sessions buy alike.
 const BELIEF: f64 = 5.0;
-/// However often they buy: one in this many times as likely, or so many times likelier.
+/// The bound of the lift: at most this many times likelier, and at least one in this many times as
+/// likely.
 const MOST: f64 = 100.0;
 
 impl Lift {
-    /// Nothing has been seen.
+    /// The state without observations.
     pub const NONE: Self = Self { sessions: [0.0; Signals::MOST], ordered: [0.0; Signals::MOST] };
 
-    /// A session has begun.
+    /// Notes that a session has begun.
     pub const fn began(&mut self, signals: Signals) {
         self.sessions[signals.index()] += 1.0;
     }
 
-    /// A session that began so has made its first order.
+    /// Notes that a session that began with these signals has made its first order.
     pub const fn ordered(&mut self, signals: Signals) {
         self.ordered[signals.index()] += 1.0;
     }
 
-    /// Counts as [`Lift::counts`] gave them once. What is no count counts nothing.
+    /// Restores counts as [`Lift::counts`] returned them. Invalid counts are ignored.
     pub fn restore(&mut self, signals: Signals, sessions: f64, ordered: f64) {
         if sessions.is_finite() && (0.0..=sessions).contains(&ordered) {
             self.sessions[signals.index()] = sessions;
@@ -44,24 +47,26 @@ impl Lift {
         }
     }
 
-    /// Everything counts only so much any more.
+    /// Multiplies all counts by `factor`.
     pub fn fade(&mut self, factor: f64) {
         for count in self.sessions.iter_mut().chain(&mut self.ordered) {
             *count *= factor;
         }
     }
 
-    /// Share of all sessions that order.
+    /// Returns the share of all sessions that order.
     pub fn mean(&self) -> f64 {
         self.ordered.iter().sum::<f64>() / self.sessions.iter().sum::<f64>().max(1.0)
     }
 
-    /// Sessions that began so and those of them that ordered, faded.
+    /// Returns the number of sessions that began with these signals, and of those of them that
+    /// ordered, both faded.
     pub const fn counts(&self, signals: Signals) -> (f64, f64) {
         (self.sessions[signals.index()], self.ordered[signals.index()])
     }
 
-    /// How many times likelier than all sessions those are to order that began so.
+    /// Returns how many times likelier to order sessions that began with these signals are than all
+    /// sessions.
     pub fn of(&self, signals: Signals) -> f64 {
         let mean = self.mean();
         if mean <= 0.0 {
@@ -73,7 +78,7 @@ impl Lift {
     }
 }
 
-/// The lift that is nearest to a number.
+/// Returns the valid lift that is nearest to a number.
 pub(super) fn possible(lift: f64) -> f64 {
     if lift.is_finite() { lift.clamp(1.0 / MOST, MOST) } else { 1.0 }
 }
@@ -84,7 +89,8 @@ mod tests {
 
     const CART: Signals = Signals::NONE.with(0);
 
-    /// 1,000 sessions with a cart of which 100 order, 9,000 without of which 90 do.
+    /// Returns the lift after 1,000 sessions with a cart, of which 100 order, and 9,000 without, of
+    /// which 90 do.
     fn seen() -> Lift {
         let mut lift = Lift::NONE;
         for i in 0..10_000 {

@@ -1,18 +1,18 @@
-//! What a request is worth: one number for every decision.
+//! The worth of a request: one number for every decision.
 //!
-//! Source: POLICIES §1, «value index» and «Learning»; research on the limits of policies. Value is
-//! expected revenue per second of bottleneck time. It is learned while the site runs:
+//! Source: `docs/policies.md` §1, «value index» and «Learning»; research on the limits of policies.
+//! Value is expected revenue per second of bottleneck time. It is learned while the site runs:
 //!
-//! - [`graph`] counts what sessions ask for after what, and what that earned;
+//! - [`graph`] counts which classes sessions ask for after which, and the revenue;
 //! - [`lift`] counts what entry signals mean;
-//! - [`work`] knows what a visit to a class costs and how often it comes to its end;
+//! - [`work`] measures what a visit to a class costs and how often it completes;
 //! - [`gittins`] turns these three into an index;
-//! - [`learning`] puts them together every ten seconds and publishes [`Values`], which an order
-//!   reads. No published worth moves faster than the drift allows, and what the operator pinned
-//!   does not move at all.
+//! - [`learning`] combines them every ten seconds and publishes [`Values`], which a scheduler
+//!   reads. No published value changes faster than the drift allows, and a pinned value does not
+//!   change at all.
 //!
-//! Whoever wants to raise the worth of his requests must order; whoever wants to lower that of
-//! others must be served many sessions that do not order, for hours.
+//! An attacker who wants to raise the worth of their own requests must order. To lower that of
+//! others, they must be served many sessions that do not order, for hours.
 
 pub mod gittins;
 pub mod graph;
@@ -27,31 +27,31 @@ pub use learning::{Learn, Learned, Learning};
 
 use crate::request::{ClassId, Signals};
 
-/// What is published: the index of every state, and what signals multiply it by.
+/// The published values: the index of every state, and the factor of each combination of signals.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
-    /// Changes whenever anything else here does; 0: nothing is known yet.
+    /// A version that changes whenever any other field does; 0 while nothing is known.
     version: u32,
     classes: usize,
-    /// By state: later visits first, then first visits.
+    /// The index by state: later visits first, then first visits.
     index: Vec<f64>,
     lift: Vec<f64>,
 }
 
 impl Values {
-    /// Changes with every publication; 0 until enough is known to rank by it.
+    /// Returns a version that changes with every publication; 0 until enough is known to rank by.
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// Expected revenue per second of work of a visit there, by a session without signals of its
-    /// own; `None` while it is not known.
+    /// Returns the expected revenue per second of work of a visit to a place, for a session without
+    /// signals; `None` while it is not known.
     pub fn index(&self, place: Place) -> Option<f64> {
         let state = place.class.index() + if place.first { self.classes } else { 0 };
         (place.class.index() < self.classes).then(|| self.index.get(state).copied()).flatten()
     }
 
-    /// Room for more classes, of which nothing is known.
+    /// Makes room for more classes, about which nothing is known.
     fn grow(&mut self, classes: usize) {
         let (few, many) = (self.classes, classes.max(self.classes));
         if self.index.is_empty() || few == many {
@@ -63,7 +63,7 @@ impl Values {
         (self.index, self.classes) = (grown, many);
     }
 
-    /// Publishes the index of one of so many classes as a process before this one did.
+    /// Publishes the index of one of `classes` classes as an earlier process did.
     fn restore(&mut self, class: ClassId, classes: usize, index: [f64; 2]) {
         if index.iter().any(|index| !index.is_finite() || *index < 0.0) {
             return;
@@ -77,19 +77,19 @@ impl Values {
         self.version = self.version.max(1);
     }
 
-    /// What the index of browsing is multiplied by for a session that began with these signals.
+    /// Returns the factor on the index of browsing for a session that began with these signals.
     pub fn lift(&self, signals: Signals) -> f64 {
         self.lift.get(signals.index()).copied().unwrap_or(1.0)
     }
 }
 
 impl Place {
-    /// A class that a session has come to after others.
+    /// Creates the place of a class that a session has come to after others.
     pub const fn later(class: ClassId) -> Self {
         Self { class, first: false }
     }
 
-    /// A class that a session begins with.
+    /// Creates the place of a class that a session begins with.
     pub const fn first(class: ClassId) -> Self {
         Self { class, first: true }
     }

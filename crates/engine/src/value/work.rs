@@ -1,7 +1,8 @@
-//! What a visit to a class costs, and how often it comes to its end once it runs.
+//! The work of a visit to a class, and the probability that it completes once it runs.
 //!
-//! Means of the last few hundred requests: quick enough to follow a slower database, slow enough
-//! not to follow one request. A request whose client left while it ran has cost what it has cost.
+//! The means weigh recent requests: about the last hundred for the work, a few hundred for the
+//! probability. That is quick enough to follow a slower database and slow enough not to follow one
+//! request. A request whose client left while it ran counts with the time that it took.
 
 use alloc::vec::Vec;
 
@@ -10,39 +11,41 @@ use bywash_units::Span;
 use crate::pace::Pace;
 use crate::request::ClassId;
 
-/// Costs and chances by class.
+/// The work and the probability of completion by class.
 #[derive(Clone, Debug)]
 pub struct Works(Vec<Work>);
 
 #[derive(Clone, Copy, Debug)]
 struct Work {
     pace: Pace,
-    /// Share of those that ran which were answered in time.
+    /// The share of the requests that ran which were answered in time.
     completes: f64,
 }
 
 const WEIGHT: f64 = 1.0 / 256.0;
 
 impl Works {
-    /// Nothing has run yet of so many classes: all of them end, and cost what others do.
+    /// Creates the state for this number of classes before any request has run: all requests
+    /// complete, and a class costs what others do.
     pub fn new(classes: usize) -> Self {
         Self(alloc::vec![Work { pace: Pace::UNKNOWN, completes: 1.0 }; classes])
     }
 
-    /// Room for more classes.
+    /// Makes room for more classes.
     pub fn grow(&mut self, classes: usize) {
         let more = Self::new(classes);
         self.0.extend(more.0.into_iter().skip(self.0.len()));
     }
 
-    /// A request of `class` held a slot for so long, and was answered in time or not.
+    /// Notes that a request of `class` held a slot for `took`, and whether it was answered in time.
     pub fn ran(&mut self, class: ClassId, took: Span, in_time: bool) {
         let work = &mut self.0[class.index()];
         work.pace.learn(took);
         work.completes += WEIGHT * (f64::from(u8::from(in_time)) - work.completes);
     }
 
-    /// Mean seconds of a slot; those of all classes together while this one is unknown.
+    /// Returns the mean work in seconds of a slot. While it is unknown for this class, returns the
+    /// mean over the known classes.
     pub fn seconds(&self, class: ClassId) -> f64 {
         self.measured(class).unwrap_or_else(|| {
             let known = (0..self.0.len()).filter_map(|other| self.measured(ClassId(other as u8)));
@@ -51,13 +54,13 @@ impl Works {
         })
     }
 
-    /// Mean seconds of a slot, if one has run.
+    /// Returns the mean work in seconds of a slot, if a request of the class has run.
     pub fn measured(&self, class: ClassId) -> Option<f64> {
         let pace = self.0[class.index()].pace;
         (pace.seen() > 0).then(|| pace.mean().as_secs_f64())
     }
 
-    /// Probability that a request which runs is answered in time.
+    /// Returns the probability that a running request is answered in time.
     pub fn completes(&self, class: ClassId) -> f64 {
         self.0[class.index()].completes
     }

@@ -1,4 +1,4 @@
-//! Cases for the laws of `catalogue_laws.rs`: what may happen, drawn at random.
+//! Random cases for the laws of `catalogue_laws.rs`.
 //!
 //! A failure prints the shortest sequence of events that shows it, and the seed.
 
@@ -9,7 +9,8 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use crate::dice::Dice;
 use crate::setup::Setup;
 
-/// Something that happens. Who it happens to is counted off among those it can happen to.
+/// A step of a case. The request that it happens to is chosen by number among those that it can
+/// happen to.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Arrive {
@@ -19,16 +20,16 @@ pub(crate) enum Step {
     },
     LeaveWaiting(u8),
     LeaveRunning(u8),
-    /// The client had said how long it would wait.
+    /// The request has waited for as long as its client had announced.
     OutOfTime(u8),
     Answering(u8),
     Finish(u8, bool),
-    /// A message about a number that is not in use: it was late.
+    /// A late message about a number that is not in use.
     Late(u8),
     Serve(u8, u8),
     Cpu(f64),
     Limit(u32),
-    /// Time goes by, and the timer is called if it is due and the driver is not late.
+    /// Time passes, and the timer is called if it is due and the driver is not late.
     Pass(u64, bool),
     /// A new configuration, drawn with this seed.
     Reconfigure(u64),
@@ -53,12 +54,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same, and new configurations between.
+/// Draws steps that include new configurations.
 fn step_or_reload() -> impl Strategy<Value = Step> {
     prop_oneof![20 => step(), 1 => any::<u64>().prop_map(Step::Reconfigure)]
 }
 
-/// One policy with parameters, and what happens to it.
+/// A policy with parameters, and the steps of the case.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) policy: &'static str,
@@ -66,7 +67,7 @@ pub(crate) struct Case {
     pub(crate) steps: Vec<Step>,
 }
 
-/// Cases of up to `length` steps.
+/// Draws cases of up to `length` steps.
 fn case(
     policy: &'static Policy,
     step: impl Strategy<Value = Step>,
@@ -83,7 +84,7 @@ pub(crate) fn for_every_policy(cases: u32, length: usize, law: impl Fn(&Case)) {
     for_every(cases, |policy| case(policy, step(), length), law);
 }
 
-/// The same with reloads in between, after which it may be any policy.
+/// Runs `law` on random cases with reloads, after which any policy may be in force.
 pub(crate) fn for_every_policy_and_reloads(cases: u32, length: usize, law: impl Fn(&Case)) {
     for_every(cases, |policy| case(policy, step_or_reload(), length), law);
 }

@@ -1,5 +1,5 @@
-//! Laws that every policy of the catalogue must keep, whatever its parameters and whatever
-//! happens: a model knows who waits and who runs, and checks each order that the engine gives.
+//! Laws that every policy of the catalogue must keep, whatever its parameters and whatever happens.
+//! A model knows the waiting and running requests and checks each action of the engine.
 
 use std::cell::Cell;
 
@@ -23,17 +23,17 @@ struct Waiter {
     since: Time,
 }
 
-/// What a model does to its engine after each step, beside the steps.
+/// The operation that a model applies to its engine after each step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Between {
     Nothing,
-    /// It is reconfigured with what it has.
+    /// The engine is reconfigured with its present settings.
     Reconfigured,
-    /// The same, and what waits moves to a fresh order.
+    /// The same, and the waiting requests move to a fresh scheduler.
     Moved,
 }
 
-/// Who waits, in the order of arrival, and who runs.
+/// The waiting requests in the order of arrival, and the running ones.
 struct Model {
     setup: Setup,
     engine: Engine,
@@ -67,7 +67,8 @@ impl Model {
         self.setup.options.limit.count("slots")
     }
 
-    /// Places where this class waits, and how many are taken; `new` does not count.
+    /// Returns the number of places where this class waits, and the number taken; `new` does not
+    /// count.
     fn room(&self, class: ClassId, new: RequestId) -> (usize, usize) {
         let others = self.waiting.iter().filter(|other| other.id != new);
         if let Some(capacity) = self.setup.count("capacity") {
@@ -194,7 +195,7 @@ impl Model {
         self.lose_places(&actions[started..]);
     }
 
-    /// After a move to a new order: refused is who has no place in it, and nobody else.
+    /// Checks a move to a new scheduler: exactly the requests that have no place in it are refused.
     fn lose_places(&mut self, actions: &[Action]) {
         let before: Vec<RequestId> = self.waiting.iter().map(|waiter| waiter.id).collect();
         let refused: Vec<Waiter> =
@@ -251,7 +252,7 @@ impl Model {
         self.follow(&actions, Some(id));
     }
 
-    /// Somebody waits for no longer, if anybody waits; of one that runs that means nothing.
+    /// Ends the wait of a request, if any waits. For a running request the event has no effect.
     fn out_of_time(&mut self, who: u8) {
         if let Some(runner) = counted_off(self.running.len(), who) {
             let id = self.running[runner].id;
@@ -285,7 +286,8 @@ impl Model {
         assert_eq!(shed, expired, "the oldest first, each at its time");
     }
 
-    /// After slots were given away, which may have shown that somebody is presumed gone.
+    /// Checks the expired requests after slots were given, which may have led to some being
+    /// presumed gone.
     fn expire(&mut self, actions: &[Action]) {
         let is_due =
             |setup: &Setup, now, since| setup.options.max_wait.is_some_and(|w| since + w <= now);
@@ -301,14 +303,14 @@ impl Model {
         assert!(!left, "somebody has waited too long");
     }
 
-    /// Does what the engine says, if it may say so. `new` has just arrived.
+    /// Applies the engine's actions and checks that each is allowed. `new` has just arrived.
     fn follow(&mut self, actions: &[Action], new: Option<RequestId>) {
         let mut made_room = false;
         for action in actions {
             match *action {
                 Action::Dispatch { id, reason } => {
                     assert!((self.running.len() as u32) < self.limit(), "{id:?} has no slot");
-                    // Whoever came gets the place of the one that gets the slot.
+                    // The arriving request gets the place of the one that gets the slot.
                     let beside = new.filter(|_| std::mem::take(&mut made_room));
                     self.may_start(id, reason, new, beside);
                     let Waiter { class, standing, .. } = self.waiter(id);
@@ -355,7 +357,7 @@ impl Model {
         self.ended += 1;
     }
 
-    /// `beside`: it waits, and is not asked for.
+    /// Checks a start. `beside`: a request that waits and is not considered.
     fn may_start(
         &self,
         id: RequestId,
@@ -382,8 +384,8 @@ impl Model {
         }
     }
 
-    /// Where nobody is seen to leave, those are refused in the end who have waited for half of
-    /// their patience.
+    /// Checks a request that is presumed gone: if no departures are seen, requests that have waited
+    /// for half of their patience are finally refused.
     fn may_presume_gone(&self, id: RequestId) {
         let waiter = self.waiter(id);
         let patience = self.setup.span("patience").expect("only our own orders presume anything");
@@ -421,7 +423,7 @@ impl Model {
         }
     }
 
-    /// What must hold between any two events.
+    /// Checks the invariants that hold between any two events.
     fn check(&self) {
         let (waiting, running) = (self.waiting.len() as u32, self.running.len() as u32);
         assert!(waiting == 0 || running >= self.limit(), "{waiting} wait while a slot is free");
@@ -452,7 +454,7 @@ impl Model {
         }
     }
 
-    /// Everybody who waits gets a slot in the end.
+    /// Ends the case: every waiting request gets a slot.
     fn wind_up(&mut self) {
         self.step(&Step::Limit(4));
         while !self.running.is_empty() {
@@ -490,12 +492,13 @@ fn lost(action: Action) -> RequestId {
     }
 }
 
-/// Plays a case against the model; what the engine ordered, in order.
+/// Plays a case against the model. Returns the engine's actions in order.
 pub(crate) fn play(case: &Case) -> Vec<Action> {
     play_with(case, Between::Nothing).0
 }
 
-/// The same with something in between, and with what the engine said of itself after each step.
+/// Plays a case with an operation after each step. Also returns the engine's status after each
+/// step.
 pub(crate) fn play_with(case: &Case, between: Between) -> (Vec<Action>, Vec<Status>) {
     let mut model = Model::new(case, between);
     model.check();

@@ -1,6 +1,6 @@
-//! Random numbers whose seed a failing test can print.
+//! Random numbers with a seed that a failing test can print.
 
-/// splitmix64: every seed is a good one.
+/// A splitmix64 generator: every seed is a good one.
 #[derive(Debug)]
 pub(crate) struct Dice(u64);
 
@@ -17,17 +17,17 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// From 0 to `count` − 1.
+    /// Returns a number from 0 to `count` − 1.
     pub(crate) const fn below(&mut self, count: u64) -> u64 {
         self.next() % count
     }
 
-    /// From 0 to 1.
+    /// Returns a number from 0 to 1.
     pub(crate) fn share(&mut self) -> f64 {
         self.next() as f64 / u64::MAX as f64
     }
 
-    /// Happens so many times in a hundred.
+    /// Returns true with a probability of `chance` percent.
     pub(crate) const fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }

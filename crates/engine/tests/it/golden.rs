@@ -1,7 +1,7 @@
-//! The threshold of seed 2 for everybody who computes it in another language: libsert and the SDKs.
+//! The threshold of paper 2 for implementations in other languages: libsert and the SDKs.
 //!
-//! `lab/golden/termination.csv` is what the engine says. They check themselves against that file, and this
-//! test checks the file; `BYWASH_EXPECTED=write` writes it anew.
+//! `lab/golden/termination.csv` is the engine's result. The implementations check themselves
+//! against that file, and this test checks the file. `BYWASH_EXPECTED=write` rewrites it.
 
 use std::env::var_os;
 use std::fs;
@@ -22,7 +22,7 @@ const CLASSES: [(u64, u64, &str, &str, &str); 7] = [
     (250, 250, "4", "0.05", "0.15"),
     (100, 900, "2.5", "0.07", "0.1"),
 ];
-/// How many came, and how many of them were lost.
+/// The number of arrivals, and the number of them that were lost.
 const LOADS: [(u32, u32); 15] = [
     (0, 0),
     (0, 2),

@@ -1,5 +1,5 @@
-//! What keeps a queue useful: repetitions behind first attempts, and no service for those who are
-//! presumed to have left.
+//! Guards that keep a queue useful: repetitions go behind first attempts, and requests whose
+//! clients are presumed to have left are not served.
 
 use bywash_engine::catalog::find_limit;
 use bywash_engine::{Action, AttemptKey, End, Event, Options, Reason, Request, RequestId};
@@ -20,7 +20,7 @@ fn who_says_that_she_asks_again_goes_after_those_who_ask_first() {
     }
 }
 
-/// Asks under the same key.
+/// Makes a request with always the same attempt key.
 fn attempt(site: &mut Site) -> RequestId {
     site.request(Request { attempt: Some(AttemptKey(7)), ..Request::of(MAIN) })
 }
@@ -61,7 +61,8 @@ fn a_slot_that_was_only_observed_is_given_on_and_nothing_is_learned() {
     assert_eq!(site.refusal(next), None);
 }
 
-/// Whether newest go first a second after these, where a twentieth of loss is overload.
+/// Returns whether the newest go first a second after `ask`, where a loss of a twentieth is
+/// overload.
 fn is_overload(given: &[(&str, &str)], ask: impl FnOnce(&mut Site)) -> bool {
     let all = [given, &[("signal", "loss"), ("loss", "0.05"), ("interval", "1s")]].concat();
     let mut site = Site::new("session-first", &all);
@@ -132,8 +133,9 @@ fn a_client_that_reads_slowly_is_no_slow_application() {
     assert_eq!(slots(true), 10);
 }
 
-/// Forty have waited for ten seconds, and have left or were served. Then a request of a session in
-/// progress waits for eleven seconds, in the last two of which the queue is full. What becomes of it?
+/// Forty requests have waited for ten seconds, and have left or were served. Then a request of a
+/// session in progress waits for eleven seconds, in the last two of which the queue is full.
+/// Returns why it is refused, if it is.
 fn after_eleven_seconds(leave: bool) -> Option<Reason> {
     let given = [("patience", "20s"), ("capacity", "4")];
     let mut site = Site::busy("session-first", &given);
@@ -167,7 +169,7 @@ fn where_nobody_is_seen_to_leave_who_has_waited_for_half_the_patience_is_presume
 fn whoever_is_pushed_out_was_there_to_be_seen() {
     let mut site = Site::busy("session-first", &[("patience", "20s"), ("capacity", "2")]);
     site.prove(1, &[MAIN]);
-    // Each pushes out one who has waited for ten seconds, and nobody ever leaves.
+    // Each arrival evicts a request that has waited for ten seconds, and no client ever leaves.
     for _ in 0..40 {
         site.arrive(MAIN);
         site.now = site.now + SECOND * 5;

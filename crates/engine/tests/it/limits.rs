@@ -1,5 +1,5 @@
-//! How many run at once: laws of every limit, whatever happens to it, and what ours does where the
-//! right answer is known.
+//! Concurrency limits: laws of every limit, whatever happens to it, and the results of ours where
+//! the right answer is known.
 
 use bywash_engine::catalog::{self, LIMITS, LimitPolicy, LimitSettings};
 use bywash_engine::limit::{Ended, Limit, Load, Way};
@@ -23,7 +23,7 @@ fn millis(millis: u64) -> Span {
     Span::from_millis(millis)
 }
 
-/// Any limit between 2 and 9 slots, that starts anywhere.
+/// Returns any limit between 2 and 9 slots, with any initial value.
 fn narrow(policy: &'static LimitPolicy, dice: &mut Dice) -> LimitSettings {
     let initial = (1 + dice.below(20)).to_string();
     if policy.name == "fixed" {
@@ -36,7 +36,7 @@ fn bounds(settings: &LimitSettings) -> (u32, u32) {
     if settings.name() == "fixed" { (settings.start(), settings.start()) } else { (2, 9) }
 }
 
-/// Anything that can happen to a limit, sensible or not.
+/// Applies any operation to a limit, sensible or not.
 fn shake(limit: &mut dyn Limit, dice: &mut Dice, now: &mut Time) {
     let took = [0, 1, 40, 900, 60_000, u64::MAX / 2_000_000][dice.below(6) as usize];
     let way = [Way::Answered, Way::Answered, Way::Answered, Way::TimedOut, Way::Void];
@@ -72,7 +72,8 @@ proptest! {
         }
     }
 
-    /// Of a limit that is at work: nobody waits while a slot is free, and nobody who runs is stopped.
+    /// For a limit in use: no request waits while a slot is free, and no running request is
+    /// stopped.
     #[test]
     fn nobody_waits_while_a_slot_is_free_and_nobody_loses_one(seed in any::<u64>()) {
         for policy in &LIMITS {
@@ -110,11 +111,11 @@ proptest! {
 }
 
 /// Ten workers that serve one class in a tenth of a second each, behind a limit that is always
-/// asked for more: what is beyond ten waits inside for its turn.
+/// asked for more. Requests beyond ten wait inside for their turn.
 struct Application {
     limit: Box<dyn Limit>,
     now: Time,
-    /// When each that runs was sent, and when it is done.
+    /// For each running request, when it was sent and when it is done.
     running: Vec<(Time, Time)>,
     workers: usize,
     service: Span,
@@ -128,11 +129,11 @@ impl Application {
         Self { limit, now, running: Vec::new(), workers: 10, service, slots: Vec::new() }
     }
 
-    /// First come, first served by whichever worker is free first.
+    /// Sends requests: first come, first served by whichever worker is free first.
     fn send(&mut self) {
         while self.running.len() < self.limit.slots() as usize {
             let before = self.running.len().checked_sub(self.workers);
-            // The ends are in order, as services are alike.
+            // The ends are in order because all service times are equal.
             let free = before.map_or(self.now, |index| self.running[index].1.max(self.now));
             self.running.push((self.now, free + self.service));
             let load = Load { running: self.running.len() as u32, is_full: true };
@@ -161,7 +162,7 @@ impl Application {
         self.now = end;
     }
 
-    /// The limit that held most often of late.
+    /// Returns the median limit of the last third of the run.
     fn usual(&self) -> u32 {
         let mut late: Vec<u32> = self.slots[self.slots.len() * 2 / 3..].to_vec();
         late.sort_unstable();
@@ -173,7 +174,7 @@ impl Application {
 fn slope_finds_the_workers_from_below_and_from_above() {
     for initial in ["1", "3", "10", "40", "400"] {
         let mut application = Application::new(&settings("slope", &[("initial", initial)]));
-        // With 400 each request takes four seconds at first, and every look several of them.
+        // With 400, each request takes four seconds at first, and every look takes several of them.
         application.play(Span::from_secs(300));
         assert!(
             (10..=14).contains(&application.usual()),

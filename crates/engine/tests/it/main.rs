@@ -1,7 +1,7 @@
-//! The engine from outside: events go in, actions come out, and nothing else is looked at.
+//! Tests of the engine from outside: events go in, actions come out, and nothing else is looked at.
 //!
-//! Examples of one screen each, references that were written apart from the engine, and a model
-//! that any policy of the catalogue must agree with. Time is a number; nothing sleeps.
+//! There are examples of one screen each, references that were written independently of the engine,
+//! and a model that any policy of the catalogue must agree with. Time is a number; nothing sleeps.
 
 mod cases;
 mod catalogue_laws;

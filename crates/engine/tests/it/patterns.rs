@@ -1,4 +1,4 @@
-//! Mistakes in a list of patterns that are found wherever they stand in it.
+//! Mistakes in a list of patterns, which are found wherever they stand in it.
 
 use bywash_engine::ClassId;
 use bywash_engine::classify::{Asked, Classifier, Rule};

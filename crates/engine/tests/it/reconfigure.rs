@@ -1,5 +1,5 @@
-//! A new configuration while requests run and wait: one screen each. That nothing is lost whatever
-//! happens is in `catalogue_laws`.
+//! New configurations while requests run and wait, one screen each. `catalogue_laws` tests that
+//! nothing is lost whatever happens.
 
 use bywash_engine::catalog::{self, Settings};
 use bywash_engine::{
@@ -20,7 +20,7 @@ fn one_slot() -> Options {
     Options { limit: 1.into(), ..Options::default() }
 }
 
-/// A new order, with everything else as it may have been.
+/// Applies a new scheduler and keeps all other settings.
 fn reorder(site: &mut Site, policy: &str, given: &[(&str, &str)]) -> Vec<Action> {
     site.reconfigure(classes(), Some(&settings(policy, given)), one_slot())
 }

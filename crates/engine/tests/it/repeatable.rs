@@ -1,5 +1,5 @@
-//! The same events give the same orders: no clock, no entropy, no iteration over a hash table, and
-//! no trace of a reconfiguration that changes nothing.
+//! Determinism: the same events give the same actions. There is no clock, no entropy and no
+//! iteration over a hash table, and a reconfiguration that changes nothing leaves no trace.
 
 use crate::cases::for_every_policy_and_reloads;
 use crate::catalogue_laws::{Between, play, play_with};

@@ -1,4 +1,4 @@
-//! Those that run, for the model of `catalogue_laws.rs`: who may be stopped, when and why.
+//! The running requests of the model of `catalogue_laws.rs`: which may be stopped, when and why.
 
 use bywash_engine::terminate::Bounds;
 use bywash_engine::{ClassId, Reason, RequestId, Standing};
@@ -6,19 +6,19 @@ use bywash_units::{Span, Time};
 
 use crate::setup::Setup;
 
-/// One that runs.
+/// A running request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runner {
     pub(crate) id: RequestId,
     pub(crate) class: ClassId,
     pub(crate) standing: Standing,
     pub(crate) since: Time,
-    /// Its class said so when it started, and its answer has not begun.
+    /// Whether its class allowed stopping when the request started, and its answer has not begun.
     pub(crate) stoppable: bool,
 }
 
 impl Runner {
-    /// It has got a slot.
+    /// Creates a request that has got a slot.
     pub(crate) fn new(
         setup: &Setup,
         id: RequestId,
@@ -33,7 +33,7 @@ impl Runner {
         setup.classes[self.class.index()].stop.filter(|_| self.stoppable)
     }
 
-    /// When it is overdue: at the earliest, and at the latest.
+    /// Returns the earliest and the latest time at which the request is overdue.
     fn overdue(&self, setup: &Setup) -> Option<(Time, Time)> {
         let Bounds { min, max } = self.bounds(setup)?;
         match setup.options.termination.name() {
@@ -43,7 +43,8 @@ impl Runner {
         }
     }
 
-    /// It is stopped, and may be. `new`: the standing of the one that came, if one did.
+    /// Checks that the request may be stopped. `new`: the standing of the arriving request, if
+    /// there is one.
     pub(crate) fn may_be_stopped(
         &self,
         setup: &Setup,
@@ -67,14 +68,14 @@ impl Runner {
     }
 }
 
-/// When the first of them is overdue: at the earliest, and at the latest.
+/// Returns the earliest and the latest time at which the first of them is overdue.
 pub(crate) fn next_overdue(runners: &[Runner], setup: &Setup) -> Option<(Time, Time)> {
     let each = || runners.iter().filter_map(|runner| runner.overdue(setup));
     let earliest = each().map(|(earliest, _)| earliest).min()?;
     Some((earliest, each().map(|(_, latest)| latest).min()?))
 }
 
-/// The timer that there must be, from when to when, where `waits` is that of the queue.
+/// Returns the range in which the engine's timer must be. `waits` is the time for the queue.
 pub(crate) fn timer(
     waits: Option<Time>,
     overdue: Option<(Time, Time)>,

@@ -1,6 +1,6 @@
-//! The seed's three schemes, against a reference that was written from its slides alone.
+//! The three schemes of paper 1, against a reference that was written from its slides alone.
 //!
-//! Source: seed 1, «LIFO-Pri Scheme», «Experiments Performed», «Sample 'Utility' Values».
+//! Source: paper 1, «LIFO-Pri Scheme», «Experiments Performed», «Sample 'Utility' Values».
 
 use bywash_engine::{Class, ClassId, Options, Reason, RequestId, Tier};
 use bywash_units::Utility;
@@ -61,7 +61,8 @@ fn of_queues_that_are_worth_the_same_the_first_in_the_list_is_next() {
 
 #[test]
 fn browsing_turns_newest_first_above_the_upper_threshold_and_back_below_the_lower_one() {
-    // Reading, and whether newest go first after it. The thresholds themselves change nothing.
+    // Each line is a reading, and whether the newest go first after it. The thresholds themselves
+    // change nothing.
     let readings = [
         (0.80, false),
         (0.90, false),
@@ -137,7 +138,7 @@ fn the_single_queue_can_be_newest_first() {
     assert_eq!(site.drain(), ids);
 }
 
-/// How the seed orders: which queues there are, and which end is next.
+/// A scheme of the paper: its queues, and the end of a queue that is served next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scheme {
     LifoPri,
@@ -146,11 +147,11 @@ enum Scheme {
     SingleLifo,
 }
 
-/// The seed's server, as plainly as it can be written.
+/// The server of paper 1, written as plainly as possible.
 struct Reference {
     scheme: Scheme,
     classes: Vec<Class>,
-    /// In the order of arrival.
+    /// The waiting requests in the order of arrival.
     queue: Vec<(RequestId, ClassId)>,
     busy: bool,
     lifo: bool,
@@ -178,7 +179,7 @@ impl Reference {
         }
     }
 
-    /// The class whose turn it is.
+    /// Returns the class that is served next.
     fn turn(&self, tier: Tier) -> Option<ClassId> {
         let mut best: Option<(ClassId, f64)> = None;
         for (index, class) in self.classes.iter().enumerate() {
@@ -212,7 +213,7 @@ impl Reference {
     }
 }
 
-/// One random afternoon: the same arrivals, readings and departures for both.
+/// Compares both on one random run: the same arrivals, readings and departures.
 fn compare(scheme: Scheme, seed: u64) {
     let (policy, given): (&str, &[(&str, &str)]) = match scheme {
         Scheme::LifoPri => ("lifo-pri", &[]),
@@ -226,7 +227,7 @@ fn compare(scheme: Scheme, seed: u64) {
     let mut reference =
         Reference { scheme, classes: classes(), queue: vec![], busy: false, lifo: false };
     for step in 0..5_000 {
-        // Most afternoons fill the queues, some leave them nearly empty.
+        // Most runs fill the queues; some leave them nearly empty.
         if dice.percent(50 + seed % 20) {
             let class = ClassId((dice.below(8) * dice.below(8) / 7) as u8);
             let id = site.arrive(class);

@@ -1,6 +1,6 @@
-//! The default order, edge by edge: rank, discipline, push-out, and the guards.
+//! The default scheduler, edge by edge: rank, discipline, eviction, and the guards.
 //!
-//! Source: POLICIES §1, «session-first» and «Guards», and §2 for when it is overload.
+//! Source: `docs/policies.md` §1, «session-first» and «Guards», and §2 for when there is overload.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::site::{
     BROWSE, CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes,
 };
 
-/// The signal is the CPU: overload is what a test says it is.
+/// The CPU is the signal, so that a test decides when there is overload.
 const BY_CPU: (&str, &str) = ("signal", "cpu");
 const NO_FLOOR: (&str, &str) = ("floor_share", "0");
 
-/// A site without a floor share whose slot is taken; session 1 has walked to the payment, session
-/// 2 was served the main page.
+/// Returns a site without a floor share whose slot is taken. Session 1 has a proven path to the
+/// payment; session 2 was served the main page.
 fn site(capacity: &str, overloaded: bool) -> Site {
     let mut site = Site::busy("session-first", &[BY_CPU, NO_FLOOR, ("capacity", capacity)]);
     site.prove(1, &[MAIN, LOGIN, SHIPPING]);
@@ -63,11 +63,11 @@ fn the_newest_go_first_only_while_it_is_overload() {
     assert_eq!(site.next(), first[1]);
 }
 
-/// Three places hold requests of `waiting`; one of `arriving` comes. Who has to go: an index, 3
-/// for the arriving one.
+/// Fills three places with requests of the sessions `waiting` and lets one of `arriving` arrive.
+/// Returns the index of the request that has to go, 3 for the arriving one, and the reason.
 fn who_goes(overloaded: bool, waiting: [u64; 3], arriving: u64) -> (usize, Reason) {
     let mut site = site("3", overloaded);
-    // Session 1 pays, session 2 browses, session 99 is made up.
+    // Session 1 pays, session 2 browses, and session 99 is invented.
     let mut arrive = |session| site.arrive_in(session, if session == 1 { PAYMENT } else { MAIN });
     let ids = [waiting[0], waiting[1], waiting[2], arriving].map(&mut arrive);
     let gone: Vec<usize> = (0..4).filter(|i| site.refusal(ids[*i]).is_some()).collect();
@@ -207,8 +207,8 @@ fn a_place_of_a_principal_comes_back_however_its_request_leaves_the_queue() {
 
 const DISPATCHES: usize = 1_000;
 
-/// Saturation: a proven session always has a transaction waiting, and each of `starving` keeps
-/// `depth` new requests waiting. How many of the dispatches were floor dispatches, by class.
+/// Runs under saturation: a proven session always has a transaction waiting, and each class of
+/// `starving` keeps `depth` new requests waiting. Returns the number of floor dispatches by class.
 fn floors(site: &mut Site, starving: &[ClassId], depth: u32) -> BTreeMap<ClassId, usize> {
     let mut class_of = BTreeMap::new();
     let mut by_class = BTreeMap::new();
@@ -263,7 +263,7 @@ fn the_floor_is_as_large_as_it_is_set() {
 fn the_floor_does_not_go_to_the_class_that_has_the_slots_anyway() {
     let mut site = Site::busy("session-first", &[BY_CPU]);
     site.prove(1, &[MAIN, LOGIN, SHIPPING]);
-    // A deep backlog of the best rank, oldest first: its head is always the oldest of all.
+    // There is a deep backlog of the best rank, oldest first: its head is always the oldest of all.
     site.cpu(0.0);
     for session in 1_000..1_090 {
         site.prove(session, &[SHIPPING]);
@@ -301,7 +301,8 @@ fn a_class_that_waits_is_served_in_the_end_whatever_else_waits() {
     }
 }
 
-/// By the age of the head, with a mean service time of 10 ms: more than 80 ms of age are overload.
+/// Returns a site with the age of the head as the signal, and a mean service time of 10 ms: more
+/// than 80 ms of age are overload.
 fn by_age() -> Site {
     let mut site = Site::busy("session-first", &[NO_FLOOR]);
     for _ in 0..100 {
@@ -312,12 +313,13 @@ fn by_age() -> Site {
     site
 }
 
-/// Which of three that came together gets a second slot after `wait`, and whether it is overload.
+/// Returns which of three requests that arrived together gets a second slot after `wait`, and
+/// whether there is overload.
 fn after(wait: impl Fn(Span) -> Span) -> (usize, bool) {
     let mut site = by_age();
     let ids = [0; 3].map(|_| site.arrive(MAIN));
     site.pass(wait(site.status().mean_service));
-    // A new slot and not one that was given back: that would change the mean.
+    // This is a new slot and not one that was given back, which would change the mean.
     let actions = site.limit(2);
     let started =
         ids.iter().position(|id| actions == [Action::Dispatch { id: *id, reason: Reason::Best }]);

@@ -1,4 +1,4 @@
-//! What the engine remembers of sessions, against a list that is searched from end to end.
+//! The engine's memory of sessions, against a list that is searched from end to end.
 
 use bywash_engine::{
     AddressKey, ClassId, ClassSet, Event, Evictions, Options, Request, Service, SessionKey,
@@ -134,7 +134,8 @@ impl Reference {
         self.0.push((key, path, now));
     }
 
-    /// The first proven one that is too old, or fresh one; or else of the segment that is to go.
+    /// Returns the session to evict: the first proven one that is too old, else the first fresh one
+    /// that is; otherwise the first of the segment that has to make room.
     fn makes_room(&self, now: Time, capacity: usize) -> usize {
         let is_proven = |(_, path, _): &(u64, Vec<ClassId>, Time)| {
             path.iter().any(|class| [LOGIN, SHIPPING, PAYMENT, CONFIRM].contains(class))
@@ -146,7 +147,7 @@ impl Reference {
         old.or_else(|| first(fresh <= capacity / 2)).expect("one of each segment that may go")
     }
 
-    /// Of a payment, which comes after shipping.
+    /// Returns the standing for a payment, which requires shipping.
     fn standing(&self, now: Time, key: u64) -> Standing {
         match self.0.iter().find(|(other, ..)| *other == key) {
             Some((_, path, last)) if now.since(*last) <= TTL => {
@@ -178,7 +179,7 @@ fn the_table_of_sessions_does_what_a_plain_list_would_do() {
     }
 }
 
-/// A session is served this, a microsecond later.
+/// Serves a session a class, a microsecond later.
 fn serve(site: &mut Site, session: u64, address: u64, class: ClassId) {
     site.now = site.now + Span::from_micros(1);
     site.tell(Event::Served {
@@ -190,8 +191,9 @@ fn serve(site: &mut Site, session: u64, address: u64, class: ClassId) {
     });
 }
 
-/// How many of so many buyers keep their standing while an attack has them think: between two of their steps each
-/// address of the attackers is served `hits` requests, each for a session of its own, or for one that is used twice.
+/// Returns how many of `buyers` buyers, each at the address that `behind` gives, keep their
+/// standing during an attack. Between two steps of the buyers each attacking address uses `hits`
+/// new sessions, each of which is served all classes of the attack.
 fn keep(buyers: u64, behind: impl Fn(u64) -> u64, attack: (u64, u64, &[ClassId])) -> u64 {
     const STEPS: [ClassId; 4] = [LOGIN, SHIPPING, PAYMENT, CONFIRM];
     let mut site = site(10_000);
@@ -217,7 +219,7 @@ fn invented_cookies_never_take_the_place_of_a_proven_session() {
     for addresses in [1, 12, 5_000] {
         assert_eq!(keep(1_000, |buyer| buyer, (addresses, 60_000 / addresses, &[MAIN])), 1_000);
     }
-    // Nor do cookies that are used twice.
+    // Cookies that are used twice do not either.
     assert_eq!(keep(1_000, |buyer| buyer, (12, 2_500, &[MAIN, DETAILS])), 1_000);
 }
 

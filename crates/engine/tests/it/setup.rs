@@ -1,4 +1,4 @@
-//! What an engine is set up with, drawn at random: for laws that hold whatever it is.
+//! Random settings of an engine, for laws that hold whatever they are.
 
 use bywash_engine::catalog::{
     Domain, POLICIES, Policy, Settings, TERMINATIONS, TerminationSettings, Value,
@@ -10,7 +10,7 @@ use bywash_units::{Share, Span, Utility};
 use crate::dice::Dice;
 use crate::site::classes;
 
-/// All that an engine is set up with.
+/// All settings of an engine.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) settings: Settings,
@@ -18,11 +18,11 @@ pub(crate) struct Setup {
     pub(crate) classes: Vec<Class>,
 }
 
-/// As many as a reload may make of them; the engine takes 64.
+/// The maximum number of classes after a reload; the engine takes 64.
 const MOST_CLASSES: usize = 12;
 
 impl Setup {
-    /// The shop's classes with any parameters and options.
+    /// Returns the shop's classes with random parameters and options.
     pub(crate) fn random(policy: &'static Policy, dice: &mut Dice) -> Self {
         let settings = settings(policy, dice);
         let mut classes = classes();
@@ -41,12 +41,13 @@ impl Setup {
         self.settings.name()
     }
 
-    /// Whether it ranks by standing, as ours do that know no more: here nobody ever earns.
+    /// Returns whether the policy ranks by standing. Our own policies do so while nothing else is
+    /// known, and no request brings revenue here.
     pub(crate) fn ranks(&self) -> bool {
         ["session-first", "value-index"].contains(&self.policy())
     }
 
-    /// A parameter that is a count, if the policy has it.
+    /// Returns a parameter that is a count, if the policy has it.
     pub(crate) fn count(&self, name: &str) -> Option<usize> {
         let (_, value) = self.settings.values().find(|(parameter, _)| parameter.name == name)?;
         match value {
@@ -55,7 +56,7 @@ impl Setup {
         }
     }
 
-    /// A parameter that is a span, if the policy has it.
+    /// Returns a parameter that is a span, if the policy has it.
     pub(crate) fn span(&self, name: &str) -> Option<Span> {
         let (_, value) = self.settings.values().find(|(parameter, _)| parameter.name == name)?;
         match value {
@@ -64,7 +65,7 @@ impl Setup {
         }
     }
 
-    /// This one with a few things changed, or nothing.
+    /// Returns these settings with a few changes, or none.
     pub(crate) fn changed(&self, dice: &mut Dice) -> Self {
         let mut new = self.clone();
         if dice.percent(60) {
@@ -80,7 +81,7 @@ impl Setup {
         new
     }
 
-    /// Changes what an order sees of one class, or adds one.
+    /// Changes the properties of one class that a scheduler sees, or adds a class.
     fn change_class(&mut self, dice: &mut Dice) {
         let class = dice.below(MOST_CLASSES as u64) as usize;
         if class >= self.classes.len() {
@@ -94,7 +95,7 @@ impl Setup {
     }
 }
 
-/// What a class grants, if it can be stopped: little, so that requests come to it.
+/// Returns the bounds of a class that can be stopped. They are short, so that requests reach them.
 fn bounds(dice: &mut Dice) -> Option<Bounds> {
     let min = Span::from_millis(dice.below(500));
     let max = min + Span::from_millis(dice.below(100_000));
@@ -120,14 +121,14 @@ fn options(dice: &mut Dice) -> Options {
     }
 }
 
-/// Mostly the one that compares: it takes more to make it stop anybody.
+/// Returns the comparison policy in most cases, because it takes more to make it stop a request.
 fn termination(dice: &mut Dice) -> TerminationSettings {
     let other = dice.below(TERMINATIONS.len() as u64) as usize;
     let policy = &TERMINATIONS[if dice.percent(50) { 0 } else { other }];
     policy.settings([]).expect("nothing is given")
 }
 
-/// A value for each parameter; counts are small, so that queues fill.
+/// Returns a value for each parameter. Counts are small, so that queues fill.
 fn settings(policy: &'static Policy, dice: &mut Dice) -> Settings {
     let mut value = |domain: &Domain| match domain {
         Domain::Count { min, max, .. } => (min + dice.below(12) as u32).min(*max).to_string(),
@@ -142,7 +143,7 @@ fn settings(policy: &'static Policy, dice: &mut Dice) -> Settings {
     };
     let given: Vec<(&str, String)> =
         policy.parameters.iter().map(|one| (one.name, value(&one.domain))).collect();
-    // `shares.rs` has the laws of the running share; those of ranks hold without one.
+    // `shares.rs` has the laws of the running share; the laws of ranks hold without one.
     let no_share =
         |(name, text)| if name == "running_share" { (name, "1".into()) } else { (name, text) };
     let given: Vec<(&str, String)> = given.into_iter().map(no_share).collect();

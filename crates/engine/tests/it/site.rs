@@ -1,4 +1,4 @@
-//! A shop with the seed's eight classes, its clock, and all that the engine ever ordered.
+//! A shop with the eight classes of paper 1, its clock, and all actions of the engine.
 
 use bywash_engine::catalog::{self, Settings};
 use bywash_engine::{
@@ -16,8 +16,8 @@ pub(crate) const SHIPPING: ClassId = ClassId(5);
 pub(crate) const PAYMENT: ClassId = ClassId(6);
 pub(crate) const CONFIRM: ClassId = ClassId(7);
 
-/// Seed 1, «Sample 'Utility' Values for Queues». Login may follow anything, the later steps only
-/// the one before.
+/// Paper 1, «Sample 'Utility' Values for Queues». Login may follow anything; each later step
+/// requires the one before it.
 pub(crate) fn classes() -> Vec<Class> {
     let class = |name: &str, tier, utility, after| Class {
         name: name.to_string(),
@@ -42,7 +42,7 @@ pub(crate) fn classes() -> Vec<Class> {
     ]
 }
 
-/// An engine of `policy` for `classes`.
+/// Creates an engine of `policy` for `classes`.
 pub(crate) fn engine(
     policy: &str,
     given: &[(&str, &str)],
@@ -55,7 +55,7 @@ pub(crate) fn engine(
     Engine::new(classes, order, options)
 }
 
-/// Drives one engine. Every request gets a number of its own, in the order of arrival.
+/// A driver of one engine. Every request gets a number of its own, in the order of arrival.
 pub(crate) struct Site {
     pub(crate) engine: Engine,
     pub(crate) now: Time,
@@ -65,7 +65,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A site with one slot and the defaults of everything that is not given.
+    /// Creates a site with one slot and the defaults of everything that is not given.
     pub(crate) fn new(policy: &str, given: &[(&str, &str)]) -> Self {
         Self::with(policy, given, classes(), Options { limit: 1.into(), ..Options::default() })
     }
@@ -85,14 +85,14 @@ impl Site {
         }
     }
 
-    /// A site whose only slot is taken, so that whoever comes next has to wait.
+    /// Creates a site whose only slot is taken, so that the next request has to wait.
     pub(crate) fn busy(policy: &str, given: &[(&str, &str)]) -> Self {
         let mut site = Self::new(policy, given);
         site.arrive(MAIN);
         site
     }
 
-    /// Says `event`; what the engine orders is the answer, and is remembered.
+    /// Sends `event` to the engine. Returns and logs the engine's actions.
     pub(crate) fn tell(&mut self, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         self.engine.on_event(self.now, event, &mut actions);
@@ -100,7 +100,7 @@ impl Site {
         actions
     }
 
-    /// A new configuration; without `order` the order stays.
+    /// Applies a new configuration; without `order` the scheduler stays.
     pub(crate) fn reconfigure(
         &mut self,
         classes: Vec<Class>,
@@ -114,7 +114,7 @@ impl Site {
         actions
     }
 
-    /// So many slots from now on, and options as they are without a word.
+    /// Sets the number of slots, and the other options to their defaults.
     pub(crate) fn limit(&mut self, slots: u32) -> Vec<Action> {
         let options = Options { limit: slots.into(), ..Options::default() };
         self.reconfigure(self.engine.classes().to_vec(), None, options)
@@ -140,29 +140,30 @@ impl Site {
         id
     }
 
-    /// A request of nobody in particular.
+    /// Makes a request without session and address.
     pub(crate) fn arrive(&mut self, class: ClassId) -> RequestId {
         self.request(Request::of(class))
     }
 
-    /// A request that claims a session.
+    /// Makes a request that claims a session.
     pub(crate) fn arrive_in(&mut self, session: u64, class: ClassId) -> RequestId {
         self.request(Request { session: Some(SessionKey(session)), ..Request::of(class) })
     }
 
-    /// A request from an address, with no session.
+    /// Makes a request from an address, without a session.
     pub(crate) fn arrive_from(&mut self, address: u64, class: ClassId) -> RequestId {
         self.request(Request { address: Some(AddressKey(address)), ..Request::of(class) })
     }
 
-    /// The session has been served these.
+    /// Notes that the session has been served these classes.
     pub(crate) fn prove(&mut self, session: u64, walked: &[ClassId]) {
         for class in walked {
             self.tell(Event::served(SessionKey(session), *class));
         }
     }
 
-    /// The request that has run longest is answered; who gets the slot and why, if anybody.
+    /// Answers the request that has run longest. Returns the request that gets the slot and the
+    /// reason, if there is one.
     pub(crate) fn finish(&mut self) -> Option<(RequestId, Reason)> {
         let id = self.running.remove(0);
         let actions = self.tell(Event::Finished { id, end: End::ANSWERED });
@@ -172,12 +173,12 @@ impl Site {
         })
     }
 
-    /// Who gets the slot next.
+    /// Returns the request that gets the next slot.
     pub(crate) fn next(&mut self) -> RequestId {
         self.finish().expect("somebody waits").0
     }
 
-    /// Who gets the slot, one after the other, until nobody waits.
+    /// Returns the requests that get the slot, one after the other, until none waits.
     pub(crate) fn drain(&mut self) -> Vec<RequestId> {
         std::iter::from_fn(|| self.finish().map(|(id, _)| id)).collect()
     }
@@ -190,7 +191,7 @@ impl Site {
         self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) }));
     }
 
-    /// Time goes by, with the timer called at each of its times.
+    /// Lets time pass and calls the timer whenever it is due.
     pub(crate) fn pass(&mut self, span: Span) {
         let then = self.now + span;
         while let Some(due) = self.engine.next_timer().filter(|due| *due <= then) {
@@ -203,7 +204,7 @@ impl Site {
         self.now = then;
     }
 
-    /// The same for a limit, whose timer may have nothing to order.
+    /// Lets time pass for a limit, whose timer may lead to no action.
     pub(crate) fn run_to(&mut self, then: Time) {
         while let Some(due) = self.engine.next_timer().filter(|due| *due <= then) {
             self.now = self.now.max(due);
@@ -218,7 +219,7 @@ impl Site {
         self.engine.status(self.now)
     }
 
-    /// Why this request was refused, if it was.
+    /// Returns why this request was refused, if it was.
     pub(crate) fn refusal(&self, id: RequestId) -> Option<Reason> {
         self.log.iter().find_map(|action| match action {
             Action::Shed { id: shed, reason, .. } if *shed == id => Some(*reason),
@@ -226,7 +227,7 @@ impl Site {
         })
     }
 
-    /// Why this request was stopped while it ran, if it was.
+    /// Returns why this request was stopped while it ran, if it was.
     pub(crate) fn stopped(&self, id: RequestId) -> Option<Reason> {
         self.log.iter().find_map(|action| match action {
             Action::Terminate { id: stopped, reason, .. } if *stopped == id => Some(*reason),

@@ -27,7 +27,7 @@ fn class() -> impl Strategy<Value = Class> {
 
 const QUERIES: [&str; 7] = ["", "?", "?a", "?a=b*&...", "?a=c&...", "?b&...", "?a&b"];
 
-/// Three to seven patterns, each with a class of its own.
+/// Draws three to seven patterns, each with a class of its own.
 fn patterns() -> impl Strategy<Value = Vec<String>> {
     let segment = prop_oneof![4 => 0..3_usize, 1 => Just(3)];
     let segment = segment.prop_map(|at| WORDS.get(at).copied().unwrap_or("*"));
@@ -41,7 +41,8 @@ fn patterns() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::btree_set(text, 3..8).prop_map(|all| all.into_iter().collect())
 }
 
-/// A query, and another spelling of it: in another order, encoded, with parameters that nobody names or a name twice.
+/// Draws a query and another spelling of it: in another order, encoded, with parameters that no
+/// pattern names, or with a repeated name.
 fn queries() -> impl Strategy<Value = (String, String)> {
     let pair = (
         prop_oneof![Just("a"), Just("b")],
@@ -50,7 +51,7 @@ fn queries() -> impl Strategy<Value = (String, String)> {
     let plain = proptest::collection::btree_map(pair.0, pair.1, 0..3);
     let more = prop_oneof![Just(""), Just("&x=1"), Just("&%61=b"), Just("&b[]=c"), Just("&a=c&x")];
     (plain, more, any::<bool>(), any::<bool>()).prop_map(|(plain, more, turns, encodes)| {
-        // A parameter that a pattern names and the plain query has not would ask for another page.
+        // A parameter that a pattern names and the plain query lacks would ask for another page.
         let is_there = |name: &str| plain.contains_key(name);
         let adds = ["b=", "b["].iter().any(|name| more.contains(name)) && !is_there("b")
             || ["a=", "%61"].iter().any(|name| more.contains(name)) && !is_there("a");
@@ -67,7 +68,8 @@ fn queries() -> impl Strategy<Value = (String, String)> {
     })
 }
 
-/// A plain path, and another spelling of it. The slash at its end, if any, is the same in both.
+/// Draws a plain path and another spelling of it. The slash at its end, if any, is the same in
+/// both.
 fn spellings() -> impl Strategy<Value = (String, String)> {
     let slash = prop_oneof![
         4 => Just("/"), 2 => Just("//"), 1 => Just("%2F"), 1 => Just("%5C"), 1 => Just("/;x=1/"),
@@ -78,7 +80,7 @@ fn spellings() -> impl Strategy<Value = (String, String)> {
         let (mut plain, mut odd) = (String::new(), String::new());
         let last = parts.len() - 1;
         for (at, (slash, word, end)) in parts.into_iter().enumerate() {
-            // An escaped slash would be one at the end of the path.
+            // An escaped slash at the end of the path would be a slash at the end.
             let end = if at == last { end.trim_end_matches("%2F") } else { end };
             plain.extend(["/", WORDS[word]]);
             // A path begins with a slash.
@@ -98,7 +100,7 @@ fn classifier(patterns: &[String]) -> Classifier {
     Classifier::new((0..).zip(patterns).map(rule), OTHER, false).expect("they are no contradiction")
 }
 
-/// How a request is treated: the greater, the better for it.
+/// How a request is treated: a greater value is better for it.
 #[derive(Debug)]
 struct Treated {
     rank: (bool, f64),
@@ -117,7 +119,7 @@ fn treated(set: ClassSet, classes: &[Class], enforced: u8) -> Treated {
     }
 }
 
-/// Whether the first is in no respect better than the second.
+/// Returns whether the first is in no respect better than the second.
 fn is_no_better(odd: &Treated, plain: &Treated) -> bool {
     let stops_no_later = match (odd.runs, plain.runs) {
         (_, None) => true,
@@ -145,7 +147,8 @@ proptest! {
         let [plain_is, odd_is] =
             [of_plain, of_odd].map(|set| treated(set, &classes, enforced));
         prop_assert!(is_no_better(&odd_is, &plain_is), "{plain} {plain_is:?}, {odd} {odd_is:?}");
-        // Nor better than an application that takes the spelling as it stands would want it.
+        // It is not treated better than an application would want that takes the spelling
+        // literally.
         prop_assert!(of_odd.meets(ClassSet::NONE.with(classifier.class(&Asked::new(method, &odd)))));
     }
 

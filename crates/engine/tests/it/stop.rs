@@ -17,7 +17,7 @@ fn options(name: &str, given: &[(&str, &str)]) -> Options {
     Options { limit: 1.into(), termination, ..Options::default() }
 }
 
-/// One slot and one place in the queue, and a search that can be stopped.
+/// Returns a site with one slot and one place in the queue, and a search that can be stopped.
 fn site(name: &str, given: &[(&str, &str)]) -> Site {
     let mut classes = classes();
     classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
@@ -30,7 +30,7 @@ fn run_for(site: &mut Site, span: Span) {
     site.finish();
 }
 
-/// A site that has seen a hundred searches, of which every tenth took long.
+/// Returns a site that has seen a hundred searches, of which every tenth took long.
 fn taught(name: &str, long: Span) -> Site {
     let mut site = site(name, &[]);
     for i in 0..100 {
@@ -40,7 +40,7 @@ fn taught(name: &str, long: Span) -> Site {
     site
 }
 
-/// A search runs for so long, another waits; what becomes of the third?
+/// Lets a search run for `age` while another waits, and lets a third arrive.
 fn crowded(site: &mut Site, age: Span) -> [RequestId; 3] {
     let [running, waiting] = [site.arrive(SEARCH), site.arrive(SEARCH)];
     site.now = site.now + age;
@@ -83,7 +83,7 @@ fn the_threshold_falls_with_what_is_lost_and_rises_again() {
     let mut site = site("loss", &[("interval", "10s")]);
     let [first, ..] = crowded(&mut site, Span::ZERO);
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
-    // One of three is lost in this interval: in the next one the least is granted.
+    // One of three is lost in this interval, so in the next one the minimum is granted.
     site.pass(Span::from_millis(4_900));
     site.finish();
     site.drain();
@@ -92,7 +92,7 @@ fn the_threshold_falls_with_what_is_lost_and_rises_again() {
     let short = site.arrive(SEARCH);
     site.pass(LEAST);
     assert_eq!(site.stopped(short), Some(Reason::RanTooLong));
-    // It was one of one. But then nobody comes for an interval.
+    // One of one was stopped. But then no request arrives for an interval.
     site.now = site.now + Span::from_secs(30);
     site.arrive(SEARCH);
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
@@ -104,8 +104,8 @@ fn all_end(site: &mut Site) {
     }
 }
 
-/// A site with this happening twenty times within an interval in which one of two is lost, and then the longest that a
-/// search may run.
+/// Returns the longest that a search may run after `happens` has happened twenty times within an
+/// interval in which one of two is lost.
 fn granted_after(happens: impl Fn(&mut Site)) -> Span {
     let mut site = site("loss", &[("interval", "10s")]);
     crowded(&mut site, Span::ZERO);
@@ -138,7 +138,7 @@ fn a_crowd_that_leaves_does_not_hide_what_is_lost_of_those_who_stay() {
     assert_eq!(granted_after(waits_and_leaves), LEAST);
     assert_eq!(granted_after(runs_and_leaves), LEAST);
     assert_eq!(granted_after(is_out_of_time), LEAST);
-    // Who is served arrived.
+    // A request that is served counts as an arrival.
     let is_served = |site: &mut Site| {
         site.arrive(SEARCH);
     };
@@ -157,7 +157,7 @@ fn before_one_is_lost_the_one_that_promises_less_is_stopped_and_the_best_gets_it
     assert_eq!(site.next(), new);
 }
 
-/// A site with such a queue that knows that one search in ten is long.
+/// Returns a site with these queue parameters that has learned that one search in ten is long.
 fn queue_that_has_learned(given: &[(&str, &str)]) -> Site {
     let mut classes = classes();
     classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
@@ -308,7 +308,8 @@ fn a_path_that_some_read_as_a_search_is_stopped_like_one() {
 
 #[test]
 fn nobody_is_stopped_for_one_that_would_not_get_the_slot() {
-    // Short pages come, and in front of them waits a report, which takes as long as the one that runs.
+    // Short pages arrive, and in front of them waits a report that takes as long as the running
+    // one.
     let mut classes = classes();
     classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
     let given = [("capacity", "8")];
@@ -462,7 +463,7 @@ fn whose_client_waits_no_longer_is_refused_and_nobody_else_pays_for_it() {
     };
     let after_many = pause(&site);
     assert!(after_many <= Span::from_secs(1), "{after_many}");
-    // Of one that runs nothing is said.
+    // The event has no effect on a running request.
     site.tell(Event::OutOfTime { id: running });
     assert_eq!((site.status().running, site.status().waiting), (1, 0));
     site.finish();

@@ -1,4 +1,4 @@
-//! The order by worth: what it learns from sessions, and whom that puts first.
+//! The scheduler by worth: its learning from sessions, and the requests that it puts first.
 
 use bywash_engine::{
     Class, ClassId, ClassSet, End, Event, Learn, Learned, Options, Request, RequestId, Service,
@@ -11,7 +11,7 @@ use crate::site::{
 };
 
 const CART: Signals = Signals::NONE.with(0);
-/// What whoever buys walks through behind her first page.
+/// The pages that a buyer visits after their first page.
 const CHECKOUT: [ClassId; 4] = [LOGIN, SHIPPING, PAYMENT, CONFIRM];
 
 fn earning() -> Vec<Class> {
@@ -25,7 +25,7 @@ fn site(policy: &str, given: &[(&str, &str)]) -> Site {
     Site::with(policy, given, earning(), options)
 }
 
-/// A session is served this, which takes 10 ms; an order brings 1.
+/// Serves a session a class, which takes 10 ms; an order brings 1.
 fn served(site: &mut Site, session: u64, class: ClassId, signals: Signals) {
     let key = SessionKey(session);
     site.request(Request { session: Some(key), signals, ..Request::of(class) });
@@ -41,7 +41,7 @@ fn served(site: &mut Site, session: u64, class: ClassId, signals: Signals) {
     site.finish();
 }
 
-/// So many sessions begin with `class` and those signals, and every `nth` of them buys.
+/// Runs `many` sessions that begin with `class` and these signals; every `nth` of them buys.
 fn sessions(site: &mut Site, many: u64, class: ClassId, signals: Signals, nth: u64) {
     let first = 1 << 40 | u64::from(class.0) << 32 | (signals.index() as u64) << 24;
     for session in first..first + many {
@@ -54,8 +54,9 @@ fn sessions(site: &mut Site, many: u64, class: ClassId, signals: Signals, nth: u
     }
 }
 
-/// Some 100 orders; visitors who begin with `MAIN` buy ten times as often as those who begin with
-/// `SEARCH`, and with a cart four times as often as without. It is published.
+/// Returns a site that has seen about 100 orders. Visitors who begin with `MAIN` buy ten times as
+/// often as those who begin with `SEARCH`, and with a cart four times as often as without. The
+/// values are due to be published.
 fn taught(policy: &str) -> Site {
     let mut site = site(policy, &[]);
     sessions(&mut site, 400, MAIN, Signals::NONE, 10);
@@ -65,7 +66,7 @@ fn taught(policy: &str) -> Site {
     site
 }
 
-/// The only slot is taken.
+/// Takes the only slot.
 fn busy(mut site: Site) -> Site {
     site.arrive(BROWSE);
     site
@@ -149,7 +150,7 @@ fn the_least_worth_makes_room() {
 #[test]
 fn whoever_waits_when_it_becomes_known_is_ranked_by_it() {
     let mut site = site("value-index", &[]);
-    // In less than ten seconds, after which nothing has been published.
+    // The sessions take less than ten seconds, so nothing has been published.
     sessions(&mut site, 200, MAIN, Signals::NONE, 2);
     assert!(!site.engine.learning().is_known());
     let mut site = busy(site);
@@ -157,7 +158,7 @@ fn whoever_waits_when_it_becomes_known_is_ranked_by_it() {
     site.prove(2, &[LOGIN]);
     let payment = site.arrive_in(1, PAYMENT);
     site.now = site.now + Span::from_secs(10);
-    // Nearer to the order than what anybody begins with, and not as near as the payment.
+    // This is nearer to the order than any first page, and not as near as the payment.
     let shipping = site.arrive_in(2, SHIPPING);
     assert!(site.engine.learning().is_known());
     assert_eq!(site.drain(), [payment, shipping]);
@@ -192,7 +193,7 @@ fn what_ran_in_vain_counts_whoever_asked_for_it() {
         }
         learned(&site, DETAILS).completes
     };
-    // Without a session, which makes no difference to what it cost.
+    // The requests have no session, which makes no difference to their cost.
     assert!((play(&[End::ANSWERED; 3], 1) - 0.75).abs() < 0.1);
     assert!(play(&[End::TimedOut], 0) < 0.4);
     let late = End::Answered { in_time: false, held_up: false, done: true };
@@ -274,6 +275,6 @@ fn a_new_class_is_worth_what_its_tier_is_before_anybody_comes() {
     assert!(index(wallet) > index(MAIN), "{} and {}", index(wallet), index(MAIN));
     let Learned { before, utility, .. } = learned(&site, wallet);
     assert_eq!(before, Some(utility), "nothing of it has changed");
-    // One of the others moved no further than it may in a moment.
+    // An existing class changed no further than it may in a moment.
     assert!((index(MAIN) / known - 1.0).abs() < 0.01, "{} after {known}", index(MAIN));
 }

@@ -1,4 +1,4 @@
-//! How long a request may wait, and what a change of the limit does.
+//! The time that a request may wait, and the effects of a change of the limit.
 
 use bywash_engine::{Action, End, Event, Options, Reason, RequestId};
 use bywash_units::{Span, Time};

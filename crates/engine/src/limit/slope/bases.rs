@@ -1,31 +1,31 @@
-//! How long a request of each class takes when nobody waits inside the application.
+//! The base of each class: the time that its requests take when none waits inside the application.
 //!
-//! With these, latency is a ratio (1: nothing waits inside), and a mix of other classes is not
-//! taken for congestion. The common scale of the bases and their ratios to each other are learned
-//! apart: ratios from every window, the scale only where few requests run. If every window moved the
-//! scale, congestion would become the base that it is measured by.
+//! With bases, latency is a ratio (1: nothing waits inside), and a different mix of classes is not
+//! mistaken for congestion. The common scale of the bases and their ratios to each other are
+//! learned separately: ratios from every window, the scale only where few requests run. If every
+//! window moved the scale, congestion would become the base that it is measured by.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::request::{ClassId, ClassSet};
 
-/// Seconds for each class; zero while nothing is known of it.
+/// The seconds for each class; zero while nothing is known about it.
 #[derive(Debug)]
 pub(super) struct Bases(Vec<f64>);
 
-/// Answers of one class in a window.
+/// The answers of one class in a window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OfClass {
     pub(super) answers: u32,
-    /// Seconds in all.
+    /// The total time in seconds.
     pub(super) took: f64,
 }
 
-/// Bounds of a base: a nanosecond, and more than any request may take.
+/// The bounds of a base, in seconds: a nanosecond, and more than any request may take.
 const LEAST: f64 = 1e-9;
 const MOST: f64 = 1e7;
-/// So many answers of a class weigh as much as what was known of it.
+/// The number of answers of a class that weigh as much as the earlier knowledge.
 const TRUST: f64 = 200.0;
 
 impl Bases {
@@ -33,12 +33,13 @@ impl Bases {
         Self(vec![0.0; ClassSet::MOST])
     }
 
-    /// Seconds; `None` while unknown.
+    /// Returns the base in seconds; `None` while unknown.
     pub(super) fn of(&self, class: ClassId) -> Option<f64> {
         Some(self.0[class.index()]).filter(|base| *base > 0.0)
     }
 
-    /// All requests take `factor` times as long as was thought; no more at once than a hundredfold.
+    /// Scales all bases: requests take `factor` times as long as was thought. One call changes them
+    /// by a hundredfold at most.
     pub(super) fn scale(&mut self, factor: f64) {
         let factor = factor.clamp(0.01, 100.0);
         for base in self.0.iter_mut().filter(|base| **base > 0.0) {
@@ -46,8 +47,8 @@ impl Bases {
         }
     }
 
-    /// Moves the ratios of the classes towards what a window has shown, in which requests took
-    /// `inflation` times their base. What the bases of its requests sum to stays the same.
+    /// Moves the ratios of the classes towards those of a window in which requests took `inflation`
+    /// times their base. The sum of the bases over the window's requests stays the same.
     pub(super) fn learn(&mut self, window: &[OfClass], inflation: f64) {
         let (mut before, mut after) = (0.0, 0.0);
         for (base, seen) in self.0.iter_mut().zip(window).filter(|(_, seen)| seen.answers > 0) {
@@ -92,7 +93,8 @@ mod tests {
         let mut bases = Bases::unknown();
         bases.learn(&[seen(100, 0.1), seen(100, 0.4)], 1.0);
         for _ in 0..50 {
-            // Twice as slow because of congestion, and the second class lighter than it was.
+            // Requests are twice as slow because of congestion, and the second class is lighter
+            // than it was.
             bases.learn(&[seen(100, 0.2), seen(100, 0.2)], 1.0);
         }
         assert!((of(&bases, 0) + of(&bases, 1) - 0.5).abs() < 1e-9, "{bases:?}");

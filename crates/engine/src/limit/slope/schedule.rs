@@ -1,18 +1,19 @@
-//! When to try another limit for a moment, and which.
+//! The schedule of probes: when to try another limit briefly, and which.
 //!
-//! Upwards costs no throughput, only a few requests more inside for a moment: so every pause.
-//! Downwards costs throughput: so every third time, no more often than that it takes a fifteenth of
-//! the time, but at once while the base is in doubt.
+//! A probe upwards costs no throughput, only a few more requests inside for a moment, so there is
+//! one every pause. A probe downwards costs throughput. So there is one every third pause, and they
+//! take a fifteenth of the time at most; but while the base is in doubt, one follows immediately.
 
 use bywash_units::{Span, Time};
 
-/// A limit that holds for a moment.
+/// A limit that holds for a short time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
     pub(super) direction: Direction,
     pub(super) slots: u32,
     pub(super) since: Time,
-    /// When it is over whatever was seen: who waits is not kept from a slot for longer.
+    /// The time at which the probe ends whatever was measured, so that waiting requests are not
+    /// kept from a slot for longer.
     pub(super) ends: Time,
 }
 
@@ -22,25 +23,25 @@ pub(super) enum Direction {
     Down,
 }
 
-/// When the next probe is due.
+/// The schedule of the next probes.
 #[derive(Debug)]
 pub(super) struct Schedule {
     pause: Span,
-    /// Pauses until the next probe downwards.
+    /// The number of pauses until the next probe downwards.
     pauses: u64,
     up: Time,
     down: Time,
-    /// Whether the last probe has found the base where it was thought to be.
+    /// Whether the last probe has confirmed the base.
     is_sure: bool,
 }
 
-/// Pauses between two probes downwards, when nothing changes.
+/// The number of pauses between two probes downwards when nothing changes.
 const MOST: u64 = 3;
-/// A probe downwards takes this part of the time at most.
+/// The divisor of the time that probes downwards may take.
 const SHARE: u64 = 15;
 
 impl Schedule {
-    /// At first the base is in doubt.
+    /// Creates a schedule; at first the base is in doubt.
     pub(super) const fn new(pause: Span) -> Self {
         Self { pause, pauses: 1, up: Time::ZERO, down: Time::ZERO, is_sure: false }
     }
@@ -49,7 +50,7 @@ impl Schedule {
         self.is_sure
     }
 
-    /// What is due.
+    /// Returns the probe that is due.
     pub(super) fn due(&self, now: Time) -> Option<Direction> {
         if now >= self.down {
             Some(Direction::Down)
@@ -58,26 +59,26 @@ impl Schedule {
         }
     }
 
-    /// The base has moved, and nobody knows how far.
+    /// Notes that the base has moved by an unknown amount.
     pub(super) fn doubt(&mut self, now: Time) {
         self.pauses = 1;
         self.down = now;
         self.is_sure = false;
     }
 
-    /// The base was set right by what was seen, and may be a little wrong.
+    /// Notes that a measurement has corrected the base, which may still be slightly wrong.
     pub(super) fn look_soon(&mut self, now: Time) {
         self.pauses = 1;
         self.down = now + self.pause;
         self.up = now + self.pause;
     }
 
-    /// A probe upwards was made, or there was no room for it.
+    /// Notes that a probe upwards was made, or that there was no room for it.
     pub(super) fn went_up(&mut self, now: Time) {
         self.up = now + self.pause;
     }
 
-    /// A probe downwards was made, which took `cost`, and found the base where it was thought.
+    /// Notes that a probe downwards was made, which took `cost` and confirmed the base.
     pub(super) fn went_down(&mut self, now: Time, cost: Span) {
         self.down = now + (self.pause * self.pauses).max(cost * SHARE);
         self.pauses = (self.pauses + 1).min(MOST);

@@ -1,10 +1,10 @@
-//! What is seen of the application while one limit holds.
+//! Measurements of the application while one limit holds.
 //!
-//! A window is as long as it must be for its mean to be known to a tenth: with exponential services
-//! that is a hundred answers. How many it takes is told by the windows before it: one that stopped
-//! when it looked precise would stop early by chance, and those that lack heavy requests do. Answers
-//! that come in the first moments
-//! after the limit has changed are of the limit before, and do not count.
+//! A window is long enough for its mean to be known to a tenth: with exponential service times that
+//! is a hundred answers. The number is derived from the earlier windows. A window that ended as
+//! soon as it looked precise would end early by chance, and windows that lack heavy requests look
+//! precise. Answers in the first moments after a change of the limit belong to the earlier limit
+//! and do not count.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,21 +15,22 @@ use super::bases::{Bases, OfClass};
 use crate::limit::{Ended, Load, Way};
 use crate::request::ClassSet;
 
-/// Answers below which nothing is said.
+/// The minimum number of answers for a conclusion.
 pub(super) const LEAST: u32 = 10;
-/// The most that an answer may count for, as a multiple of one with exponential services.
+/// The maximum spread of an answer, as a multiple of that with exponential service times.
 const WILD: f64 = 20.0;
-/// Weight of a window in the spread of answers.
+/// The weight of a window in the spread of answers.
 const SPREAD: f64 = 0.3;
-/// A window of imprecise answers ends after so many latencies and so long.
+/// The limits after which a window of imprecise answers ends: in latencies and in time. Both must
+/// have passed.
 const LONG: (f64, Span) = (60.0, Span::from_secs(3));
-/// One in ten answers may find nobody waiting in a window that is full.
+/// The share of answers that must find a request waiting in a window that is full.
 const FULL: f64 = 0.9;
 
-/// A window that is not over.
+/// A window that has not ended.
 #[derive(Debug)]
 pub(super) struct Window {
-    /// What ends before is of the limit before.
+    /// The time from which on answers count. Earlier ones belong to the earlier limit.
     counts_from: Time,
     answers: u32,
     timed_out: u32,
@@ -38,13 +39,13 @@ pub(super) struct Window {
     of_class: Vec<OfClass>,
     running: u32,
     running_since: Time,
-    /// Seconds that requests ran, all together.
+    /// The total running time of requests, in seconds.
     ran: f64,
-    /// Square of the relative error of a window of one answer, over the windows of late.
+    /// The square of the relative error of a window of one answer, over the recent windows.
     spread: f64,
 }
 
-/// Of latencies x in seconds and bases b of the same requests.
+/// Sums over latencies x in seconds and bases b of the same requests.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     all: f64,
@@ -55,22 +56,22 @@ struct Sums {
     bb: f64,
 }
 
-/// What a window has shown.
+/// The measurements of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// Mean number of requests that ran.
+    /// The mean number of requests that ran.
     pub(super) load: f64,
-    /// Mean latency in seconds.
+    /// The mean latency in seconds.
     pub(super) latency: f64,
-    /// The same as a multiple of the bases.
+    /// The latency as a multiple of the bases.
     pub(super) inflation: f64,
-    /// Square of the relative error of that.
+    /// The square of the relative error of the inflation.
     pub(super) error: f64,
-    /// Whether somebody waited for a slot nearly all the time.
+    /// Whether a request waited for a slot nearly all the time.
     pub(super) full: bool,
-    /// The part of the requests that timed out.
+    /// The fraction of the requests that timed out.
     pub(super) timed_out: f64,
-    /// Requests that were seen.
+    /// The number of requests that were seen.
     pub(super) requests: u32,
 }
 
@@ -90,7 +91,7 @@ impl Window {
         }
     }
 
-    /// A new window, in which counts what ends `after` this moment or later.
+    /// Begins a new window, in which requests count that end at `after` or later.
     pub(super) fn begin(&mut self, after: Time) {
         if self.answers >= LEAST {
             let spread = (self.error() * f64::from(self.answers)).min(WILD);
@@ -102,14 +103,14 @@ impl Window {
         (self.sums, self.ran) = (Sums::default(), 0.0);
     }
 
-    /// From now on so many run.
+    /// Sets the number of running requests from now on.
     pub(super) fn runs(&mut self, now: Time, running: u32) {
         let from = self.running_since.max(self.counts_from);
         self.ran += now.since(from).as_secs_f64() * f64::from(self.running);
         (self.running, self.running_since) = (running, now);
     }
 
-    /// A request has ended.
+    /// Counts a request that has ended.
     pub(super) fn ended(&mut self, now: Time, load: Load, ended: Ended, bases: &Bases) {
         if now < self.counts_from || ended.way == Way::Void {
             return;
@@ -120,7 +121,7 @@ impl Window {
             return;
         }
         self.answers += 1;
-        // A virtual clock may say that it took no time; a mean of that is no divisor.
+        // A virtual clock may show that no time passed, and a mean of zero cannot be a divisor.
         let x = ended.took.as_secs_f64().max(1e-9);
         self.sums.all += x;
         let of_class = &mut self.of_class[ended.class.index()];
@@ -131,13 +132,13 @@ impl Window {
         }
     }
 
-    /// For how long it has counted.
+    /// Returns for how long the window has counted.
     fn length(&self, now: Time) -> Span {
         now.since(self.counts_from)
     }
 
-    /// Whether it has shown what it can: its mean is as `precise` as wanted (square of the relative
-    /// error), or it has lasted long. `least` is the shortest that it may be.
+    /// Returns whether the window is over: its mean is as `precise` as wanted (square of the
+    /// relative error), or it has lasted long. `least` is its minimum length.
     pub(super) fn is_over(&self, now: Time, least: Span, precise: f64) -> bool {
         let requests = self.requests();
         if requests < LEAST || self.length(now) < least.max(self.latency_times(4.0)) {
@@ -171,7 +172,7 @@ impl Window {
         }
     }
 
-    /// What it has shown until now.
+    /// Returns the measurements so far.
     pub(super) fn seen(&mut self, now: Time) -> Seen {
         self.runs(now, self.running);
         let requests = f64::from(self.requests().max(1));
@@ -200,9 +201,9 @@ impl Sums {
         self.bb += b * b;
     }
 
-    /// Square of the relative error of the ratio R of the sums: Σ(x − R·b)²/(Σx)². Where most
-    /// of x is waiting the answers are alike, and chance is in how much work was done meanwhile:
-    /// Σb²/(Σb)².
+    /// Returns the square of the relative error of the ratio R of the sums: Σ(x − R·b)²/(Σx)². If
+    /// most of x is waiting, the answers are alike, and chance lies in how much work was done in
+    /// the meantime: Σb²/(Σb)².
     fn error(&self, ratio: f64) -> f64 {
         let squares = self.xx - 2.0 * ratio * self.xb + ratio * ratio * self.bb;
         (squares / (self.x * self.x)).max(self.bb / (self.b * self.b))
