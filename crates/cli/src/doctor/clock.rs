@@ -31,8 +31,8 @@ pub(super) fn clocks() -> Finding {
 /// newer than the start, and a clock beyond the end was set to a wrong value.
 const SANE: std::ops::Range<u64> = 1_767_225_600..4_102_444_800;
 
-/// The smallest step of the wall clock that is reported. The clocks cannot drift apart by this much
-/// while they are watched, nor is this process likely to be delayed for so long before the second
+/// The smallest step of the wall clock that is reported. It is more than the clocks can drift apart
+/// while they are watched, and more than this process is likely to be delayed before the second
 /// reading.
 const STEP: Duration = Duration::from_millis(500);
 

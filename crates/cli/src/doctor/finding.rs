@@ -34,7 +34,7 @@ pub(super) struct Finding {
     pub(super) verdict: Verdict,
     /// The result as text, every number with its unit.
     pub(super) found: String,
-    /// What to do.
+    /// The remedy.
     pub(super) remedy: Option<String>,
     /// The same numbers for programs; the end of each name is the unit.
     numbers: Map<String, Value>,

@@ -1,7 +1,8 @@
 //! The doctor's own origin, to which the hop in front leads for the test.
 //!
-//! It holds requests that carry the doctor's token, until it is told to answer or their connection
-//! closes. Any other request gets a short answer, so that the hop's health checks succeed.
+//! The origin holds requests that carry the doctor's token, until the test answers them or their
+//! connection closes. Any other request gets a short answer, so that the hop's health checks
+//! succeed.
 
 use std::io;
 use std::net::SocketAddr;
