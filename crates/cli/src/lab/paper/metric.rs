@@ -1,9 +1,9 @@
 //! The values that can be read from a run: the columns and facts of the papers' tables.
 //!
-//! Values are written as in `completed %`, `completed of login`, `over 15s`. Percentages are relative
-//! to the requests that visitors meant to send, which is the papers' base. Counts are per run and
-//! scaled to the paper's number of planned requests. Several classes can be combined: `answered of
-//! search + browse`.
+//! Values are written as in `completed %`, `completed of login`, `over 15s`. Percentages are
+//! relative to the requests that visitors meant to send, which is the papers' base. Counts are per
+//! run and scaled to the paper's number of planned requests. Several classes can be combined:
+//! `answered of search + browse`.
 
 use std::fmt;
 use std::str::FromStr;

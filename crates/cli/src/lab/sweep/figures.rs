@@ -88,7 +88,8 @@ fn name(cell: &Cell, rows: &[Row]) -> String {
     format!("{}{load}{closes}", cell.policy)
 }
 
-/// Returns the mean of a line over the rows in which the key has this value, and its error.
+/// Returns the mean of a line over the rows in which the key has this value, and the mean of their
+/// errors.
 fn mean(
     rows: &[Row],
     key: usize,
