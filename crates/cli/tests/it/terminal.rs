@@ -85,7 +85,7 @@ impl Terminal {
         lines.into_iter().find(has).unwrap()
     }
 
-    /// Returns the word after this one in the output of the shell.
+    /// Returns the next word after `word` in the output of the shell.
     pub(crate) fn said(&self, word: &str) -> &str {
         let rest = self.written.split(word).nth(1);
         let rest = rest.unwrap_or_else(|| panic!("no {word}: {:?}", self.written));

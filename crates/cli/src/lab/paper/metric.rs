@@ -76,7 +76,7 @@ pub(super) enum Metric {
     /// Requests of a class, or of all of `browsing`.
     Of(Count, String),
     /// The fraction of the requests that were not refused that took longer than this. A request
-    /// whose client left before counts as longer.
+    /// counts as longer if its client left before.
     Over(Span),
     /// 5000 × the probability that a session at this class ends in an order.
     Utility(String),
