@@ -53,7 +53,7 @@ pub(super) struct Forecast {
     pub(super) runs: Vec<Run>,
 }
 
-/// One of the runs.
+/// One run of the forecast.
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
     /// The multiple of the peak.

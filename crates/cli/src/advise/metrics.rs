@@ -45,7 +45,7 @@ struct Gathered {
     uses: Vec<(Time, Time, f64)>,
 }
 
-/// Reads a file.
+/// Reads a file that `sadf -j` has printed.
 ///
 /// # Errors
 /// If the file has another format, or a time zone that is not known.

@@ -146,7 +146,7 @@ pub(super) struct Outcome<'p> {
 type Runs = BTreeMap<String, Played>;
 
 impl Paper {
-    /// Reads a data file.
+    /// Reads the data file of a paper.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let paper: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         for (claim, figure) in paper.figures() {

@@ -79,6 +79,8 @@ pub(super) struct Gaps {
 }
 
 impl Night {
+    /// Makes a scenario of the requests of a log.
+    ///
     /// # Panics
     /// If nothing was asked.
     pub(super) fn new(

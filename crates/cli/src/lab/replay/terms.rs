@@ -21,6 +21,8 @@ pub(super) struct Terms {
 }
 
 impl Terms {
+    /// Looks up the names of the arguments in the configuration.
+    ///
     /// # Errors
     /// If options do not fit the configuration; the message has all of them.
     pub(super) fn new(args: &Replay, config: &Config) -> Result<Self, String> {
