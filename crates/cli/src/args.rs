@@ -299,7 +299,7 @@ pub(crate) struct Bypass {
     /// Reason, for the operator who decides next
     #[arg(long, value_name = "TEXT", default_value = "switched by hand")]
     pub(crate) why: String,
-    /// How long to decide nothing [default: until the end that is set already, else 24h]
+    /// How long to take no decisions [default: until the end that is set already, else 24h]
     #[arg(long = "for", value_name = "SPAN")]
     pub(crate) lasts: Option<Span>,
     #[command(flatten)]
@@ -407,7 +407,7 @@ pub(crate) struct Doctor {
     /// The configuration file
     #[arg(short, long, value_name = "FILE", default_value = "bywash.toml")]
     pub(crate) config: PathBuf,
-    /// Test whether the hop in front passes closes on: its URL that leads to the doctor's origin
+    /// Test whether the hop in front passes closes on: its URL for the doctor's origin
     #[arg(long, value_name = "URL")]
     pub(crate) front: Option<Front>,
     /// Address at which the doctor's origin listens during that test
