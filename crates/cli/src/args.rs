@@ -31,7 +31,7 @@ pub(crate) use shaper::{Lanes, Shaper};
 #[cfg(feature = "top")]
 pub(crate) use top::{Top, Window};
 
-/// Where operators come in unless something else is said.
+/// Returns the admin address that commands use by default.
 pub(crate) fn default_admin() -> AdminAddress {
     AdminAddress::Tcp(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7070)))
 }
@@ -158,16 +158,16 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run the gateway in front of an application
     Run(Run),
-    /// Run the stop daemon: it cancels queries that work for clients who have gone
+    /// Run the stop daemon, which cancels database queries of clients that have left
     Sentry(SentryRun),
-    /// Give answers that fill the network a lane of their own on a device
+    /// Give answers that fill the network a lane of their own on a network device
     #[command(subcommand)]
     Shaper(Shaper),
     /// Report everything that is wrong with a configuration file
     Check(Check),
     /// Print the JSON Schema of the configuration file
     Schema,
-    /// Write a first configuration for a known application, or list those that are known
+    /// Write a first configuration for a known application, or list the known applications
     Init(Init),
     /// Print a complete, commented configuration file
     Example,
@@ -180,24 +180,24 @@ pub(crate) enum Command {
     /// Print the reference of metrics, as Markdown
     #[command(hide = true)]
     MetricsReference {
-        /// As JSON, for checks of what names metrics
+        /// Print JSON, for checks of files that name metrics
         #[arg(long)]
         json: bool,
     },
-    /// Say what a running gateway is doing
+    /// Print the state of a running gateway
     Status(Status),
     #[cfg(feature = "top")]
-    /// Watch what a running gateway is doing on a screen of this terminal, and decide
+    /// Watch a running gateway on a screen of this terminal, and take decisions
     Top(Top),
-    /// Show what sessions do and what they are worth, as a running gateway has learned it
+    /// Show what a running gateway has learned about sessions and their worth
     Sessions(Sessions),
-    /// Show which requests cause the load, and decide what is done about it
+    /// Show which requests cause the load, and decide what to do about them
     #[command(subcommand)]
     Elephants(elephants::Elephants),
-    /// Show what is in force, and say for a while that it is to be otherwise
+    /// Show the policy in force, and override it for a limited time
     #[command(subcommand)]
     Policy(policy::Policy),
-    /// Print what holds beside the file as the file would have it, or write it there
+    /// Print active overrides and rules as TOML, or write them into the configuration file
     Export(policy::Export),
     /// Switch a running gateway's decisions off, or on again
     Bypass(Bypass),
@@ -205,17 +205,17 @@ pub(crate) enum Command {
     Console(Console),
     /// Watch requests as they end
     Tap(Tap),
-    /// Say why one request was treated as it was (of the last 10,000)
+    /// Explain the decision about one request (of the last 10,000)
     Explain(Explain),
-    /// Find what on this machine, in front or behind keeps the gateway from its work
+    /// Find what hinders the gateway: on this machine, in front of it or behind it
     Doctor(Doctor),
     #[cfg(feature = "lab")]
-    /// Propose a configuration by what access logs tell of a site
+    /// Propose a configuration from the access logs of a site
     Advise(Advise),
-    /// Make a file of keys for session tokens or for levels, or exchange the key in one
+    /// Make a file of keys for session tokens or for levels, or rotate the key in one
     TokenKeys(TokenKeys),
     #[cfg(feature = "lab")]
-    /// Watch one shop live through a flash crowd that kills the one beside it (a minute)
+    /// Watch one shop survive a flash crowd that overwhelms the one next to it (a minute)
     Demo(Demo),
     #[cfg(feature = "lab")]
     /// Play scenarios in virtual time or against a real URL
@@ -223,7 +223,7 @@ pub(crate) enum Command {
     Lab(Lab),
     /// Print completions for a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
     /// Print the manual pages
@@ -241,13 +241,13 @@ pub(crate) struct Run {
     /// The configuration file
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where the application is, in place of a file: observe only, all defaults
+    /// The application's URL, in place of a file: observe only, all defaults
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Listen for clients here, whatever the file says
+    /// Listen for clients at this address instead of the file's
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
-    /// Listen for operators here, whatever the file says (loopback, or `unix:/PATH`)
+    /// Listen for operators at this address instead of the file's (loopback, or `unix:/PATH`)
     #[arg(long, value_name = "ADDRESS", value_parser = own_admin)]
     pub(crate) admin: Option<AdminAddress>,
     /// Take no decisions: a plain proxy
@@ -258,10 +258,10 @@ pub(crate) struct Run {
 #[derive(Debug, clap::Args)]
 #[command(after_help = SENTRY_EXAMPLES)]
 pub(crate) struct SentryRun {
-    /// The configuration file: `[sentry]` and `[database.NAME]` are read
+    /// The configuration file; only `[sentry]` and `[database.NAME]` are read
     #[arg(short, long, value_name = "FILE", default_value = "bywash.toml")]
     pub(crate) config: PathBuf,
-    /// Listen for operators here, whatever the file says (loopback)
+    /// Listen for operators at this address instead of the file's (loopback)
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     pub(crate) admin: Option<SocketAddr>,
 }
@@ -276,7 +276,7 @@ pub(crate) struct Check {
     pub(crate) json: bool,
 }
 
-/// Which gateway is meant.
+/// The gateway that a command talks to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Which {
     /// The gateway's admin listener: `ADDRESS:PORT` or `unix:/PATH`
@@ -290,16 +290,16 @@ pub(crate) struct Which {
 #[derive(Debug, clap::Args)]
 #[command(after_help = BYPASS_EXAMPLES)]
 pub(crate) struct Bypass {
-    /// on: take no decisions, be a plain proxy; off: decide again
+    /// on: act as a plain proxy without decisions; off: decide again
     #[arg(value_enum)]
     pub(crate) switch: Switch,
-    /// Who decides [default: who is logged in]
+    /// Author of the decision [default: the user who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
-    /// Why: whoever comes next decides by that
+    /// Reason, for the operator who decides next
     #[arg(long, value_name = "TEXT", default_value = "switched by hand")]
     pub(crate) why: String,
-    /// For how long nothing is decided [default: until when somebody has said before, else 24h]
+    /// How long to take no decisions [default: until the end that is set already, else 24h]
     #[arg(long = "for", value_name = "SPAN")]
     pub(crate) lasts: Option<Span>,
     #[command(flatten)]
@@ -309,16 +309,17 @@ pub(crate) struct Bypass {
 #[derive(Debug, clap::Args)]
 #[command(after_help = CONSOLE_EXAMPLES)]
 pub(crate) struct Console {
-    /// Who it is for: decisions made there are hers (default: who is logged in)
+    /// Operator that the link is for, and author of decisions in the console (default: the user who
+    /// is logged in)
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
-    /// For how long it lets in: 30m, 12h
+    /// How long the link is valid: 30m, 12h
     #[arg(long = "for", value_name = "SPAN", default_value = "12h")]
     pub(crate) lasts: Span,
-    /// It shows everything and decides nothing: for a screen on the wall
+    /// Show everything and allow no decisions: for a screen on the wall
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Open it in a browser, if there is one
+    /// Open the link in a browser, if there is one
     #[arg(long)]
     pub(crate) open: bool,
     #[command(flatten)]
@@ -334,31 +335,32 @@ pub(crate) enum Switch {
 #[derive(Debug, clap::Args)]
 #[command(after_help = TAP_EXAMPLES)]
 pub(crate) struct Tap {
-    /// Only requests of this class
+    /// Print only requests of this class
     #[arg(long)]
     pub(crate) class: Option<String>,
-    /// Only those of this level
+    /// Print only requests of this level
     #[arg(long)]
     pub(crate) level: Option<String>,
-    /// Only those that ended so: served, late, shed, expired, orphaned, `upstream_error`
+    /// Print only requests with this outcome: served, late, shed, expired, orphaned,
+    /// `upstream_error`
     #[arg(long)]
     pub(crate) outcome: Option<String>,
-    /// Only those decided about for this reason: `queue_full`, `pushed_out`, …
+    /// Print only requests decided for this reason: `queue_full`, `pushed_out`, …
     #[arg(long)]
     pub(crate) reason: Option<String>,
-    /// Only those that had proven this: transaction, `in_progress`, new
+    /// Print only requests with this standing: transaction, `in_progress`, new
     #[arg(long)]
     pub(crate) standing: Option<String>,
-    /// Only those answered with this status
+    /// Print only requests answered with this status
     #[arg(long)]
     pub(crate) status: Option<u16>,
-    /// Only those of this client address
+    /// Print only requests of this client address
     #[arg(long)]
     pub(crate) client: Option<IpAddr>,
-    /// End after so many
+    /// End after this many requests
     #[arg(short = 'n', long)]
     pub(crate) count: Option<u64>,
-    /// Print each as JSON, with all that is known of it
+    /// Print each request as JSON, with all that is known about it
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -368,9 +370,9 @@ pub(crate) struct Tap {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
 pub(crate) struct Explain {
-    /// Its name: 16 hexadecimal digits, from the log or the field Bywash-Request
+    /// ID of the request: 16 hexadecimal digits, from the log or the field Bywash-Request
     pub(crate) request: String,
-    /// Print what is known as JSON
+    /// Print the explanation as JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -385,7 +387,7 @@ pub(crate) struct Status {
     /// Print the status as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Only ask whether it serves, and say so by the exit code; this takes no key
+    /// Only check whether the gateway serves, and report it by the exit code; needs no key
     #[arg(long, conflicts_with = "json")]
     pub(crate) ready: bool,
 }
@@ -394,7 +396,7 @@ pub(crate) struct Status {
 pub(crate) struct Sessions {
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Print it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -405,16 +407,16 @@ pub(crate) struct Doctor {
     /// The configuration file
     #[arg(short, long, value_name = "FILE", default_value = "bywash.toml")]
     pub(crate) config: PathBuf,
-    /// Test whether the hop in front passes closes: a URL of it that leads to the doctor's origin
+    /// Test whether the hop in front passes closes on: its URL for the doctor's origin
     #[arg(long, value_name = "URL")]
     pub(crate) front: Option<Front>,
-    /// Where the doctor's origin listens meanwhile
+    /// Address at which the doctor's origin listens during that test
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7079", value_parser = address)]
     pub(crate) origin: SocketAddr,
-    /// Test whether the application stops when its client closes: a path that takes it a while
+    /// Test whether the application stops when its client closes: a path that takes a while
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) slow: Option<String>,
-    /// Print what was found as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -424,19 +426,19 @@ pub(crate) struct Doctor {
 pub(crate) struct TokenKeys {
     /// Write a new file here (mode 0600) and print nothing
     pub(crate) file: Option<PathBuf>,
-    /// Exchange the key in that file: a new one signs, the one before still verifies
+    /// Rotate the key in that file: a new key signs, the previous one still verifies
     #[arg(long, requires = "file")]
     pub(crate) rotate: bool,
 }
 
-/// Addresses are pasted from the first line of `bywash run`, where they are URLs.
+/// Parses an address. It may be a URL, because the first line of `bywash run` has URLs to paste.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
     let number = bare.replace("localhost:", "127.0.0.1:");
     number.parse().map_err(|_| "write ADDRESS:PORT, as in 127.0.0.1:8080".to_owned())
 }
 
-/// What operators say is not encrypted.
+/// Parses an address for operators. It must be loopback because that traffic is not encrypted.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address = address(text)?;
     let no = || "it must be a loopback address: what is said there is not encrypted".to_owned();
@@ -459,7 +461,7 @@ fn own_admin(text: &str) -> Result<AdminAddress, String> {
     }
 }
 
-/// What may stand in a request line.
+/// Parses a path that can stand in a request line.
 fn path(text: &str) -> Result<String, String> {
     let plain = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
     let why = "write /PATH, with %20 for a space";

@@ -1,15 +1,15 @@
-//! The certificates that a configuration names, looked into, so that what would be refused at the
-//! start is refused by `bywash check` and by `bywash doctor` before.
+//! Checks of the certificates that a configuration names. `bywash check` and `bywash doctor` reject
+//! with them what the gateway would reject at its start.
 
 use bywash_config::{Certificate, Config, Scheme, Upstream};
 use bywash_tls::{ClientOptions, Pair, TlsError, Warning};
 
-/// What is wrong with them.
+/// The problems of certificates.
 #[derive(Debug, Default)]
 pub(crate) struct Complaints {
-    /// Because of these the gateway does not start.
+    /// Problems that keep the gateway from starting.
     pub(crate) errors: Vec<TlsError>,
-    /// With these it does.
+    /// Problems with which the gateway still starts.
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -43,7 +43,8 @@ fn pair(certificate: &Certificate) -> Pair {
     Pair { chain: certificate.chain.clone(), key: certificate.key.clone() }
 }
 
-/// What the gateway would be to a server that speaks TLS; it is the first to read these files.
+/// Checks the gateway's role as a TLS client of its servers. This is the first reader of these
+/// files.
 fn towards_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
     bywash_tls::client(client_options(upstream, true))?;
     let Some((chain, key)) = upstream.tls.certificate.clone().zip(upstream.tls.key.clone()) else {
@@ -54,7 +55,7 @@ fn towards_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
     Ok(warnings)
 }
 
-/// How to speak TLS with the servers of `upstream`.
+/// Returns the TLS options for connections to the servers of `upstream`.
 pub(crate) fn client_options(upstream: &Upstream, http2: bool) -> ClientOptions {
     let tls = &upstream.tls;
     ClientOptions {
@@ -65,7 +66,7 @@ pub(crate) fn client_options(upstream: &Upstream, http2: bool) -> ClientOptions 
     }
 }
 
-/// Whether it matters for a certificate that is shown to servers.
+/// Returns whether a warning matters for a certificate that is shown to servers.
 fn concerns_a_client(warning: &Warning) -> bool {
     match warning {
         Warning::Expired { .. }

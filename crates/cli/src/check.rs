@@ -1,5 +1,5 @@
-//! `bywash check`: everything that is wrong with a configuration file, and with the certificates
-//! that it names.
+//! `bywash check`: reports everything that is wrong with a configuration file and with the
+//! certificates that it names.
 
 use bywash_config::{Config, Problems, Severity};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(crate) fn check(args: &Check) -> Result<(), Failure> {
     Err(Failure::configuration(told(&problems, &complaints, args)))
 }
 
-/// The problems, and how to get a first file for whoever has none.
+/// Returns the problems, and how to get a first file if there is none.
 fn told(problems: &Problems, complaints: &Complaints, args: &Check) -> String {
     let mut text = if problems.is_empty() { String::new() } else { problems.render(has_colour()) };
     text.push_str(&lines(complaints));
@@ -61,7 +61,7 @@ fn praise(warnings: &Problems, complaints: &Complaints, names: &[String], file: 
     say(format!("{file}: all right but for {count} warning{}", if count == 1 { "" } else { "s" }));
 }
 
-/// A path may have anything in it, a line's end as well.
+/// Returns a line for each complaint. A path may contain any character, even a line feed.
 fn lines(complaints: &Complaints) -> String {
     let line = |(severity, message): (Severity, String)| {
         format!("{}: {}\n", severity.name(), message.replace(char::is_control, "?"))

@@ -1,4 +1,4 @@
-//! `bywash console`: a way into the console, for whoever may read the operators' key.
+//! `bywash console`: a link into the console, for users who can read the operators' key.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -27,7 +27,7 @@ pub(crate) fn console(args: &Console) -> Result<(), Failure> {
     if args.lasts < SHORTEST || args.lasts > LONGEST {
         return Err(Failure::usage("a link lets in for 1m to 30 days (720h)"));
     }
-    // That it is a gateway, and that the key is its own, is said now and not by a page.
+    // Checks now, and not only in the browser, that a gateway answers and that the key is its own.
     let token = operator::token_for(&args.which, &name, !args.read_only, args.lasts.to_std())?;
     let token = token.ok_or_else(|| Failure::running(operator::NO_KEY))?;
     let link = format!("http://{address}/#/login/{token}");
@@ -41,10 +41,10 @@ pub(crate) fn console(args: &Console) -> Result<(), Failure> {
 const SHORTEST: Span = Span::from_secs(60);
 const LONGEST: Span = Span::from_secs(30 * 86_400);
 
-/// Whether a browser was found that takes it.
+/// Opens a link in a browser, and returns whether one was started.
 ///
-/// What a program is called with every user of the machine can read. So it gets the name of a page that only this user can
-/// read, and that leads there.
+/// Every user of the machine can read the arguments of a process. The browser therefore gets the
+/// name of a page that only this user can read, and that redirects to the link.
 pub(crate) fn open(link: &str) -> bool {
     let has_screen =
         ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
@@ -57,11 +57,11 @@ pub(crate) fn open(link: &str) -> bool {
     let Ok(page) = page(link) else { return false };
     let mut browser = Command::new(program);
     browser.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // It may stay for as long as it likes, and nobody waits for it.
+    // The browser may run for any time; this process does not wait for it.
     browser.spawn().is_ok()
 }
 
-/// A page that leads to a link, beside the operators' key; the next takes its place.
+/// Writes a page that redirects to a link, next to the operators' key. The next page replaces it.
 fn page(link: &str) -> io::Result<PathBuf> {
     let folder = operators::own().and_then(|key| key.parent().map(Path::to_owned));
     let folder = folder.ok_or(io::ErrorKind::NotFound)?;
@@ -71,7 +71,7 @@ fn page(link: &str) -> io::Result<PathBuf> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // A link is letters, digits and what stands in a URL: nothing in it ends the attribute.
+    // A link has only letters, digits and URL characters, so nothing in it ends the attribute.
     let text = format!(
         "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url={link}\">\n"
     );

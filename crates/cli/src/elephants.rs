@@ -1,4 +1,5 @@
-//! `bywash elephants`: which requests cause the load, and an operator's word about them.
+//! `bywash elephants`: shows which requests cause the load, and sends an operator's decisions about
+//! them.
 
 use std::fmt::Write;
 
@@ -173,7 +174,7 @@ fn state(entry: &Value) -> String {
     words
 }
 
-/// All that there is to say of one.
+/// Returns all that is known about one elephant.
 pub(crate) fn told(entry: &Value) -> String {
     let mut words =
         format!("{} {}\n", plain_value(&entry["number"]), plain_value(&entry["pattern"]));
@@ -228,7 +229,8 @@ pub(crate) fn told(entry: &Value) -> String {
     words
 }
 
-/// Kinds of their own that the pattern matches too, and whether they are held back with it.
+/// Names the separate routes that the pattern also matches, and says whether they are throttled
+/// with it.
 fn others(entry: &Value) -> String {
     let rule = entry["state"].get("ruled");
     let is_of_file = rule.is_some_and(|rule| rule["origin"] == "file");
@@ -245,10 +247,10 @@ fn others(entry: &Value) -> String {
     }
 }
 
-/// In what a cost is shown.
+/// The unit in which a cost is shown.
 struct Unit {
     name: &'static str,
-    /// So many of them are one of what is counted.
+    /// The number of these units in one of what is counted.
     times: f64,
 }
 
@@ -257,7 +259,7 @@ impl Unit {
         match found["consists_of"].as_str() {
             Some("processors" | "slots") => Self { name: "ms", times: 1e3 },
             Some("bytes") => Self { name: "kB", times: 1e-3 },
-            // Seconds of a disk, bytes that come in, tasks that wait: as it is read.
+            // Seconds of a disk, bytes received, waiting tasks: shown as they are read.
             _ => Self { name: "units", times: 1.0 },
         }
     }
@@ -338,7 +340,7 @@ fn grants(grants: &Value) -> String {
     words
 }
 
-/// What holds bytes of answers back, and why it is not something better.
+/// Returns what limits the bytes of answers, and why no better means is used.
 fn lanes(lanes: &Value) -> String {
     if lanes["in_force"] == true {
         "by a lane of the network device, at its rates; on HTTP/2 and by other devices by a bucket"

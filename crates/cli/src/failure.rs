@@ -1,11 +1,11 @@
-//! How a command fails: what it says and the exit code.
+//! Failures of commands: the message and the exit code.
 
 use std::fmt::Display;
 use std::process::ExitCode;
 
 use crate::streams::say;
 
-/// A command that could not do what it was asked to.
+/// A command that could not do its work.
 #[derive(Debug)]
 pub(crate) struct Failure {
     words: String,
@@ -13,33 +13,33 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Something went wrong while running.
+    /// A failure while the command ran (exit code 1).
     pub(crate) fn running(words: impl Display) -> Self {
         Self { words: format!("bywash: {words}"), code: 1 }
     }
 
-    /// It was called in a way that makes no sense.
+    /// A command line that makes no sense (exit code 2).
     pub(crate) fn usage(words: impl Display) -> Self {
         Self { words: format!("bywash: {words}"), code: 2 }
     }
 
-    /// The admin listener cannot be reached.
+    /// An admin listener that cannot be reached (exit code 69).
     pub(crate) fn unreachable(words: impl Display) -> Self {
         Self { words: format!("bywash: {words}"), code: 69 }
     }
 
-    /// A file is wrong; `words` say where, in full.
+    /// A wrong file (exit code 78); `words` is the whole message and says where the error is.
     pub(crate) fn configuration(words: impl Display) -> Self {
         Self { words: words.to_string(), code: 78 }
     }
 
-    /// A promise was not kept.
+    /// A promise that was not kept (exit code 99).
     #[cfg(feature = "lab")]
     pub(crate) fn promise(words: impl Display) -> Self {
         Self { words: format!("bywash: {words}"), code: 99 }
     }
 
-    /// What it says.
+    /// Returns the message without the program's name.
     #[cfg(feature = "top")]
     pub(crate) fn words(&self) -> &str {
         self.words.strip_prefix("bywash: ").unwrap_or(&self.words)
@@ -55,7 +55,7 @@ impl Failure {
         ExitCode::from(self.code)
     }
 
-    /// The exit code, as a number.
+    /// Returns the exit code as a number.
     #[cfg(feature = "lab")]
     pub(crate) const fn number(&self) -> u8 {
         self.code

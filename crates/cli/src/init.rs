@@ -1,7 +1,8 @@
 //! `bywash init`: a first configuration for a known application.
 //!
-//! A preset is a file of `init/presets`. Its first line is a comment that says for whom it is. The written file has that
-//! line, then what all of them begin with (`init/head.toml`), then the rest of the preset.
+//! A preset is a file of `init/presets`. Its first line is a comment that names the application.
+//! The written file has that line, then the common beginning (`init/head.toml`), then the rest of
+//! the preset.
 
 use std::fmt::Write;
 
@@ -13,14 +14,14 @@ use crate::proposed::{checked, prepare, write};
 use crate::streams::print;
 
 const HEAD: &str = include_str!("init/head.toml");
-/// The server in the presets, as TOML has it.
+/// The server in the presets, in TOML syntax.
 const SERVER: &str = "\"http://127.0.0.1:3000\"";
 
 macro_rules! presets {
     ($($name:literal)*) => { [$(($name, include_str!(concat!("init/presets/", $name, ".toml")))),*] };
 }
 
-/// The limit in the presets, as TOML has it.
+/// The limit in the presets, in TOML syntax.
 const LIMIT: &str = "limit = 16\n";
 
 /// The presets: names and texts.
@@ -40,7 +41,7 @@ pub(crate) fn init(args: &Init) -> Result<(), Failure> {
     write(out, &toml, args.force)
 }
 
-/// A line for each preset.
+/// Returns the list of presets, one line for each.
 fn list() -> String {
     PRESETS.iter().fold(String::new(), |mut list, (name, preset)| {
         let _ = writeln!(list, "{name:<12} {}", parts(preset).0.trim_start_matches("# "));
@@ -48,7 +49,8 @@ fn list() -> String {
     })
 }
 
-/// The operator's description of the application. If it runs on this machine, its cores are known.
+/// Returns the operator's description of the application. If it runs on this machine, its cores are
+/// known.
 fn machine(args: &Init) -> Machine {
     let authority = args.upstream.split_once("://").map_or("", |(_, rest)| rest);
     let is_local = ["127.", "localhost", "[::1]"].iter().any(|host| authority.starts_with(host));
@@ -65,7 +67,7 @@ fn file(preset: &str, upstream: &str, machine: Machine) -> String {
     format!("{title}\n{HEAD}{rest}")
 }
 
-/// The first line, and the rest.
+/// Splits a preset into its first line and the rest.
 fn parts(preset: &str) -> (&str, &str) {
     preset.split_once('\n').unwrap_or((preset, ""))
 }

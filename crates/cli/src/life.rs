@@ -1,5 +1,5 @@
-//! The gateway's life as a process: told to end, to reload, to make room for a successor; watched
-//! by a supervisor.
+//! The lifecycle of the gateway's process: it ends, reloads and hands over to a successor on
+//! signals, and reports to a supervisor.
 //!
 //! This thread serves no request, so it may read files, start processes and wait.
 
@@ -23,9 +23,9 @@ use crate::watchdog::Watchdog;
 
 pub(crate) struct Life<'a> {
     pub(crate) args: &'a Run,
-    /// Where the program is.
+    /// The path of the program.
     pub(crate) program: PathBuf,
-    /// What a reload reads.
+    /// The files that a reload reads.
     pub(crate) watched: Watched,
     pub(crate) gateway: Gateway,
     pub(crate) supervisor: Supervisor,
@@ -34,22 +34,22 @@ pub(crate) struct Life<'a> {
     pub(crate) keeper: Keeper,
 }
 
-/// How often files are looked at.
+/// The interval between checks of the watched files.
 const TURN: Duration = Duration::from_secs(1);
 
-/// How long a successor may take until it serves.
+/// The maximum time until a successor serves.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How it ends.
+/// The reasons for the end of the process.
 enum End {
-    /// It was told to.
+    /// A signal asked for it.
     Stopped,
     /// Another process serves on the same sockets.
     Succeeded,
 }
 
 impl Life<'_> {
-    /// Until it is told to end, or succeeded.
+    /// Runs until a signal ends the process or a successor has taken over.
     pub(crate) fn live(mut self) -> Result<(), Failure> {
         self.tell(Supervisor::ready);
         let end = loop {
@@ -72,7 +72,7 @@ impl Life<'_> {
         tell(&self.supervisor, what);
     }
 
-    /// Check, then swap: what is wrong is said, and nothing changes.
+    /// Checks the configuration, then swaps it. If it is wrong, reports that and changes nothing.
     fn reload(&mut self) {
         self.tell(Supervisor::reloading);
         let (watched, config) = run::read(self.args);
@@ -94,10 +94,11 @@ impl Life<'_> {
         self.tell(Supervisor::ready);
     }
 
-    /// Starts a successor. How this process ends, if it does.
+    /// Starts a successor. Returns how this process ends, if it does.
     fn upgrade(&mut self) -> Option<End> {
         say(format!("bywash: starting {} to take over", self.program.display()));
-        // What an operator has said for a while is handed over with the rest.
+        // A bypass that an operator set for a while is handed over with the other decisions; only
+        // the start-up bypass is an argument.
         let bypassed = self.gateway.starts_bypassed();
         let mut command = Command::new(&self.program);
         command.args(arguments(std::env::args_os().skip(1), bypassed));
@@ -117,7 +118,7 @@ impl Life<'_> {
         }
     }
 
-    /// Waits for it; meanwhile a signal to end is heard.
+    /// Waits until the successor serves. A signal to end calls it off meanwhile.
     fn hand_over(&mut self, command: &mut Command) -> Result<Successor, HandoverError> {
         let Self { gateway, signals, .. } = self;
         let during = || {
@@ -127,7 +128,7 @@ impl Life<'_> {
                 ControlFlow::Continue(())
             }
         };
-        // They go with what was learned: what was decided after that would be lost.
+        // The decisions go with the learned state: a decision made after that would be lost.
         gateway.give_decisions_away(true);
         let (sockets, learned) = (gateway.sockets(), gateway.learned());
         let handed = bywash_handover::hand_over(command, &sockets, &learned, PATIENCE, during);
@@ -144,7 +145,7 @@ impl Life<'_> {
         if self.gateway.starts_bypassed() != bypassed {
             say("bywash: the bypass was switched meanwhile, which the new process does not know");
         }
-        // It came too late to call the successor off, and too early for a second signal.
+        // The signal came too late to call the successor off, and too early to be a second signal.
         if self.signals.is_told_to_end() {
             say(format!("bywash: told to end, and so is process {id}"));
             if let Err(error) = successor.terminate() {
@@ -155,7 +156,8 @@ impl Life<'_> {
 
     fn end(self, end: &End) -> Result<(), Failure> {
         let Self { gateway, supervisor, watchdog, mut signals, keeper, .. } = self;
-        // Who ends is not watched, and who was succeeded is not the one who is.
+        // A process that ends is not watched, and after a hand-over the supervisor watches the
+        // successor.
         drop(watchdog);
         let grace = gateway.grace();
         if matches!(end, End::Stopped) {
@@ -170,17 +172,19 @@ impl Life<'_> {
             talk::flush(FLUSHED);
             std::process::exit(1);
         };
-        // Without a thread a second signal does nothing, which is no reason to cut anybody off.
+        // Without this thread a second signal does nothing. That is no reason to cut clients off
+        // now.
         let _ = std::thread::Builder::new().name("signals".into()).spawn(cuts);
         let left = match end {
             End::Stopped => {
-                // Now, as the grace may be cut short; and then with what was proven in it.
+                // Save now, as the grace may be cut short, and again with what is learned during
+                // it.
                 keeper.save();
                 let left = gateway.stop(grace);
                 keeper.stop();
                 left
             }
-            // What it learns from now on is the successor's to write down.
+            // From now on the successor saves what it learns.
             End::Succeeded => {
                 drop(keeper);
                 gateway.give_way(grace)
@@ -193,14 +197,15 @@ impl Life<'_> {
     }
 }
 
-/// What the supervisor does not hear it does without.
+/// Sends a message to the supervisor. A failure is only logged: the process works without it.
 fn tell(supervisor: &Supervisor, what: impl Fn(&Supervisor) -> io::Result<()>) {
     if let Err(error) = what(supervisor) {
         say(format!("bywash: the supervisor cannot be told: {error}"));
     }
 }
 
-/// A successor's: ours, but bypassed if this process is now, whatever it was told at its start.
+/// Returns the arguments of a successor: ours, but with `--bypass` only if the gateway starts
+/// bypassed now.
 fn arguments(own: impl Iterator<Item = OsString>, bypassed: bool) -> Vec<OsString> {
     const BYPASS: &str = "--bypass";
     own.filter(|word| word != BYPASS).chain(bypassed.then(|| BYPASS.into())).collect()

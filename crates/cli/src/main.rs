@@ -1,8 +1,8 @@
 //! The one binary: `bywash`.
 //!
-//! Data goes to standard output, talk to standard error. Exit codes: 0 all right, 1 failed while
-//! running, 2 misused, 69 the admin listener cannot be reached, 78 the configuration is wrong,
-//! 99 a promise was not kept.
+//! Data goes to standard output, messages to standard error. Exit codes: 0 all right, 1 failed
+//! while running, 2 misused, 69 the admin listener cannot be reached, 78 the configuration is
+//! wrong, 99 a promise was not kept.
 
 #[cfg(feature = "lab")]
 mod advise;
@@ -52,8 +52,9 @@ use args::{Args, Command};
 use failure::Failure;
 use streams::{print, print_json};
 
-/// A request allocates some twenty times, mostly its own life and buffers of a kilobyte or more, for
-/// which glibc's allocator tidies up each time, and musl's is slower still.
+/// The allocator of the process. A request allocates about twenty times, mostly its own state and
+/// buffers of a kilobyte or more. For these sizes glibc's allocator consolidates its free memory
+/// each time, and musl's is slower still.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

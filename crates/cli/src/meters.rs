@@ -1,4 +1,4 @@
-//! What the gateway is told of the machine that it runs on.
+//! Readings of the machine for the gateway's engine.
 
 use std::io;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
         .map_err(Failure::running)
 }
 
-/// What there is to read of the machine.
+/// The readable properties of the machine.
 #[derive(Default)]
 struct Meters {
     cpu: Cpu,

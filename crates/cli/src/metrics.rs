@@ -1,4 +1,4 @@
-//! What gateway and stop daemon count: their tables as a page of the documentation, or for programs.
+//! The metrics of the gateway and of the stop daemon, as a page of the documentation or as JSON.
 
 use bywash_metrics::{Subject, json, reference};
 

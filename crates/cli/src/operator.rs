@@ -1,4 +1,4 @@
-//! A running gateway, asked over its admin listener.
+//! A client of a running gateway's admin listener.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
@@ -19,19 +19,20 @@ use crate::plain::plain;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// More than a quarter of an hour of 64 classes takes.
+/// The maximum size of an answer. It is more than a quarter of an hour of history of 64 classes
+/// needs.
 const LONGEST: usize = 32 << 20;
 
 const LIMITS: Limits = Limits { target: 0, fields: 64, bytes: 16 * 1024 };
 
-/// How long a command's own token is good for.
+/// How long a command's own token is valid.
 const TOKEN: Duration = Duration::from_secs(60);
 
-/// What helps who has none.
+/// The message for users without a key, with the remedy.
 pub(crate) const NO_KEY: &str = "there is no operators' key to be found: `bywash run` makes one for its own user; as another user \
      say --key FILE, or become that user or root";
 
-/// What it shows under a path.
+/// Fetches the JSON document at a path.
 pub(crate) fn get<T: DeserializeOwned>(
     which: &Which,
     path: &str,
@@ -40,14 +41,14 @@ pub(crate) fn get<T: DeserializeOwned>(
     ask(&which.admin, &Asks { method: "GET", path, token, body: None })
 }
 
-/// Whether it serves, which everybody may ask.
+/// Returns whether the gateway serves. This query needs no token.
 pub(crate) fn is_ready(admin: &AdminAddress) -> std::result::Result<bool, Failure> {
     let asks = Asks { method: "GET", path: "/readyz", token: None, body: None };
     let answer = Answer::to(admin, &asks).map_err(|why| unreachable(admin, &why))?;
     Ok(answer.status == 200)
 }
 
-/// What it answers when it is told something by somebody.
+/// Sends a decision of the operator `by` and returns the gateway's answer.
 pub(crate) fn post<T: DeserializeOwned>(
     which: &Which,
     by: &str,
@@ -61,12 +62,13 @@ pub(crate) fn post<T: DeserializeOwned>(
     )
 }
 
-/// Nothing on the unix socket, whose permissions decide. Nobody gets one who has not shown that he has the key.
+/// Returns a short-lived token for one command.
 fn token(which: &Which, name: &str, decides: bool) -> std::result::Result<Option<String>, Failure> {
     token_for(which, name, decides, TOKEN)
 }
 
-/// The same, good for so long.
+/// Returns a token that is valid for `lasts`, or `None` on the unix socket, whose permissions
+/// decide. The gateway must first prove that it has the key, so that no other process gets a token.
 pub(crate) fn token_for(
     which: &Which,
     name: &str,
@@ -89,16 +91,16 @@ pub(crate) fn token_for(
     )))
 }
 
-/// A request.
+/// A request to the admin listener.
 struct Asks<'a> {
     method: &'a str,
     path: &'a str,
     token: Option<String>,
-    /// JSON.
+    /// A JSON document.
     body: Option<String>,
 }
 
-/// One JSON document from a small server on this machine.
+/// Fetches one JSON document from a small server on this machine.
 #[cfg(feature = "lab")]
 pub(crate) fn fetch(address: std::net::SocketAddr, path: &str) -> Result<serde_json::Value> {
     let asks = Asks { method: "GET", path, token: None, body: None };
@@ -124,7 +126,7 @@ fn ask<T: DeserializeOwned>(
     Err(refused(admin, asks, &body))
 }
 
-/// Why it does not do what it was asked.
+/// Returns the reason why the gateway did not do what it was asked.
 fn refused(admin: &AdminAddress, asks: &Asks<'_>, body: &[u8]) -> Failure {
     let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
         return unreachable(admin, &stranger());
@@ -135,7 +137,7 @@ fn refused(admin: &AdminAddress, asks: &Asks<'_>, body: &[u8]) -> Failure {
     Failure::running(plain(&problem.detail))
 }
 
-/// Hands each line that it goes on sending to `take`, until that has had enough.
+/// Passes each line of a streamed answer to `take`, until it returns `false`.
 pub(crate) fn lines(
     which: &Which,
     path: &str,
@@ -180,7 +182,7 @@ fn unanswered() -> Error {
     )
 }
 
-/// A connection to it.
+/// A connection to the admin listener.
 enum Wire {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -226,7 +228,7 @@ impl Wire {
     }
 }
 
-/// A timeout has a strange name of its own.
+/// Replaces the system's message for a timeout, which is misleading.
 fn in_words(error: Error) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock => Error::other(format!("no answer within {PATIENCE:?}")),
@@ -234,7 +236,7 @@ fn in_words(error: Error) -> Error {
     }
 }
 
-/// An answer whose head has come.
+/// An answer whose head has arrived.
 struct Answer {
     wire: Wire,
     status: u16,
@@ -281,7 +283,7 @@ impl Answer {
         Ok(Self { wire, status: response.status.as_u16(), input, decoder })
     }
 
-    /// The next of the body. Whether there may be more.
+    /// Appends the next part of the body. Returns whether there may be more.
     fn more(&mut self, into: &mut Vec<u8>) -> Result<bool> {
         loop {
             let (used, part) = self.decoder.decode(&self.input).map_err(|_| stranger())?;

@@ -1,8 +1,9 @@
-//! The operators' key: where it is, how it comes to be, and the tokens that are made with it.
+//! The operators' key: its location, its creation, and the tokens that are signed with it.
 //!
-//! Whoever may read it is an operator, as whoever may open the unix socket is one. So it lies where only the user that runs the
-//! gateway reads: a command of the same user, or of root, finds it without being told. One key serves all gateways of a
-//! user.
+//! A process that can read the key acts as an operator, in the same way as a process that can open
+//! the unix socket. The key therefore lies where only the user that runs the gateway can read it. A
+//! command of the same user, or of root, finds it without an option. One key serves all gateways of
+//! a user.
 
 use std::fs::{self, DirBuilder};
 use std::hash::{BuildHasher, RandomState};
@@ -20,17 +21,17 @@ use crate::replace::create;
 use crate::token_keys::draw;
 
 const FILE: &str = "operators.key";
-/// Where a service's own folder is, and root's.
+/// The runtime folder of a system service, and of root.
 const SERVICE: &str = "/run/bywash";
 
-/// Where `bywash run` keeps it if the file does not say.
+/// Returns where `bywash run` keeps the key if the file does not set it.
 pub(crate) fn own() -> Option<PathBuf> {
     own_of(&|name| std::env::var_os(name).map(PathBuf::from), is_root())
 }
 
 fn own_of(variable: &dyn Fn(&str) -> Option<PathBuf>, is_root: bool) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|folder| folder.is_absolute());
-    // systemd lists several, and the first is the service's own.
+    // systemd may list several folders; the first is the service's own.
     let first = |list: PathBuf| {
         let list = list.into_os_string().into_string().ok()?;
         list.split(':').next().map(PathBuf::from)
@@ -42,21 +43,21 @@ fn own_of(variable: &dyn Fn(&str) -> Option<PathBuf>, is_root: bool) -> Option<P
     service().or_else(root).or_else(session).or_else(home).map(|folder| folder.join(FILE))
 }
 
-/// Where a command looks for it: the first that there is.
+/// Returns the path of the key for a command: the first candidate that exists.
 fn found() -> Option<PathBuf> {
     let all = [own(), Some(Path::new(SERVICE).join(FILE))];
     all.into_iter().flatten().find(|path| path.exists())
 }
 
 fn is_root() -> bool {
-    // Whose our own process is: nothing else here asks for it.
+    // The owner of our own `/proc` entry: nothing else here needs a system call for it.
     fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
 }
 
 /// Makes a key if there is none.
 ///
 /// # Errors
-/// If it cannot be made, or what is there is none.
+/// If it cannot be made, or if the file that is there is not a valid key.
 pub(crate) fn ensure(path: &Path) -> Result<(), String> {
     match path.try_exists() {
         Ok(true) => return read(path).map(drop),
@@ -68,7 +69,8 @@ pub(crate) fn ensure(path: &Path) -> Result<(), String> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(told)?;
     }
-    // Whole or not at all: another process may read it as soon as it has its name, or be about to make one as well.
+    // Write the whole key under another name first, then link it: another process may read it as
+    // soon as it has its final name, or may be about to make one as well.
     let beside = path.with_extension(format!(
         "key.{}-{:08x}",
         std::process::id(),
@@ -89,16 +91,16 @@ fn read(path: &Path) -> Result<OperatorKeys, String> {
     Ok(OperatorKeys::new(&secrets))
 }
 
-/// A key that was found.
+/// An operators' key and the path that it was read from.
 pub(crate) struct Key {
     path: PathBuf,
     keys: OperatorKeys,
 }
 
-/// The key that is named, or the one that is found; `None` if there is none.
+/// Returns the key at the given path, or at the default one; `None` if there is none.
 ///
 /// # Errors
-/// If it cannot be used.
+/// If the key cannot be used.
 pub(crate) fn key(named: Option<&Path>) -> Result<Option<Key>, Failure> {
     let Some(path) = named.map(Path::to_owned).or_else(found) else { return Ok(None) };
     let wrong = |why| Failure::running(format!("the operators' key {}: {why}", path.display()));
@@ -107,10 +109,10 @@ pub(crate) fn key(named: Option<&Path>) -> Result<Option<Key>, Failure> {
 }
 
 impl Key {
-    /// A token of an operator of this name, good for so long.
+    /// Signs a token for the operator of this name, valid for `lasts`.
     ///
     /// # Errors
-    /// If that is no name.
+    /// If the name is not valid.
     pub(crate) fn token(
         &self,
         name: &str,
@@ -125,7 +127,7 @@ impl Key {
         Ok(sign(&self.keys, &operator, until))
     }
 
-    /// Something that nobody could have foreseen, to ask a gateway with.
+    /// Returns a random nonce with which a gateway is asked for a proof.
     ///
     /// # Errors
     /// If the system has no random bytes.
@@ -136,7 +138,7 @@ impl Key {
         Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
     }
 
-    /// Whether a gateway at this address has shown that it has this key.
+    /// Returns whether `proof` shows that the gateway at this address has this key.
     pub(crate) fn is_proof(&self, nonce: &str, place: &str, proof: &str) -> bool {
         self.keys.is_proof(nonce, place, proof)
     }
@@ -146,12 +148,13 @@ impl Key {
     }
 }
 
-/// Who is logged in, or nobody in particular.
+/// Returns the name of the user who is logged in, or a placeholder if it is unknown.
 pub(crate) fn user() -> String {
     author(None).unwrap_or_else(|_| "an operator".into())
 }
 
-/// Returns who decides: who is named, or who is logged in, or the name of the user of this process.
+/// Returns the author of a decision: the given name, else the user who is logged in, else the user
+/// of this process.
 ///
 /// # Errors
 /// If none of them is known, as in a container whose user has no name.
@@ -170,7 +173,7 @@ fn process_user() -> Option<String> {
     user_of(&users, id)
 }
 
-/// Bytes of the list of users that are read.
+/// The maximum number of bytes that are read of the list of users.
 const LARGEST: usize = 4 << 20;
 
 /// Returns the first name of this user (passwd(5): name, password, number).

@@ -1,12 +1,13 @@
-//! Texts that others wrote, as they may stand on a terminal.
+//! Texts of unknown origin, made safe to print on a terminal.
 //!
-//! A path, a reason, a name comes from whoever sent a request, and a terminal obeys what it is shown.
+//! A path, a reason or a name comes from the sender of a request, and a terminal executes control
+//! sequences in what it shows.
 
 use serde_json::Value;
 
 pub(crate) use bywash_control::escaped as plain;
 
-/// The same of a value; a text without its quotes.
+/// Escapes a JSON value in the same way; a text is returned without its quotes.
 pub(crate) fn plain_value(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),

@@ -1,4 +1,4 @@
-//! `bywash policy`: what is in force, and an operator's word that it is to be otherwise for a while.
+//! `bywash policy`: shows the policy in force, and sets overrides that hold for a while.
 
 mod export;
 

@@ -1,4 +1,5 @@
-//! Configuration files that commands propose: `advise` and `init` check one and write it to a new file.
+//! Configuration files that commands propose: `advise` and `init` check one and write it to a new
+//! file.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -10,7 +11,8 @@ use bywash_config::Config;
 use crate::failure::Failure;
 use crate::streams::say;
 
-/// Refuses a file that cannot be written: `--out` is a folder, is in none, or is there already.
+/// Refuses an output file that cannot be written: `--out` is a folder, its folder does not exist,
+/// or the file exists already.
 pub(crate) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
     if out.is_dir() {
         return Err(refused(out, "that is a folder; name a file in it"));
@@ -25,7 +27,7 @@ pub(crate) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `--out` is refused for this reason.
+/// Returns the failure for an `--out` that is refused for this reason.
 pub(crate) fn refused(out: &Path, why: &str) -> Failure {
     Failure::usage(format!("--out {}: {why}", out.display()))
 }
@@ -43,9 +45,9 @@ pub(crate) fn checked(toml: &str, upstream: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Writes the file; one that is there only with `force`.
+/// Writes the file. Overwrites an existing one only with `force`.
 pub(crate) fn write(out: &Path, toml: &str, force: bool) -> Result<(), Failure> {
-    // A file that another program has made meanwhile is not overwritten either.
+    // A file that another program has made in the meantime is not overwritten either.
     let anew = || File::create_new(out).and_then(|mut file| file.write_all(toml.as_bytes()));
     let written = if force { instead(out, toml) } else { anew() };
     let wrong = |error| Failure::running(format!("cannot write {}: {error}", out.display()));
@@ -54,9 +56,9 @@ pub(crate) fn write(out: &Path, toml: &str, force: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Replaces a file: the old one stays whole until the new one is complete.
+/// Replaces a file. The old one stays whole until the new one is complete.
 fn instead(out: &Path, toml: &str) -> io::Result<()> {
-    // A link stays one, and what is no file (`/dev/stdout`) is written to.
+    // A symbolic link stays one. A path that is not a regular file (`/dev/stdout`) is written to.
     let out = &out.canonicalize().unwrap_or_else(|_| out.to_owned());
     if out.metadata().is_ok_and(|there| !there.is_file()) {
         return File::options().write(true).open(out)?.write_all(toml.as_bytes());

@@ -1,4 +1,4 @@
-//! Files that are exchanged whole: whoever reads one just then finds the old or the new, and never a half.
+//! Atomic replacement of files: a concurrent reader sees the old or the new content, never a part.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// A new file that only its owner may read. What is there already stays.
+/// Creates a file that only its owner may read. An existing file is an error and stays.
 pub(crate) fn create(path: &Path, text: &str) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
@@ -14,13 +14,14 @@ pub(crate) fn create(path: &Path, text: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// Another text in place of the one that is there, with its owner and mode. Where a symbolic link leads there, the link stays.
+/// Replaces the content of a file, with the same owner and mode. A symbolic link stays, and its
+/// target is replaced.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path)?;
     let found = fs::metadata(&path)?;
     let beside = beside(&path);
     let file = create(&beside, text)?;
-    // From here on it is ours to remove.
+    // From here on the temporary file exists, and is removed if a step fails.
     let replaced = (|| {
         let now = file.metadata()?;
         if (now.uid(), now.gid()) != (found.uid(), found.gid()) {
@@ -34,7 +35,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     })
 }
 
-/// A name for what is not finished yet.
+/// Returns the name of a temporary file next to the path.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}-{:08x}", std::process::id(), RandomState::new().hash_one(0)));

@@ -1,4 +1,4 @@
-//! `bywash tap` and `bywash explain`: single requests, as they end and after.
+//! `bywash tap` and `bywash explain`: single requests, as they end and afterwards.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::operator;
 use crate::plain::plain_value as plain;
 use crate::streams::{print, print_json};
 
-/// Requests as they end.
+/// Prints requests as they end.
 pub(crate) fn tap(args: &Tap) -> Result<(), Failure> {
     let mut seen = 0;
     operator::lines(&args.which, &format!("/v1/tap{}", filters(args)), |line| {
@@ -77,7 +77,7 @@ fn one_line(line: &str) -> String {
     )
 }
 
-/// One request, and why it was treated as it was.
+/// Prints one request, and the reason of the decision about it.
 pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
     let name = args.request.trim();
     if name.len() != 16 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -88,7 +88,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
     if args.json { print_json(&entry) } else { print(&explained(&entry)) }
 }
 
-/// That, in words.
+/// Returns that explanation as text.
 pub(crate) fn explained(entry: &Value) -> String {
     let text = |name: &str| plain(&entry[name]);
     let ms = |name: &str| entry[name].as_u64().unwrap_or(0) as f64 / 1e3;

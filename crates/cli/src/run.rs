@@ -1,4 +1,4 @@
-//! `bywash run`: the gateway until SIGTERM.
+//! `bywash run`: runs the gateway until SIGTERM.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -20,16 +20,16 @@ use crate::streams::{draw, has_colour, say};
 use crate::watchdog::Watchdog;
 
 pub(crate) fn run(args: &Run) -> Result<(), Failure> {
-    // From here on nothing waits for whoever reads standard error.
+    // From here on no thread waits for the reader of standard error.
     talk::write_in_background();
-    // Before anything else: whoever hands over waits, and its channel is our standard input.
+    // Before anything else: a predecessor waits for us, and its channel is our standard input.
     let before = bywash_handover::from_predecessor().map_err(Failure::running)?;
     let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
     let (watched, config) = read(args);
     let config = config?;
     let mode = config.mode;
     let servers = config.upstream.servers.clone();
-    // Before anybody is told that it runs, so that no signal finds the default handler.
+    // Catch signals before readiness is announced, so that no signal finds the default handler.
     let signals = Signals::catch().map_err(Failure::running)?;
     check_traces(&config);
     let (heir, sockets, learned) = if let Some(mut before) = before {
@@ -47,19 +47,19 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     gateway.bypass(args.bypass);
     meters::read(&gateway)?;
     let keeper = state::prepare(&gateway, kept)?;
-    // Where the program is: an upgrade puts another one there.
+    // The path of the program: an upgrade puts another program there.
     let program = std::env::current_exe().map_err(Failure::running)?;
     if let Some(heir) = heir {
         heir.serving().map_err(Failure::running)?;
     }
-    // From here on this process is the service, and nobody would go on in its place: nothing may
+    // From here on this process is the service, and no other would go on in its place: nothing may
     // fail any more.
     gateway.open();
     keeper.begin();
     introduce(&gateway, (!args.bypass).then_some(mode));
     tell_misplaced(&gateway);
     if args.upstream.is_some() {
-        // Without a thread nobody looks.
+        // Without this thread the check is skipped.
         let looks = std::thread::Builder::new().name("looks".into());
         let _ = looks.spawn(move || servers.iter().for_each(look_for));
     }
@@ -67,18 +67,20 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     Life { args, program, watched, gateway, supervisor, watchdog, signals, keeper }.live()
 }
 
-/// The configuration that the command line asks for, and the files that it is made of. These are
-/// looked at before they are read, so that no change in between is missed.
+/// Reads the configuration that the command line asks for, and returns it with the files that it is
+/// made of. The watch of a file begins before the file is read, so that no change in between is
+/// missed.
 pub(crate) fn read(args: &Run) -> (Watched, Result<Config, Failure>) {
     let mut watched = Watched::new(args.config.iter().cloned());
     let config = config(args);
-    // Nobody has read these yet: whoever puts the configuration in force does.
+    // These files have not been read yet: `Gateway::reload` or `prepare` reads them.
     if let Ok(config) = &config {
         let certificates = config.tls.iter().flat_map(|tls| &tls.certificates);
         watched.add(certificates.flat_map(|one| [one.chain.clone(), one.key.clone()]));
         let upstream = config.upstream.tls.clone();
         watched.add([upstream.ca, upstream.certificate, upstream.key].into_iter().flatten());
-        // These have been read; a change within a moment of that is seen with the next.
+        // These files have been read already. A change in the moment since then is seen with the
+        // next one.
         watched.add(config.identify.token.iter().map(|token| token.file.clone()));
         watched.add(config.levels.iter().map(|levels| levels.file.clone()));
     }
@@ -105,7 +107,7 @@ fn config(args: &Run) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Where operators show a token there is a key that it is signed with.
+/// Makes sure that there is an operators' key where operators authenticate with a token.
 fn operators_key(config: &mut Config) {
     if let AdminAddress::Unix(_) = config.listen.admin {
         return;
@@ -127,11 +129,12 @@ fn operators_key(config: &mut Config) {
     }
 }
 
-/// Fewer connections of clients serve nobody: a browser alone opens six.
+/// The minimum number of client connections. Fewer serve no client: a browser alone opens six.
 const FEWEST: usize = 64;
 
-/// Every connection is an open file. With too few of them requests would be admitted and find no
-/// socket for the upstream, and operators no way in: then fewer clients are let in.
+/// Reduces the limits on clients if the process may not open enough files. Every connection is an
+/// open file. With too few, requests would be admitted and find no socket for the upstream, and
+/// operators could not connect. So the gateway accepts fewer clients instead.
 fn fit_files(config: &mut Config) -> Result<(), Failure> {
     let have = bywash_sentry::raise_file_limit();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -145,7 +148,7 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     let wanted = limits.connections;
     let shares = (limits.connections + limits.observed + limits.streams) as u64;
     let for_shares = have.saturating_sub(need - shares);
-    // All three become smaller by the same part.
+    // All three limits shrink by the same factor.
     let part = |whole: usize| (whole as u64 * for_shares / shares) as usize;
     let left = part(wanted);
     let key = if config.engine.limit.name() == "fixed" { "upstream.limit" } else { "limit.max" };
@@ -166,7 +169,7 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the file asks for and this build cannot do.
+/// Warns if the file asks for traces and this build has no support for them.
 fn check_traces(config: &Config) {
     if let (Some(collector), false) = (&config.traces, bywash_gateway::EXPORTS_TRACES) {
         say(format!(
@@ -176,7 +179,7 @@ fn check_traces(config: &Config) {
     }
 }
 
-/// What is wrong on the command line needs no drawing of a file.
+/// Returns the failure of a wrong `--upstream`. Unlike an error in a file, it needs no excerpt.
 fn no_upstream(problems: &Problems) -> Failure {
     let words = |problem: &Problem| match &problem.help {
         Some(help) => format!("{}; {help}", problem.message),
@@ -197,7 +200,7 @@ fn not_started(error: &GatewayError) -> Failure {
     Failure::running(format!("{error}{remedy}"))
 }
 
-/// What a newcomer wants to know next. No mode: the gateway decides nothing.
+/// Prints the addresses and the next commands. Without a mode the gateway takes no decisions.
 fn introduce(gateway: &Gateway, mode: Option<Mode>) {
     let (http, admin) = (gateway.http(), gateway.admin());
     let mode = match mode {
@@ -217,8 +220,8 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
     ));
 }
 
-/// Says so if a socket that was handed over is not where the configuration wants it: that it is in
-/// force would be half of the truth.
+/// Warns if a socket that was handed over is not where the configuration wants it. Without the
+/// warning, "in force" would be only half true.
 pub(crate) fn tell_misplaced(gateway: &Gateway) {
     for (key, is, wanted) in gateway.misplaced() {
         say(format!(
@@ -228,9 +231,9 @@ pub(crate) fn tell_misplaced(gateway: &Gateway) {
     }
 }
 
-/// Says so if nobody listens at the upstream of a first try: it may start later, or the address is
-/// wrong. With a file in hand an operator knows, and a connection that asks for nothing would only
-/// stand in the application's log.
+/// Warns if no server listens at the upstream of `--upstream`: it may start later, or the address
+/// is wrong. It is skipped with a configuration file: there the operator knows the address, and a
+/// connection without a request would only stand in the application's log.
 fn look_for(server: &Server) {
     const PATIENCE: Duration = Duration::from_secs(2);
     let connects = |address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok();

@@ -1,4 +1,4 @@
-//! `bywash sentry`: the stop daemon until SIGTERM.
+//! `bywash sentry`: runs the stop daemon until SIGTERM.
 
 use std::io;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::signals::{Signals, Told};
 use crate::streams::{draw, has_colour, say};
 
-/// How long it waits for a signal before it looks whether the daemon is there.
+/// How long it waits for a signal before it checks that the daemon still runs.
 const TURN: Duration = Duration::from_secs(1);
 
 pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
@@ -22,7 +22,7 @@ pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
     }
     config.admin = args.admin.unwrap_or(config.admin);
     let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
-    // Before anybody is told that it runs, so that no signal finds the default handler.
+    // Catch signals before readiness is announced, so that no signal finds the default handler.
     let mut signals = Signals::catch().map_err(Failure::running)?;
     bywash_sentry::raise_file_limit();
     let mode = config.mode;
@@ -46,7 +46,7 @@ pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
             format!("databases: {}", databases.join(", "))
         }
     ));
-    // A supervisor that is not told waits in vain, and says so itself.
+    // A supervisor that does not get this message waits for it until it times out, and logs that.
     let _ = supervisor.ready();
     loop {
         match signals.wait_for(TURN) {

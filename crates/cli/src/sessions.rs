@@ -1,4 +1,4 @@
-//! `bywash sessions`: what sessions do, and what they are worth, as a running gateway has learned.
+//! `bywash sessions`: the steps and the worth of sessions, as a running gateway has learned them.
 
 use bywash_report::{Align, Table};
 use serde_json::Value;
@@ -67,7 +67,7 @@ fn classes(learned: &Value) -> Table {
     table
 }
 
-/// How often sessions order that began with these signals and no others.
+/// Returns a table of how often sessions order that began with exactly these signals.
 fn signals_table(seen: &[Value]) -> Table {
     let mut table = Table::new(&[
         ("sessions that began with", Align::Left),
@@ -102,7 +102,7 @@ fn index(class: &Value) -> String {
     format!("{} ({})", of("index_per_s"), of("first_index_per_s"))
 }
 
-/// The three likeliest.
+/// Returns the three likeliest next classes.
 fn next(class: &Value) -> String {
     let mut next: Vec<(&String, f64)> = class["next"]
         .as_object()
@@ -119,7 +119,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(0.0)
 }
 
-/// Three digits, as worths are of any size.
+/// Formats a number with about three digits, because the worth of a class can have any magnitude.
 fn short(number: f64) -> String {
     match number.abs() {
         0.0 => "0".to_owned(),

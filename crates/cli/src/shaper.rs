@@ -1,7 +1,9 @@
-//! `bywash shaper`: lanes on a network device, installed by whoever has the right.
+//! `bywash shaper`: lanes on a network device, installed by a process that has the right to do so.
 //!
-//! A process of its own, because the right to configure devices is not one for a program that reads
-//! what strangers send. It reads its arguments, the kernel's answers and signals, and nothing else.
+//! The command is a process of its own, because a program that reads input from strangers should
+//! not have the right to configure devices. It reads its arguments, the kernel's answers and
+//! signals, and nothing else.
+//! nothing else.
 
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use crate::failure::Failure;
 use crate::signals::{Signals, Told};
 use crate::streams::say;
 
-/// How often it looks whether the device is still as wanted.
+/// The interval at which the process checks that the lanes are still installed as wanted.
 const TURN: Duration = Duration::from_secs(1);
 
 pub(crate) fn shaper(command: &Shaper) -> Result<(), Failure> {
@@ -35,12 +37,12 @@ fn plan(lanes: &Lanes) -> Result<Plan, Failure> {
 
 fn run(plan: Plan) -> Result<(), Failure> {
     let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
-    // Before anything is installed, so that no signal leaves it behind.
+    // Catch signals before anything is installed, so that no signal leaves the lanes behind.
     let mut signals = Signals::catch().map_err(Failure::running)?;
     let device = plan.device().clone();
     let held = Held::take(plan).map_err(Failure::running)?;
     say(format!("bywash: elephants have a lane on {device}"));
-    // A supervisor that is not told waits in vain, and says so itself.
+    // A supervisor that does not get this message waits for it until it times out, and logs that.
     let _ = supervisor.ready();
     loop {
         match signals.wait_for(TURN) {

@@ -1,4 +1,4 @@
-//! Signals, caught: to end, to reload, to make room for a successor.
+//! Signals that the process catches: to end, to reload, and to start a successor.
 
 use std::io;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// From the moment this is made none of these signals ends the process by itself; it lasts for
-/// good.
+/// The caught signals. Once this is made, none of these signals ends the process by default, until
+/// the process exits.
 pub(crate) struct Signals {
     runtime: Runtime,
     terminate: Signal,
@@ -16,14 +16,14 @@ pub(crate) struct Signals {
     user: Signal,
 }
 
-/// What the process is told.
+/// A request that arrived as a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// To end, by the signal of this number.
+    /// End the process; the number is that of the signal.
     End(i32),
-    /// SIGHUP: to read its configuration again.
+    /// SIGHUP: read the configuration again.
     Reload,
-    /// SIGUSR2: to start its successor.
+    /// SIGUSR2: start a successor.
     Upgrade,
 }
 
@@ -39,7 +39,7 @@ impl Signals {
         Ok(Self { runtime, terminate, interrupt, hangup, user })
     }
 
-    /// Blocks until the process is told something, or for so long.
+    /// Blocks until a signal arrives or `limit` has passed.
     pub(crate) fn wait_for(&mut self, limit: Duration) -> Option<Told> {
         let Self { runtime, terminate, interrupt, hangup, user } = self;
         let end = |kind: SignalKind| Some(Told::End(kind.as_raw_value()));
@@ -54,13 +54,13 @@ impl Signals {
         })
     }
 
-    /// Whether the process has been told to end. Whatever else it has been told is left for
+    /// Returns whether a signal to end has arrived. Other signals stay for
     /// [`wait_for`](Self::wait_for).
     pub(crate) fn is_told_to_end(&mut self) -> bool {
         let Self { runtime, terminate, interrupt, .. } = self;
         runtime.block_on(async {
             tokio::select! {
-                // In this order: yielding lets the runtime hear of signals, once.
+                // The order matters: yielding lets the runtime receive signals once.
                 biased;
                 _ = terminate.recv() => true,
                 _ = interrupt.recv() => true,
@@ -69,8 +69,8 @@ impl Signals {
         })
     }
 
-    /// Blocks until the process is told to end, and gives the exit code that shells expect of one
-    /// that was: 128 and the number of the signal.
+    /// Blocks until a signal to end arrives. Returns the exit code that shells expect of a process
+    /// that a signal ended: 128 and the number of the signal.
     pub(crate) fn wait(&mut self) -> i32 {
         const LONG: Duration = Duration::from_secs(3600);
         loop {

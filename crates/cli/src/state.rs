@@ -1,5 +1,5 @@
-//! What the gateway has learned, kept on disk: so that a kill costs at most what was learned since
-//! the last time.
+//! The gateway's learned state, saved to disk at intervals, so that a kill loses at most what was
+//! learned since the last save.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -14,18 +14,18 @@ use crate::streams::say;
 /// The name of the file in `state.directory`.
 const FILE: &str = "learned";
 
-/// Writes it down now and then, and at the end; or nothing, if that is not wanted.
+/// Saves the learned state at intervals and at the end; does nothing if no directory is set.
 pub(crate) struct Keeper(Option<Work>);
 
 struct Work {
     directory: PathBuf,
     learned: Box<dyn Fn() -> Vec<u8>>,
-    /// A word lets the thread begin; dropping it ends it.
+    /// A message lets the thread begin; dropping this ends it.
     begins: SyncSender<()>,
     thread: JoinHandle<()>,
 }
 
-/// What was kept, if anything was. What cannot be read is said, and done without.
+/// Loads the saved state, if there is any. A file that cannot be read is reported and ignored.
 pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
     let state = state?;
     match bywash_handover::load(&state.directory, FILE, bywash_handover::MOST_STATE) {
@@ -37,7 +37,7 @@ pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
     }
 }
 
-/// What will write down what `gateway` learns. Everything that can fail fails here.
+/// Prepares the keeper that saves what `gateway` learns. Everything that can fail fails here.
 pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Keeper, Failure> {
     let Some(State { directory, save_every }) = state else { return Ok(Keeper(None)) };
     std::fs::create_dir_all(&directory)
@@ -51,7 +51,7 @@ pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Keeper,
         let mut failed = false;
         while told.recv_timeout(save_every.to_std()) == Err(RecvTimeoutError::Timeout) {
             let saved = bywash_handover::save(&folder, FILE, &learned());
-            // Once, not every time: it may be a full disk.
+            // Report the first failure only: the reason may be a full disk.
             if let (Err(error), false) = (&saved, failed) {
                 tell(error);
             }
@@ -65,26 +65,26 @@ pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Keeper,
 }
 
 impl Keeper {
-    /// From now on. Before that the process before this one writes.
+    /// Starts to save. Until then the previous process saves.
     pub(crate) fn begin(&self) {
         if let Some(work) = &self.0 {
-            // There is room for one word, and the thread waits for it.
+            // The channel has room for one message, and the thread waits for it.
             let _ = work.begins.try_send(());
         }
     }
 
-    /// Writes it down now.
+    /// Saves now.
     pub(crate) fn save(&self) {
         if let Some(Work { directory, learned, .. }) = &self.0 {
             save(directory, &learned());
         }
     }
 
-    /// The last time.
+    /// Stops the thread and saves for the last time.
     pub(crate) fn stop(self) {
         let Some(Work { directory, learned, begins, thread }) = self.0 else { return };
         drop(begins);
-        // What it may just be writing down is older.
+        // The thread may be saving an older state right now.
         let _ = thread.join();
         save(&directory, &learned());
     }

@@ -1,4 +1,5 @@
-//! `bywash status`: what a running gateway is doing; and `bypass`, the switch for all of it.
+//! `bywash status` prints the state of a running gateway; `bywash bypass` switches all decisions
+//! off or on.
 
 use bywash_api::SetBypass;
 use bywash_report::{Align, Table};
@@ -22,7 +23,7 @@ pub(crate) fn status(args: &Status) -> Result<(), Failure> {
     print(&format!("{}\n{}", headline(&status), classes(&status)))
 }
 
-/// `bywash bypass on|off`: says what the gateway does afterwards.
+/// `bywash bypass on|off`: prints the policy that is in force afterwards.
 pub(crate) fn bypass(args: &Bypass) -> Result<(), Failure> {
     let by = operators::author(args.by.as_deref())?;
     let said = SetBypass {
@@ -78,13 +79,13 @@ fn session_cookie(cookie: &Value) -> String {
     }
 }
 
-/// A count with its name, if it is not 0.
+/// Returns a count with its name, if it is not 0.
 fn some_of(name: &str, count: &Value) -> String {
     let some = count.as_u64().filter(|count| *count > 0);
     some.map_or_else(String::new, |count| format!(" · {name} {count}"))
 }
 
-/// The use of memory, where something is done about it.
+/// Returns the use of memory, if it is high enough for the gateway to react.
 fn memory(memory: &Value) -> String {
     let level = memory["level"].as_str().filter(|level| *level != "calm");
     let mebibytes = |name: &str| memory[name].as_u64().unwrap_or(0) >> 20;
@@ -94,7 +95,7 @@ fn memory(memory: &Value) -> String {
     })
 }
 
-/// One server by its name; of several, how many are up.
+/// Returns the name of a single server; of several, how many are up.
 fn servers(status: &Value) -> String {
     let servers = status["servers"].as_array().map_or(&[][..], Vec::as_slice);
     let out = |server: &&Value| matches!(server["state"].as_str(), Some("down" | "ejected"));

@@ -1,7 +1,7 @@
-//! Standard output is data, standard error is talk.
+//! Standard output is for data, standard error for messages.
 //!
-//! A reader that has seen enough (`| head`) is no failure of data, and nobody listening is no
-//! failure of talk: neither may end a gateway in mid-flight, as `eprintln!` would.
+//! A reader of standard output that has seen enough (`| head`) is no failure, and neither is a
+//! closed standard error. Neither may end a gateway in mid-flight, as `eprintln!` would.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -13,15 +13,15 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// How long the end of the process waits for whoever reads standard error.
+/// How long the end of the process waits for the reader of standard error.
 pub(crate) const FLUSHED: Duration = Duration::from_secs(1);
 
-/// Data.
+/// Prints data to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     is_read(text).map(drop)
 }
 
-/// The same. Whether somebody still reads.
+/// Prints data to standard output. Returns whether it still has a reader.
 pub(crate) fn is_read(text: &str) -> Result<bool, Failure> {
     match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
         Ok(()) => Ok(true),
@@ -30,32 +30,32 @@ pub(crate) fn is_read(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// A document, in which nothing is left that a terminal would obey.
+/// Prints a JSON document, without characters that a terminal would execute.
 pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print(&format!("{}\n", printable_json(&format!("{value:#}"))))
 }
 
-/// Talk: a line, or several.
+/// Writes a message of one or several lines to standard error.
 pub(crate) fn say(text: impl Display) {
     draw(&format!("{text}\n"));
 }
 
-/// Talk that ends its lines itself.
+/// Writes text that has its own line ends to standard error.
 pub(crate) fn draw(text: &str) {
     talk::write(text.to_owned());
 }
 
-/// Whether talk may be redrawn in place.
+/// Returns whether standard error can be redrawn in place.
 pub(crate) fn is_terminal() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Whether talk may be coloured (<https://no-color.org>).
+/// Returns whether standard error may be coloured (<https://no-color.org>).
 pub(crate) fn has_colour() -> bool {
     is_terminal() && wants_colour()
 }
 
-/// Whether whoever looks has nothing against it.
+/// Returns whether the user has not switched colours off.
 pub(crate) fn wants_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -1,10 +1,9 @@
-//! `bywash token-keys`: a file of keys for session tokens or for levels, and the exchange of the key in
-//! one.
+//! `bywash token-keys`: makes a file of keys for session tokens or for levels, or rotates its key.
 //!
-//! Exchanging is one command on the file that is in use: the key that signs becomes the one that
-//! still verifies, a new one signs. The new file takes the old one's place at once, with its owner,
-//! mode and comments, so that a gateway which reads it just then finds one of the two and never a
-//! half.
+//! Rotation is one command on the file that is in use: the key that signs becomes the one that
+//! still verifies, and a new key signs. The new file replaces the old one atomically, with its
+//! owner, mode and comments. A gateway that reads the file at that moment finds one of the two and
+//! never a part.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! Feeds the supervisor's watchdog.
 //!
-//! A thread of its own, which only looks at the heartbeats of the workers: the main thread reads files, which may be on a
-//! disk that does not answer, and that is no reason to end a gateway that serves.
+//! This is a thread of its own, which only looks at the heartbeats of the workers. The main thread
+//! reads files, possibly from a disk that does not answer, and that is no reason to end a gateway
+//! that serves.
 
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
@@ -11,23 +12,25 @@ use bywash_handover::Supervisor;
 
 use crate::streams::say;
 
-/// How often the workers' heartbeats are looked at, if nobody wants it more often.
+/// The interval between looks at the workers' heartbeats, unless the watchdog needs a shorter one.
 const TURN: Duration = Duration::from_secs(1);
 
-/// A watchdog that wants more than this cannot be fed: the workers have four heartbeats a second.
+/// The shortest interval between looks. A watchdog that needs more cannot be fed, because the
+/// workers have four heartbeats a second.
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// Feeds the watchdog until it is dropped.
+/// Feeds the watchdog until this is dropped.
 pub(crate) struct Watchdog {
     _ends: SyncSender<()>,
 }
 
 impl Watchdog {
-    /// Starts to feed it, if the supervisor has one. Without a thread nobody does, and the supervisor starts another process.
+    /// Starts to feed the watchdog, if the supervisor has one. If no thread can be started, the
+    /// watchdog is not fed and the supervisor starts another process.
     pub(crate) fn feed(mut pulse: Pulse, supervisor: &Supervisor) -> Self {
         let (ends, ended) = sync_channel(0);
         if let Some(interval) = supervisor.watchdog_interval() {
-            // Twice in the time at which it wants to be fed, as a heartbeat may be missed.
+            // Twice per interval, as one heartbeat may be missed.
             let turn = (interval / 2).clamp(SHORTEST, TURN);
             let supervisor = supervisor.clone();
             let run = move || {

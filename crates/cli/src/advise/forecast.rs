@@ -1,9 +1,10 @@
-//! What would become of as many visitors as came in the busiest minute, of twice and of three times as many: with an
+//! Forecasts the busiest minute with the same, twice and three times as many visitors: with an
 //! ordinary queue in front of the application, and with bywash.
 //!
-//! Visitors are drawn from the log's own ways, pauses and services ([`bywash_advise::Crowd`]); the same ones come
-//! either way. What the log does not tell is assumed and said: how many places the application has, and that it does
-//! not slow down.
+//! Visitors are drawn from the log's own transitions, pauses and services
+//! ([`bywash_advise::Crowd`]); both variants get the same ones. Two facts are not in a log and are
+//! assumed, which the output says: how many places the application has, and that it does not slow
+//! down under load.
 
 use std::collections::BTreeMap;
 
@@ -18,70 +19,73 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// How many times the peak.
+/// The multiples of the peak.
 const TIMES: [u32; 3] = [1, 2, 3];
-/// Requests of one run: some seconds of a core for all of them.
+/// The maximum number of requests of a run, so that all runs take some seconds of a core.
 const MOST: f64 = 600_000.0;
-/// How long a client waits if the log does not tell.
+/// The assumed patience of clients if the log does not reveal it.
 const PATIENCE: Span = Span::from_secs(20);
-/// Pages of a run at the peak, if it need not be too long for that: of fewer chance says too much.
+/// The pages of a run at the peak, if the run need not be too long for that: with fewer, chance
+/// weighs too much.
 const ENOUGH: f64 = 10_000.0;
-/// The shortest and the longest run.
+/// The shortest run in seconds.
 const SHORTEST: f64 = 120.0;
+/// The longest run in seconds.
 const LONGEST: f64 = 3600.0;
-/// Requests that an ordinary proxy lets wait, as in `lab/scenarios/flash-crowd.toml`.
+/// The number of requests that an ordinary proxy lets wait, as in `lab/scenarios/flash-crowd.toml`.
 const PLAIN: &str = "2048";
 
-/// See the module.
+/// The forecast, as the module describes it.
 #[derive(Debug, Serialize)]
 pub(super) struct Forecast {
     /// Requests for pages a second at the peak.
     pub(super) pages: f64,
     pub(super) places: u32,
-    /// They were said, and not estimated.
+    /// Whether the operator gave the places, so that they are not an estimate.
     pub(super) places_were_told: bool,
     pub(super) patience: f64,
     pub(super) patience_was_assumed: bool,
-    /// What bywash is told of it: clamped.
+    /// The patience that bywash is configured with: clamped.
     pub(super) patience_told: f64,
-    /// The site was played at this part of its size.
+    /// The fraction of its size at which the site was played.
     pub(super) scale: f64,
     pub(super) seconds: f64,
     pub(super) runs: Vec<Run>,
 }
 
-/// One of the runs.
+/// One run of the forecast.
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
-    /// Times the peak.
+    /// The multiple of the peak.
     pub(super) times: u32,
     pub(super) with: &'static str,
-    /// Work that is asked for over work that can be done.
+    /// Work asked for divided by the work that can be done.
     pub(super) rho: f64,
-    /// Requests answered while their clients wait, a second.
+    /// Requests per second that were answered while their clients waited.
     pub(super) goodput: f64,
-    /// Of those that visitors meant to make.
+    /// The same as a fraction of the requests that visitors meant to make.
     pub(super) answered: f64,
-    /// 99 of 100 of these took no longer, seconds.
+    /// The 99th percentile of their response times, in seconds.
     pub(super) p99: Option<f64>,
-    /// Orders, and of those that were meant.
+    /// Orders, and below it their fraction of the intended ones.
     pub(super) orders: u64,
     pub(super) of_orders: Option<f64>,
 }
 
-/// How the site is played.
+/// The parameters of the runs.
 struct Terms {
-    /// Pages a second at the peak.
+    /// Pages per second at the peak.
     pages: f64,
     places: u32,
     lasts: Span,
     patience: Span,
-    /// Part of the site's size, for its visitors and its places alike.
+    /// The fraction of the site's size, for both its visitors and its places.
     scale: f64,
 }
 
 impl Terms {
-    /// A site of so many places and pages a second, as large as can be played, for as long as that is said or less.
+    /// Computes the parameters for a site of this many places and pages per second: as large as can
+    /// be played, for at most `lasts`.
     fn new(places: u32, pages: f64, lasts: f64, patience: Span) -> Self {
         let most = f64::from(TIMES[TIMES.len() - 1]) * pages;
         // There are whole places only, and at least one.
@@ -92,7 +96,7 @@ impl Terms {
     }
 }
 
-/// The runs; none where the log tells too little.
+/// Returns the forecast, or `None` if the log has too little data.
 ///
 /// # Errors
 /// If the simulator refuses them.
@@ -172,7 +176,7 @@ fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario 
         max_wait: None,
         sessions: None,
         classes: Role::ALL.into_iter().map(|role| class(role, &advice.classes)).collect(),
-        // Nobody is drawn.
+        // The graph is empty because no visitor is drawn.
         graph: Graph { start: 0, next: vec![Vec::new(); Role::ALL.len()], order: 0 },
         starts: Vec::new(),
         profile: Profile::Times(recording.starts(1.0)),
@@ -209,7 +213,7 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
     let after = found.map_or(&[][..], |class| &class.after);
     Class {
         name: role.name().to_owned(),
-        // Nothing is sent.
+        // These fields are empty because no request is sent.
         method: String::new(),
         path: String::new(),
         form: String::new(),
@@ -230,11 +234,12 @@ fn class(role: Role, proposed: &[Proposed]) -> Class {
     }
 }
 
-/// She tries once more, five seconds later, as people do; whoever is refused does not come again.
+/// Returns the behaviour of visitors: they retry once, five seconds after a timeout, as people do,
+/// but not after a refusal.
 fn client(patience: Span) -> Client {
     const PAUSE: Span = Span::from_secs(5);
     Client {
-        // Recorded.
+        // Think times are recorded.
         think: Law::Constant(Span::ZERO),
         patience: Law::Exponential(patience),
         waits_for: WaitsFor::Answer,

@@ -1,6 +1,7 @@
-//! Logs, line by line, into a summary.
+//! Reads logs line by line into a summary.
 //!
-//! Rotated logs are named in any order (`access.log*`), so they are read in that of their times; see `merge`.
+//! Rotated logs may be named in any order (`access.log*`), so they are read in the order of their
+//! times; see `merge`.
 
 use std::fs::{File, metadata};
 use std::io::{self, BufRead, BufReader};
@@ -16,15 +17,16 @@ use super::progress::Progress;
 use crate::args::Advise;
 use crate::failure::Failure;
 
-/// Lines that are shown of those that do not parse, and how much of each.
+/// The number of lines that do not parse to show.
 const SHOWN: usize = 3;
+/// The number of characters to show of each.
 const WIDTH: usize = 60;
-/// Lines that are looked at for the first request of a file.
+/// The number of lines that are searched for the first request of a file.
 const LOOKED_AT: usize = 64;
-/// Bytes that are read at a time.
+/// The number of bytes to read at a time.
 const PIECE: usize = 1 << 18;
 
-/// What became of the lines.
+/// Counts of the lines of all logs.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     files: Vec<(String, Format)>,
@@ -33,12 +35,12 @@ pub(super) struct Account {
     malformed: u64,
     elsewhere: u64,
     flawed: u64,
-    /// There is one file, which need not be named.
+    /// Whether there is only one file, which need not be named.
     is_one: bool,
     first: Vec<String>,
-    /// Files that could not be read to their end, and why.
+    /// Files that could not be read to their end, and the reasons.
     broken: Vec<String>,
-    /// What is to be said of the time of several.
+    /// Notes on logs that overlap in time.
     overlaps: Vec<String>,
     pub(super) seconds: f64,
     pub(super) has_local_times: bool,
@@ -75,8 +77,8 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     ))
 }
 
-/// When the first request of a file ended, by most of its first lines, and how long the file is. A pipe is opened
-/// once, when it is read, and tells nothing before.
+/// Returns when the first request of a file ended, as most of its first lines agree, and the length
+/// of the file. A pipe is opened only once, to read it, so both are unknown.
 fn look(path: &Path, format: Option<&Format>) -> io::Result<(Option<Time>, Option<u64>)> {
     if path == Path::new("-") {
         return Ok((None, None));
@@ -102,12 +104,12 @@ fn look(path: &Path, format: Option<&Format>) -> io::Result<(Option<Time>, Optio
         }
         Ok(ended)
     });
-    // What is wrong with its inside is told when it is read.
+    // Errors in the content are reported when the file is read.
     let first = ended.ok().and_then(|ended| agreed(&ended));
     Ok((first.map(|(time, _)| time), Some(kind.len())))
 }
 
-/// A log that is open.
+/// An open log.
 pub(super) struct Log {
     pub(super) name: String,
     lines: Lines<Box<dyn BufRead + Send>>,
@@ -115,7 +117,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Reads one more line and tells the request that it is; whether there was one.
+    /// Reads one more line and passes its request, if it is one, to `tell`. Returns whether there
+    /// was a line.
     ///
     /// # Errors
     /// If the file cannot be read further.
@@ -145,7 +148,7 @@ impl Log {
 }
 
 impl Account {
-    /// Opens a log; nothing if its beginning cannot be read, which is noted.
+    /// Opens a log. If its beginning cannot be read, notes that and returns `None`.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -180,7 +183,7 @@ impl Account {
         }
     }
 
-    /// Whether that was the end of a log; one that is broken is noted.
+    /// Returns whether that was the end of a log. A read error is noted and counts as the end.
     pub(super) fn is_over(&mut self, name: &str, line: io::Result<bool>) -> bool {
         match line {
             Ok(any) => !any,
@@ -201,7 +204,7 @@ impl Account {
         }
     }
 
-    /// Why there is nothing to tell.
+    /// Returns why there is no result.
     fn none(&self) -> Failure {
         let mut why = if let Some(broken) = self.broken.first() {
             format!("bywash: {broken}")
@@ -252,7 +255,7 @@ impl Account {
         notes
     }
 
-    /// The formats that were read, with the units of their durations.
+    /// Returns the formats that were read, with the units of their durations.
     pub(super) fn units(&self) -> String {
         let mut units = Vec::new();
         for (_, format) in &self.files {
@@ -280,7 +283,7 @@ impl Account {
     }
 }
 
-/// A line as a terminal may show it.
+/// Escapes a line for a terminal.
 fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]).into_owned();
     let start: String = text.chars().take(WIDTH).flat_map(char::escape_debug).collect();

@@ -1,8 +1,9 @@
-//! Several logs as one, by time: of two front ends, or rotated ones that overlap.
+//! Reads several logs as one, by time: those of two front ends, or rotated ones that overlap.
 //!
-//! A log is opened when the others are as far as its first request, so rotated logs are open one after the other, and
-//! of one that is alone no line is copied. Where several are open the request that ended first is next. A line with a
-//! wrong time goes with its neighbours: eight of each log are looked at.
+//! A log is opened when the others have reached its first request. Rotated logs are therefore open
+//! one after the other, and no line of a log that is open alone is copied. If several logs are
+//! open, the request that ended first is next. A line with a wrong time stays with its neighbours:
+//! the next eight requests of each log are compared.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -15,40 +16,41 @@ use super::progress::Progress;
 use crate::args::Advise;
 use crate::failure::Failure;
 
-/// Logs that are open at once: each has half a megabyte.
+/// The maximum number of logs that are open at the same time; each takes half a megabyte.
 const MOST: usize = 64;
-/// Requests that are looked at to tell a wrong time from a gap.
+/// The number of requests that are compared to tell a wrong time from a gap.
 const AHEAD: usize = 8;
-/// A server that reopens its log writes on for a moment.
+/// The overlap that is not reported. A server that reopens its log writes to the old one for a
+/// moment.
 const MOMENT: Span = Span::from_secs(60);
-/// Overlaps that are named.
+/// The maximum number of overlaps that are named.
 const NAMED: usize = 3;
 
-/// A log that is to be read.
+/// A log to read.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) path: PathBuf,
-    /// When its first request came; `None`: nobody knows before it is read.
+    /// When its first request ended; `None` if that is unknown before it is read.
     pub(super) first: Option<Time>,
 }
 
-/// A log that is open.
+/// An open log.
 struct Stream {
     log: Log,
     ahead: VecDeque<Kept>,
     is_over: bool,
     course: Course,
-    /// When the next request ended, as far as its neighbours believe it.
+    /// When the next request ended, if its neighbours agree.
     next: Time,
 }
 
-/// How far a log is.
+/// The position in a log.
 #[derive(Default)]
 struct Course {
     from: Time,
     now: Time,
     to: Time,
-    /// Requests in a row that are of another time.
+    /// Consecutive requests of a different time.
     strays: usize,
 }
 
@@ -67,7 +69,7 @@ impl Course {
     }
 }
 
-/// When a log that is closed began and ended.
+/// The beginning and the end of a log that was read.
 #[derive(Debug)]
 struct Read {
     name: String,
@@ -75,7 +77,7 @@ struct Read {
     to: Time,
 }
 
-/// See the module.
+/// The merge of all logs, as the module describes it.
 #[derive(Default)]
 pub(super) struct Merge {
     waiting: VecDeque<Source>,
@@ -86,12 +88,12 @@ pub(super) struct Merge {
 
 impl Merge {
     pub(super) fn new(mut sources: Vec<Source>) -> Self {
-        // Of which nobody knows the beginning are read from the beginning: standard input, pipes.
+        // Logs whose beginning is unknown come first: standard input and pipes.
         sources.sort_by_key(|source| source.first);
         Self { waiting: sources.into(), ..Self::default() }
     }
 
-    /// Reads all of them; what is to be said of that.
+    /// Reads all logs and returns notes about them.
     ///
     /// # Errors
     /// If one cannot be opened.
@@ -203,14 +205,15 @@ impl Stream {
         }
     }
 
-    /// Reads on, and says of the next request when it ended; whether there is any.
+    /// Reads on, and determines when the next request ended. Returns whether there is one.
     fn fill(&mut self, account: &mut Account, progress: &mut Progress) -> bool {
         self.read_ahead(account, progress);
         let now = self.course.now;
         let ended: Vec<Time> = self.ahead.iter().map(|one| one.request().ended()).collect();
         let Some(first) = ended.first().copied() else { return false };
         let agrees = |with: Time| ended.iter().skip(1).any(|other| is_near(with, *other));
-        // One that is of another time than all around it is a stray, also the last of a log.
+        // A request whose time differs from that of all its neighbours is a stray, also at the end
+        // of a log.
         let is_stray = !is_near(now, first) && (agrees(now) || !agrees(first));
         if !is_stray {
             self.course.is_at(first);
@@ -219,7 +222,8 @@ impl Stream {
         true
     }
 
-    /// While no other log is open: tells what ended before the next one begins, and copies nothing.
+    /// Passes on the requests that ended before `until`, without copies. This is for a time in
+    /// which no other log is open.
     fn alone(
         &mut self,
         until: Option<Time>,

@@ -1,4 +1,4 @@
-//! What `sadf -j` has printed of a host, as the use of resources beside a log.
+//! The output of `sadf -j` for a host: the use of its resources during the time of a log.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,43 +11,44 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 
-/// Resources that are looked at: each takes some megabytes.
+/// The maximum number of resources; each takes some megabytes.
 const MOST: usize = 16;
-/// Uses that are held: a year of sixteen resources in records of five minutes.
+/// The maximum number of uses in memory: a year of sixteen resources in records of five minutes.
 const MOST_USES: usize = 2_000_000;
-/// Records over a longer time are a gap.
+/// The longest time of a record; a longer one is a gap.
 const LONGEST: Span = Span::from_secs(3600);
 
-/// What was read.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) struct Metrics {
     watched: Vec<Watched>,
     uses: Vec<Used>,
     told: Told,
-    /// Seconds by which its clock was said to be ahead, and whether the file says that it is UTC.
+    /// The seconds by which the option says that the clock is ahead, and below it whether the file
+    /// says that it is in UTC.
     offset: Option<i64>,
     is_utc: bool,
-    /// Resources that were left out for want of room.
+    /// The number of resources left out because of the maximum.
     left_out: usize,
     is_cut: bool,
     from: Time,
     to: Time,
 }
 
-/// What is gathered of a resource before it is known which are looked at.
+/// The data of a resource, gathered before it is known which resources are kept.
 #[derive(Debug, Default)]
 struct Gathered {
     capacity: Option<f64>,
-    /// The highest use in a second.
+    /// The highest use per second.
     most: f64,
     share: f64,
     uses: Vec<(Time, Time, f64)>,
 }
 
-/// Reads a file.
+/// Reads a file that `sadf -j` has printed.
 ///
 /// # Errors
-/// If it is no such file, or of a zone that nobody knows.
+/// If the file has another format, or a time zone that is not known.
 pub(super) fn read(path: &Path, offset: Option<i64>) -> Result<Metrics, Failure> {
     let name = path.display();
     let wrong =
@@ -109,7 +110,7 @@ impl Gathering {
         let moved = |time: Time| if shift < 0 { time + by } else { time - by };
         let mut all: Vec<(String, Gathered)> =
             self.all.into_iter().filter(|(_, of)| of.most > 0.0).collect();
-        // Processors, then disks, then networks, in each the most used first.
+        // Processors come first, then disks, then networks, each sorted by use.
         let kind = |name: &str| {
             ["host/cpu", "host/disk", "host/net"].iter().position(|kind| name.starts_with(kind))
         };
@@ -119,7 +120,7 @@ impl Gathering {
         let left_out = all.len().saturating_sub(MOST);
         let (mut watched, mut uses) = (Vec::new(), Vec::new());
         for (resource, (name, of)) in all.into_iter().take(MOST).enumerate() {
-            // How much an interface could carry is not written down: as much as it did.
+            // The capacity of an interface is not recorded: its highest use stands for it.
             watched.push(Watched { name, capacity: of.capacity.unwrap_or(of.most) });
             uses.extend(of.uses.into_iter().map(|(from, to, used)| Used {
                 resource,
@@ -135,7 +136,7 @@ impl Gathering {
 }
 
 impl Metrics {
-    /// What a summary is told; once.
+    /// Takes the input of a summary out; call it once.
     pub(super) fn load(&mut self) -> Load {
         Load::new(std::mem::take(&mut self.watched), std::mem::take(&mut self.uses))
     }
@@ -153,7 +154,7 @@ impl Metrics {
         }
     }
 
-    /// What is to be said of it beside a log of these seconds since 1970.
+    /// Returns notes on the metrics for a log of these seconds since 1970.
     pub(super) fn told(&self, from: u64, to: u64) -> Vec<String> {
         let mut notes =
             vec![format!("Metrics: {} records, of {}.", self.told.records, self.zone())];

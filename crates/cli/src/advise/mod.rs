@@ -1,7 +1,8 @@
-//! `bywash advise`: from access logs to a configuration.
+//! `bywash advise`: derives a configuration from access logs.
 //!
-//! `intake` reads logs, line by line, `merge` those that overlap as one, `metrics` what was written down of the host; the crate `advise` holds a bounded
-//! part of both. `forecast` plays what was found in the simulator, `told` says it.
+//! `intake` reads logs line by line. `merge` reads logs that overlap as one. `metrics` reads
+//! recorded metrics of the host. The crate `advise` keeps a bounded summary of both. `forecast`
+//! plays the findings in the simulator, and `told` prints them.
 
 mod forecast;
 mod intake;
@@ -51,7 +52,7 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     let log = args.logs.iter().map(|log| log.display().to_string()).collect::<Vec<_>>().join(", ");
     let toml = bywash_advise::file(&advice, &Around { log: &log, server: &args.upstream });
     checked(&toml, &args.upstream)?;
-    // What was found is told also where the file cannot be written.
+    // Print the findings even if the file cannot be written.
     let written = args.out.as_ref().map_or(Ok(()), |out| write(out, &toml, args.force));
     if args.json {
         let mut json = to_json(&advice)?;
@@ -66,7 +67,7 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     written
 }
 
-/// Whether the configuration may be written there, before a log of an hour is read.
+/// Checks that the configuration can be written there, before a log is read for an hour.
 fn prepare(out: &Path, args: &Advise) -> Result<(), Failure> {
     proposed::prepare(out, args.force)?;
     let place = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));

@@ -1,4 +1,5 @@
-//! How far the reading of logs is: bytes of the files, lines a second, the time that is left. Only on a terminal.
+//! The progress of reading logs: bytes of the files, lines per second, remaining time. It is shown
+//! only on a terminal.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -9,10 +10,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::streams::is_terminal;
 
-/// Lines between two looks at the bar.
+/// The number of lines between two updates of the bar.
 const EACH: u64 = 20_000;
 
-/// A bar, if somebody sees it.
+/// A progress bar, hidden without a terminal.
 pub(super) struct Progress {
     bar: ProgressBar,
     read: Arc<AtomicU64>,
@@ -21,7 +22,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Over so many bytes of files; 0: nobody knows.
+    /// Makes the bar for this many bytes of files; 0 if the length is unknown.
     pub(super) fn new(bytes: u64) -> Self {
         let bar = if is_terminal() { ProgressBar::new(bytes) } else { ProgressBar::hidden() };
         let style = if bytes == 0 {
@@ -35,12 +36,12 @@ impl Progress {
         Self { bar, read: Arc::default(), began: Instant::now(), lines: 0 }
     }
 
-    /// Whatever is read through it counts.
+    /// Wraps a reader, so that the bytes read through it count.
     pub(super) fn counting<R>(&self, reader: R) -> Counting<R> {
         Counting { reader, read: Arc::clone(&self.read) }
     }
 
-    /// One more line.
+    /// Counts one more line.
     pub(super) fn line(&mut self) {
         self.lines += 1;
         if self.lines.is_multiple_of(EACH) && !self.bar.is_hidden() {
@@ -50,14 +51,14 @@ impl Progress {
         }
     }
 
-    /// Seconds that it took, and leaves no trace on the terminal.
+    /// Removes the bar and returns the seconds that reading took.
     pub(super) fn finish(&self) -> f64 {
         self.bar.finish_and_clear();
         self.began.elapsed().as_secs_f64()
     }
 }
 
-/// Counts what is read.
+/// A reader that counts its bytes.
 pub(super) struct Counting<R> {
     reader: R,
     read: Arc<AtomicU64>,

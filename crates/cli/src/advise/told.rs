@@ -1,4 +1,4 @@
-//! What was found, as text.
+//! The findings as text.
 
 use std::fmt::Write;
 
@@ -8,8 +8,9 @@ use bywash_report::{Align, Table};
 use super::forecast::Forecast;
 use super::intake::Account;
 
-/// Rows of the tables of templates and of ways.
+/// The number of rows in the table of templates.
 const PAGES: usize = 20;
+/// The number of rows in the table of transitions.
 const WAYS: usize = 12;
 
 pub(super) fn text(

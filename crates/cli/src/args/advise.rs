@@ -25,11 +25,12 @@ pub(crate) struct Advise {
     /// Access logs; `-` reads standard input
     #[arg(required = true, value_name = "LOG")]
     pub(crate) logs: Vec<PathBuf>,
-    /// usual, nginx, haproxy, caddy, envoy, w3c, or Apache httpd's own `LogFormat` [default: told by the
-    /// first lines]
+    /// Log format: usual, nginx, haproxy, caddy, envoy, w3c, or Apache httpd's own `LogFormat`
+    /// [default: detected from the first lines]
     #[arg(long)]
     pub(crate) format: Option<Format>,
-    /// What `sadf -j FILE -- -u -d -n DEV` has printed of the same time: who used it is looked for
+    /// Output of `sadf -j FILE -- -u -d -n DEV` of the same time, to find which requests used the
+    /// resources
     #[arg(long, value_name = "FILE")]
     pub(crate) metrics: Option<PathBuf>,
     /// How far the clock of the metrics is ahead of UTC, as +02:00 or -00:00:07
@@ -39,23 +40,23 @@ pub(crate) struct Advise {
     /// Requests whose success is an order, as 'POST /checkout/done' [default: guessed]
     #[arg(long, value_name = "PATTERN")]
     pub(crate) order: Option<Pattern>,
-    /// Worker processes or threads of the application: the limit is no higher, and the forecast has so
-    /// many [default: the proposed limit]
+    /// Worker processes or threads of the application: the upper bound of the limit, and the number
+    /// in the forecast [default: the proposed limit]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
     pub(crate) workers: Option<u32>,
     /// Cores of the machine that runs the application; `local`: those of this machine
     #[arg(long, value_name = "N", value_parser = cores)]
     pub(crate) cores: Option<u32>,
-    /// Where the application is, for the configuration
+    /// The application's URL, for the configuration
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
     pub(crate) upstream: String,
-    /// Write the configuration here; without it nothing is written
+    /// Write the configuration here; without this nothing is written
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Write it even if that file is there
+    /// Overwrite the file if it exists
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
-    /// Print all that was found as JSON, the configuration as `toml`
+    /// Print all findings as JSON, the configuration as `toml`
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -75,7 +76,7 @@ pub(crate) fn local_cores() -> Result<u32, String> {
     u32::try_from(cores.get()).map_err(|error| error.to_string())
 }
 
-/// Seconds of `+HH:MM` or `-HH:MM:SS`, no more than a day.
+/// Parses `+HH:MM` or `-HH:MM:SS`, at most a day, and returns seconds.
 fn offset(text: &str) -> Result<i64, String> {
     let wrong = || "how far it is ahead of UTC, as +02:00 or -00:00:07, up to a day".to_owned();
     let (sign, rest) = match text.split_at_checked(1) {

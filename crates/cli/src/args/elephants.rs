@@ -1,4 +1,4 @@
-//! `bywash elephants`: what an operator may ask and decide.
+//! The arguments of `bywash elephants`: queries and decisions of an operator.
 
 use std::str::FromStr;
 
@@ -21,23 +21,23 @@ Examples:
 Resources to look at stand in the file: [resource.NAME]. Whoever decides is named in the audit log:
 --by, or the name of whoever is logged in.";
 
-/// What is asked or decided.
+/// A query or a decision.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Elephants {
-    /// Which requests cause the load, and what was decided of them
+    /// List the requests that cause the load, and the decisions about them
     List(List),
-    /// One of them, with its evidence
+    /// Show one of them with its evidence
     Show(Show),
-    /// Ask for a kind by its name, found or not, so that a rule can be tried or approved
+    /// Name a route, found or not, so that a rule for it can be tried or approved
     Ask(Ask),
-    /// Hold such requests back: they wait until no other does
+    /// Throttle these requests: they wait until no other request waits
     Approve(Decision),
-    /// Hold them back for a while and measure what comes of it
+    /// Throttle them for a while and measure the effect
     Try(Trial),
-    /// Leave them alone, and propose them no more for a while
+    /// Leave them alone, and do not propose them again for a while
     Reject(Rejection),
-    /// Take back what was decided; act = "auto" leaves it alone for --for
+    /// Undo a decision; act = "auto" leaves the requests alone for --for
     Undo(Undoing),
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct List {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// Its number
+    /// Number of the elephant
     pub(crate) number: u32,
     #[command(flatten)]
     pub(crate) which: Which,
@@ -61,33 +61,33 @@ pub(crate) struct Show {
     pub(crate) json: bool,
 }
 
-/// Who decides, and why.
+/// The author and the reason of a decision.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Author {
-    /// Who decides [default: who is logged in]
+    /// Author of the decision [default: the user who is logged in]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
-    /// Why: whoever comes next decides by that
+    /// Reason, for the operator who decides next
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: String,
 }
 
-/// What of the rule is to be otherwise than proposed.
+/// The parts of a rule that replace the proposed ones.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Otherwise {
-    /// How many may run at once
+    /// Maximum number that run at the same time
     #[arg(long, value_name = "N")]
     pub(crate) at_once: Option<u32>,
-    /// How many may start in a second; none: as many as there is room for
+    /// Maximum number that start per second; none: no limit
     #[arg(long, value_name = "N|none", value_parser = limit::<f64>)]
     pub(crate) rate: Option<Limit<f64>>,
-    /// How many may wait
+    /// Maximum number that wait
     #[arg(long, value_name = "N")]
     pub(crate) queue: Option<u32>,
-    /// Who would have to wait longer is refused
+    /// Refuse requests that would have to wait longer
     #[arg(long, value_name = "SPAN")]
     pub(crate) wait: Option<Span>,
-    /// Bytes a second of all their answers together; none: as many as go out
+    /// Maximum bytes per second of all their answers together; none: no limit
     #[arg(long, value_name = "N|none", value_parser = limit::<u64>)]
     pub(crate) bytes: Option<Limit<u64>>,
 }
@@ -96,7 +96,7 @@ fn limit<T: FromStr>(text: &str) -> Result<Limit<T>, String> {
     if text == "none" {
         return Ok(Limit::Gone);
     }
-    // Some numbers are none.
+    // `f64` also parses NaN and infinity, which are no limits.
     let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
     match text.parse() {
         Ok(limit) if is_number => Ok(Limit::At(limit)),
@@ -105,7 +105,7 @@ fn limit<T: FromStr>(text: &str) -> Result<Limit<T>, String> {
 }
 
 impl Otherwise {
-    /// As it is said to a gateway.
+    /// Returns the change as a gateway reads it.
     pub(crate) fn change(&self) -> Change {
         let Self { at_once, rate, queue, wait, bytes } = *self;
         Change { at_once, rate, queue, wait_ms: wait.map(Span::as_millis), bytes }
@@ -114,7 +114,7 @@ impl Otherwise {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Ask {
-    /// Its name, as the console's list of all kinds has it: '/search?q'
+    /// Name of the route, as in the console's list of all kinds: '/search?q'
     pub(crate) pattern: String,
     #[command(flatten)]
     pub(crate) author: Author,
@@ -122,10 +122,10 @@ pub(crate) struct Ask {
     pub(crate) which: Which,
 }
 
-/// About which, by whom and why, at which gateway.
+/// The elephant, the author, the reason and the gateway of a decision.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Word {
-    /// Its number
+    /// Number of the elephant
     pub(crate) number: u32,
     #[command(flatten)]
     pub(crate) author: Author,
@@ -137,7 +137,7 @@ pub(crate) struct Word {
 pub(crate) struct Decision {
     #[command(flatten)]
     pub(crate) word: Word,
-    /// For how long: 30m, 2h [default: until when somebody has said before, else 1h]
+    /// How long it applies: 30m, 2h [default: until the end that is set already, else 1h]
     #[arg(long = "for", value_name = "SPAN")]
     pub(crate) lasts: Option<Span>,
     #[command(flatten)]
@@ -148,7 +148,7 @@ pub(crate) struct Decision {
 pub(crate) struct Trial {
     #[command(flatten)]
     pub(crate) word: Word,
-    /// For how long: up to 10m
+    /// How long to try it: up to 10m
     #[arg(long = "for", value_name = "SPAN", default_value = "1m")]
     pub(crate) lasts: Span,
     #[command(flatten)]
@@ -159,7 +159,7 @@ pub(crate) struct Trial {
 pub(crate) struct Rejection {
     #[command(flatten)]
     pub(crate) word: Word,
-    /// For how long it is not proposed again
+    /// How long not to propose it again
     #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
     pub(crate) lasts: Span,
 }
@@ -168,7 +168,7 @@ pub(crate) struct Rejection {
 pub(crate) struct Undoing {
     #[command(flatten)]
     pub(crate) word: Word,
-    /// For how long act = "auto" does not hold it back
+    /// How long act = "auto" does not throttle it
     #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
     pub(crate) lasts: Span,
 }

@@ -18,22 +18,23 @@ The file observes. Read its classes, put in the paths that your site has of its 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Init {
-    /// The application; without one the known applications are listed
+    /// The application; without one, list the known applications
     #[arg(value_parser = PossibleValuesParser::new(PRESETS.map(|(name, _)| name)), hide_possible_values = true)]
     pub(crate) preset: Option<String>,
-    /// Where the application is, for the configuration
+    /// The application's URL, for the configuration
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
     pub(crate) upstream: String,
     /// Worker processes or threads of the application
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) workers: Option<u32>,
-    /// Cores of the machine that runs the application; `local`: those of this machine, the default for an application here
+    /// Cores of the machine that runs the application; `local`: those of this machine, the default
+    /// for an application here
     #[arg(long, value_name = "N", value_parser = cores)]
     pub(crate) cores: Option<u32>,
-    /// Write the configuration here; without it the configuration is printed
+    /// Write the configuration here instead of printing it
     #[arg(short, long, value_name = "FILE", requires = "preset")]
     pub(crate) out: Option<PathBuf>,
-    /// Write it even if that file is there
+    /// Overwrite the file if it exists
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
 }

@@ -31,17 +31,17 @@ pub(crate) use sweep::{Sweep, Vary};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// Where the HTML report goes
+    /// Write the HTML report here
     #[arg(long, value_name = "FILE", default_value = "out/demo.html")]
     pub(crate) report: PathBuf,
     /// Print the result as JSON when it is over
     #[arg(long)]
     pub(crate) json: bool,
-    /// Which crowd: another number, other visitors
+    /// Seed of the crowd: another seed, other visitors
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Whether the shop stays open afterwards, with a crawler in it, for an operator at the console: until Ctrl-C, half an
-    /// hour at most (auto: on a terminal)
+    /// Keep the shop open afterwards, with a crawler in it, for an operator at the console: until
+    /// Ctrl-C, half an hour at most (auto: on a terminal)
     #[arg(long, value_enum, default_value_t = Stay::Auto)]
     pub(crate) stay: Stay,
 }
@@ -57,32 +57,32 @@ pub(crate) enum Stay {
 pub(crate) enum Lab {
     /// Play a scenario in virtual time, every policy and level of load in it
     Sim(Sim),
-    /// See how fast, and how well, the worth of classes is learned
+    /// Measure how fast, and how well, the worth of classes is learned
     Learn(LearnRun),
-    /// Judge what decides how many requests run at once, while the servers change
+    /// Judge concurrency limiters while the servers change
     Limits(LimitsRun),
-    /// Look for the elephants of a site whose elephants are known
+    /// Measure how well elephants are found on a site whose elephants are known
     Elephants(ElephantsRun),
     /// Play a scenario in real time against a URL
     Run(LiveRun),
     /// Compare two results, or two policies of scenarios
     Compare(Compare),
-    /// Play a scenario over the product of some of its values
+    /// Play a scenario with every combination of some of its values
     Sweep(Sweep),
-    /// Play a scenario in real time against bywash and against what others run
+    /// Play a scenario in real time against bywash and against other proxies
     Peers(PeersRun),
-    /// Play an access log again, in virtual time, with other policies
+    /// Replay an access log in virtual time with other policies
     Replay(Replay),
-    /// Play a paper whole and print what it printed beside what comes out here
+    /// Play all of a paper and print its figures next to those measured here
     Paper(Paper),
 }
 
-/// A seed to begin with; 0 is that of lessons.
+/// Returns the parser of a first seed. Seed 0 is reserved for lessons.
 fn first_seed() -> RangedU64ValueParser {
     RangedU64ValueParser::new().range(1..=1_000_000_000)
 }
 
-/// A level of load.
+/// Parses a level of load.
 fn level(text: &str) -> Result<f64, String> {
     let level = text.parse().ok().filter(|level| *level > 0.0 && *level <= 1000.0);
     level.ok_or_else(|| "a level of load is a number above 0 and at most 1000".to_owned())

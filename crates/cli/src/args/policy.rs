@@ -1,4 +1,5 @@
-//! `bywash policy` and `bywash export`: what an operator may say for a while instead of the file.
+//! The arguments of `bywash policy` and `bywash export`: settings that override the file for a
+//! while.
 
 use std::path::PathBuf;
 
@@ -27,17 +28,17 @@ Examples:
 Of a file that is written to, comments, order and spelling stay. It must be a configuration without a
 mistake afterwards, or nothing is written.";
 
-/// What is asked or decided.
+/// A query or a decision.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Policy {
-    /// What is in force, and what of it overrides the file
+    /// Show the policy in force, and what in it overrides the file
     Show(Show),
-    /// Carry out what is decided about a class, for a while
+    /// Enforce the decisions about a class, for a while
     Enforce(OfClass),
-    /// Only record what is decided about a class, for a while
+    /// Only record the decisions about a class, for a while
     Observe(OfClass),
-    /// Let the file hold again
+    /// End an override, so that the file applies again
     Undo(Undone),
 }
 
@@ -52,14 +53,14 @@ pub(crate) struct Show {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OfClass {
-    /// Its name
+    /// Name of the class
     pub(crate) name: String,
-    /// Of so many of a hundred visitors, chosen by their address; all if not said
+    /// Percentage of clients to enforce for, picked by address [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) percent: Option<u8>,
     #[command(flatten)]
     pub(crate) author: Author,
-    /// For how long: 30m, 2h [default: until when somebody has said before, else 1h]
+    /// How long it applies: 30m, 2h [default: until the end that is set already, else 1h]
     #[arg(long = "for", value_name = "SPAN")]
     pub(crate) lasts: Option<Span>,
     #[command(flatten)]
@@ -79,7 +80,7 @@ pub(crate) struct Undone {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub(crate) struct Export {
-    /// Write it into this configuration file
+    /// Write them into this configuration file
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The command line of `bywash shaper`: all that the privileged program is ever told.
+//! The command line of `bywash shaper`: the only instructions that the privileged program gets.
 
 use bywash_shaper::{BitRate, Device, NoPlan, Plan};
 use clap::Subcommand;
@@ -18,17 +18,17 @@ chosen by itself is replaced, and comes back when this ends by SIGTERM or Ctrl-C
 several hardware queues has one meanwhile. When the device vanishes, or somebody changes what is
 installed, it ends with code 1 and removes the rest. It needs CAP_NET_ADMIN and no other right.";
 
-/// What to do with a device.
+/// The actions on a device.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Shaper {
-    /// Install the lanes, see that they stay, and remove them at the end
+    /// Install the lanes, check that they stay, and remove them at the end
     #[command(after_help = RUN_EXAMPLES)]
     Run(Lanes),
     /// Install the lanes and leave them there
     Install(Lanes),
-    /// Say whether the lanes are there as wanted; needs no rights
+    /// Check whether the lanes are installed as wanted; needs no privileges
     Check(Lanes),
-    /// Remove the lanes, whoever installed them
+    /// Remove the lanes, no matter which process installed them
     Remove {
         /// The network device
         #[arg(long)]
@@ -41,13 +41,13 @@ pub(crate) struct Lanes {
     /// The network device by which answers leave
     #[arg(long)]
     device: Device,
-    /// What everything together may send: `50mbit`, `1gbit`
+    /// Rate of all traffic together: `50mbit`, `1gbit`
     #[arg(long, value_name = "RATE")]
     total: BitRate,
-    /// What elephants may send in any case
+    /// Rate that elephants always get
     #[arg(long, value_name = "RATE")]
     elephants: BitRate,
-    /// What elephants may send when others leave it
+    /// Rate that elephants may reach while other traffic leaves it free
     #[arg(long, value_name = "RATE")]
     ceiling: BitRate,
 }

@@ -1,4 +1,4 @@
-//! `bywash top`: what an operator may ask of it.
+//! The arguments of `bywash top`.
 
 use bywash_units::Span;
 
@@ -18,26 +18,26 @@ answers; a screen that stands waits for it to come back.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Top {
-    /// Over how long rates and shares are taken (key: w)
+    /// Time window of rates and shares (key: w)
     #[arg(long, value_enum, default_value = "60s")]
     pub(crate) window: Window,
-    /// Print so many tables or documents, and end
+    /// Print this many tables or documents, then end
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
-    /// Between two of those
+    /// Time between two tables or documents
     #[arg(long, value_name = "SPAN", default_value = "1s")]
     pub(crate) interval: Span,
     /// Print a JSON document on each line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Who decides (default: who is logged in)
+    /// Author of decisions (default: the user who is logged in)
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) which: Which,
 }
 
-/// Over how long rates and shares are taken.
+/// The time window of rates and shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Window {
     #[value(name = "10s")]

@@ -1,7 +1,8 @@
-//! Part three, for whoever stays: a calm shop, a crawler that asks for its dearest page, and an operator.
+//! Part three, for users who stay: a calm shop, a crawler that requests its most expensive page,
+//! and an operator.
 //!
-//! Nothing is decided here. The crawler takes six of eight workers; that shows in the console as an elephant within half a
-//! minute, and a rule for it gives the shop back to its visitors.
+//! Nothing is decided automatically. The crawler takes six of eight workers. Within half a minute
+//! the console shows it as an elephant, and a rule for it gives the shop back to its visitors.
 
 use std::path::Path;
 
@@ -16,7 +17,7 @@ use crate::streams::say;
 
 pub(super) const CRAWLER: &str = include_str!("../../../../lab/scenarios/demo-crawler.toml");
 
-/// Of what the shop can serve, what its visitors ask for.
+/// The load of the visitors, as a fraction of the shop's capacity.
 const CALM: f64 = 0.6;
 
 /// Goes on until it is interrupted, or for half an hour.
@@ -44,7 +45,7 @@ pub(super) fn after(
     })
 }
 
-/// Says what people have decided meanwhile.
+/// Prints the decisions that people have made in the meantime.
 pub(super) fn conclude(state: &Path) {
     let decided = decided(state);
     if !decided.is_empty() {
@@ -52,9 +53,9 @@ pub(super) fn conclude(state: &Path) {
     }
 }
 
-/// In words.
+/// Returns the decisions as text.
 fn decided(state: &Path) -> String {
-    // Without it nobody has.
+    // No file means no decisions.
     let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap_or_default();
     let notes = lines.lines().filter_map(|line| serde_json::from_str::<Note>(line).ok());
     let said: Vec<String> = notes.filter_map(|note| of_people(&note)).collect();
@@ -64,7 +65,7 @@ fn decided(state: &Path) -> String {
     format!("\nDecided:\n  {}", said.join("\n  "))
 }
 
-/// What is said as it is decided, or happens.
+/// Returns the line to print for a decision or an event when it happens.
 pub(super) fn told(note: &Note) -> Option<String> {
     let Subject::Elephant { pattern, .. } = &note.subject else { return of_people(note) };
     let pattern = plain(pattern);
@@ -77,7 +78,7 @@ pub(super) fn told(note: &Note) -> Option<String> {
     }
 }
 
-/// What somebody has decided.
+/// Returns the line for a person's decision, `None` for an automatic event.
 fn of_people(note: &Note) -> Option<String> {
     let of = match &note.subject {
         Subject::Elephant { pattern, .. } => plain(pattern),

@@ -1,8 +1,8 @@
-//! The books: which orders of which visitors stand in which shop's database.
+//! The orders: counts whose orders are in which shop's database.
 //!
-//! A visitor belongs to the phase in which she came. What she meant to buy follows from the seed,
-//! so what was possible is known without asking anybody; what she got is the rows of the database
-//! that carry her number.
+//! A visitor belongs to the phase in which they arrived. Their intended purchases follow from the
+//! seed, so the possible orders are known in advance. Their actual orders are the rows of the
+//! database that carry their number.
 
 use bywash_report::{Align, Table};
 use bywash_scenario::arrivals::Starts;
@@ -18,13 +18,13 @@ pub(super) struct Books {
     pub(super) phases: [Phase; 3],
 }
 
-/// What happened to the visitors who came in one phase.
+/// The orders of the visitors who arrived in one phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phase {
     pub(super) name: &'static str,
-    /// Orders that they meant to make.
+    /// The orders that visitors meant to make.
     pub(super) planned: u64,
-    /// min(1, 1/ρ) of them.
+    /// The possible ones: min(1, 1/ρ) of them.
     pub(super) possible: f64,
     /// Rows in the plain shop's database.
     pub(super) plain: u64,
@@ -41,7 +41,7 @@ impl Phase {
     }
 }
 
-/// When the crowd comes and goes.
+/// Returns when the crowd arrives and leaves.
 pub(super) fn crowd(scenario: &Scenario) -> (Time, Time) {
     match scenario.profile {
         Profile::Pulse { at, lasts, .. } => (Time::ZERO + at, Time::ZERO + at + lasts),
@@ -73,7 +73,7 @@ impl Books {
         Ok(books)
     }
 
-    /// Counts what was meant; says in which phase each visitor came.
+    /// Counts the intended orders, and returns the phase in which each visitor arrived.
     fn plan(&mut self, scenario: &Scenario, seed: u64) -> Vec<usize> {
         let (level, (from, to)) = (rho(scenario), crowd(scenario));
         let duration = scenario.duration(level);
@@ -90,12 +90,12 @@ impl Books {
         phase_of
     }
 
-    /// Of the crowd.
+    /// Returns the phase of the crowd.
     pub(super) const fn crowd(&self) -> &Phase {
         &self.phases[1]
     }
 
-    /// What came of it, in two lines.
+    /// Returns the result in two lines.
     pub(super) fn headline(&self) -> String {
         let Phase { planned, possible, plain, bywash, .. } = self.crowd();
         format!(

@@ -1,4 +1,4 @@
-//! Where the demo's databases are: a folder that goes when the demo does, however it ends.
+//! The folder of the demo's databases, which is removed when the demo ends, in whichever way.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -11,17 +11,18 @@ use super::after;
 use crate::signals::Signals;
 use crate::streams::say;
 
-/// Where the gateway writes down what operators decide.
+/// The folder in which the gateway saves operators' decisions.
 pub(super) const STATE: &str = "state";
 
 const PREFIX: &str = "bywash-demo-";
-/// No demo lasts so long, half an hour of a crawler included: what is older was left behind by one that was killed.
+/// The age of a leftover. No demo lasts as long, including half an hour of the crawler: an older
+/// folder is of a demo that was killed.
 const STALE: Duration = Duration::from_secs(45 * 60);
 
 /// A folder of this process alone.
 pub(super) struct Folder {
     path: PathBuf,
-    /// The exit code of a process that is told to end, once there is nothing left to be interrupted.
+    /// The exit code on a signal, set once nothing is left that could be interrupted.
     ends_with: Arc<OnceLock<u8>>,
 }
 
@@ -30,7 +31,7 @@ impl Folder {
         let all = std::env::temp_dir();
         sweep(&all);
         let path = all.join(format!("{PREFIX}{}", std::process::id()));
-        // Never one that is there already: somebody else may have made it for us.
+        // Never use an existing folder: another user may have made it for us.
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot make {}: {error}", path.display()))
         })?;
@@ -41,19 +42,20 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// One in it, made if need be.
+    /// Returns a folder in it, made if necessary.
     pub(super) fn folder(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         DirBuilder::new().mode(0o700).recursive(true).create(&path)?;
         Ok(path)
     }
 
-    /// From here on a signal interrupts nothing: it ends the process with this code.
+    /// Sets the exit code for signals: from here on a signal interrupts nothing that matters, and
+    /// ends the process with this code.
     pub(super) fn ends_with(&self, code: u8) {
         let _ = self.ends_with.set(code);
     }
 
-    /// From here on SIGINT and SIGTERM end the process and take the folder with it.
+    /// Lets SIGINT and SIGTERM remove the folder and end the process from here on.
     pub(super) fn goes_on_signals(&self) -> io::Result<()> {
         let (mut signals, path) = (Signals::catch()?, self.path.clone());
         let ends_with = Arc::clone(&self.ends_with);
@@ -78,12 +80,12 @@ impl Drop for Folder {
     }
 }
 
-/// What cannot be removed is a temporary folder: nothing to fail for.
+/// Removes a folder. A failure is ignored, because it is a temporary folder.
 fn remove(path: &Path) {
     let _ = fs::remove_dir_all(path);
 }
 
-/// Removes what demos left behind that could not do it themselves.
+/// Removes the folders of demos that could not do so themselves.
 fn sweep(all: &Path) {
     for entry in fs::read_dir(all).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);

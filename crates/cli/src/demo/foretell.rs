@@ -1,7 +1,7 @@
-//! Part one: the policies of seed 1 and ours on one shop, in virtual time.
+//! Part one: plays the policies of paper 1 and ours on one shop, in virtual time.
 //!
-//! Short, so that it takes less than a second; the whole is
-//! `bywash lab sim lab/scenarios/seed-1.toml`.
+//! The run is short and takes less than a second; the full one is `bywash lab sim
+//! lab/scenarios/seed-1.toml`.
 
 use bywash_report::{Align, Table};
 use bywash_scenario::file::Length;
@@ -10,7 +10,7 @@ use bywash_scenario::{Closes, RunResult, Scenario};
 use crate::failure::Failure;
 use crate::streams::say;
 
-/// Levels of load, in times of what the shop can serve.
+/// The levels of load, as multiples of the shop's capacity.
 const LEVELS: [f64; 2] = [1.4, 5.0];
 
 pub(super) fn foretell(mut scenario: Scenario) -> Result<(), Failure> {
@@ -31,7 +31,7 @@ pub(super) fn foretell(mut scenario: Scenario) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A policy as somebody would say it who has never heard of it.
+/// Returns a description of a policy for readers who do not know it.
 fn words(policy: &str) -> &str {
     match policy {
         "single-queue" => "one queue, oldest first: most servers",

@@ -1,24 +1,25 @@
-//! One side at a glance: counts so far become rates now and a strip of orders over time.
+//! The summary of one side: turns running counts into current rates and a strip of orders over
+//! time.
 
 use std::collections::VecDeque;
 
 use bywash_load::Progress;
 use bywash_units::Span;
 
-/// Cells of the strip.
+/// The number of cells of the strip.
 pub(super) const CELLS: usize = 20;
-/// Readings that a rate is taken over: they come twice a second.
+/// The number of readings that a rate is computed over; there are two per second.
 const READINGS: usize = 3;
 
 pub(super) struct Gauge {
     recent: VecDeque<Progress>,
-    /// How long a cell of the strip is.
+    /// The time of a cell of the strip.
     cell: Span,
-    /// Orders by cell, the last one still under way.
+    /// Orders by cell; the last cell is still in progress.
     orders: Vec<u64>,
 }
 
-/// Per second.
+/// Rates per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Rates {
     pub(super) answered: f64,
@@ -27,7 +28,7 @@ pub(super) struct Rates {
 }
 
 impl Gauge {
-    /// Before a run of this duration.
+    /// Makes a gauge for a run of this duration.
     pub(super) fn new(duration: Span) -> Self {
         let cell = Span::from_nanos((duration.as_nanos() / CELLS as u64).max(1));
         Self { recent: VecDeque::new(), cell, orders: Vec::new() }
@@ -60,12 +61,12 @@ impl Gauge {
         }
     }
 
-    /// The most orders in any cell of the strip.
+    /// Returns the most orders in any cell of the strip.
     pub(super) fn most(&self) -> u64 {
         self.past().iter().copied().max().unwrap_or(0)
     }
 
-    /// Orders over time, `most` being the full height; a dot is yet to come.
+    /// Draws orders over time, with `most` as the full height; a dot stands for a future cell.
     pub(super) fn strip(&self, most: u64) -> String {
         const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let height = |orders: &u64| HEIGHTS[(orders * 7).div_ceil(most.max(1)).min(7) as usize];

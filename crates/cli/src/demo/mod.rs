@@ -1,13 +1,13 @@
-//! `bywash demo`: a shop that keeps selling through a flash crowd, beside one that does not.
+//! `bywash demo`: a shop that keeps selling through a flash crowd, next to one that does not.
 //!
-//! First the seed's policies in virtual time, within a second. Then two identical shops with real
-//! databases, one behind a plain proxy and one behind bywash, and the same visitors for both: for
-//! each there is one set of random numbers, so they come at the same moments, want the same pages
-//! and ask for the same work. Last the books: orders are counted from the shops' own databases.
-//! The exit code says whether the promises were kept.
+//! Part one plays the policies of paper 1 in virtual time, within a second. Part two has two
+//! identical shops with real databases, one behind a plain proxy and one behind bywash, and the
+//! same visitors for both. They are drawn from one set of random numbers, so they arrive at the
+//! same moments, want the same pages and cause the same work. At the end, orders are counted in the
+//! shops' own databases. The exit code says whether the promises were kept.
 //!
-//! Who looks at it on a terminal may stay: the shop behind bywash goes on, a crawler comes, and the console
-//! ([`after`]) shows what it costs and what a rule does.
+//! A user who watches on a terminal may stay for part three: the shop behind bywash goes on, a
+//! crawler comes, and the console ([`after`]) shows its cost and the effect of a rule.
 
 mod after;
 mod books;
@@ -51,7 +51,7 @@ pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
     });
     foretell::foretell(scenario(SEED_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
-    // A mistake in it would be known only after the minute.
+    // Parse it now: otherwise a mistake in it would show only after the minute.
     let crawler = self::scenario(after::CRAWLER)?;
     let folder = Folder::new().map_err(Failure::running)?;
     folder.goes_on_signals().map_err(Failure::running)?;
@@ -75,7 +75,7 @@ pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
     kept
 }
 
-/// Whether somebody looks who can say when it is enough.
+/// Returns whether the shop stays open: by default if there is a user who can end it.
 fn stays(args: &Demo) -> bool {
     match args.stay {
         Stay::Auto => !args.json && is_terminal() && std::io::stdin().is_terminal(),
@@ -88,7 +88,7 @@ fn scenario(text: &str) -> Result<Scenario, Failure> {
     Scenario::parse(text, Path::new(".")).map_err(Failure::running)
 }
 
-/// Part two: live. The side behind bywash stays open.
+/// Plays part two, live. The side behind bywash stays open.
 fn play(
     scenario: &Scenario,
     args: &Demo,
@@ -137,7 +137,7 @@ fn introduce(
     Ok(())
 }
 
-/// What became of the requests; the report has more.
+/// Returns the outcomes of the requests; the report has more.
 fn requests(result: &RunResult) -> Table {
     let mut table = Table::new(&[
         ("shop behind", Align::Left),
@@ -170,7 +170,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// The result of any run, and beside it what only the demo knows.
+/// Returns the result in the general format, with the values that only the demo has added.
 fn json(result: &RunResult, books: &Books, verdict: &Verdict) -> Result<Value, Failure> {
     let mut json = to_json(result)?;
     json["orders"] = books.to_json();

@@ -1,4 +1,4 @@
-//! The demo's report: the same as any run's, with the verdict and the books in front.
+//! The demo's report: that of any run, with the verdict and the orders in front.
 
 use bywash_report::figure::{Bars, Ceiling, Phase, Timeline, bars, timeline};
 use bywash_report::page::Verdict as Headline;
@@ -16,7 +16,7 @@ pub(super) fn report(
     books: &Books,
     verdict: &Verdict,
 ) -> Report {
-    // A run from which nothing follows has kept no promise and broken none.
+    // An invalid run has kept no promise and broken none.
     let headline = || Headline { kept: verdict.kept(), line: books.headline().replace('\n', " ") };
     Report {
         title: "A flash crowd, with and without bywash".into(),

@@ -1,5 +1,5 @@
-//! The live view: a small table redrawn in place on a terminal, a line per side every five
-//! seconds elsewhere. Both fit 80 columns.
+//! The live view: a small table redrawn in place on a terminal, elsewhere a line per side every
+//! five seconds. Both fit 80 columns.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ pub(super) struct Screen {
     view: Mutex<View>,
 }
 
-/// When what happens, in seconds.
+/// The moments of the run's phases, in seconds.
 #[derive(Clone, Copy)]
 struct Plan {
     from: f64,
@@ -29,20 +29,20 @@ struct Plan {
     rho: f64,
 }
 
-/// Where the run is.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Calm,
     Crowd,
     CalmAgain,
-    /// The arrivals are over, somebody is still there.
+    /// Arrivals have ended, and some visitors are still there.
     Last,
 }
 
 struct View {
     plain: Gauge,
     bywash: Gauge,
-    /// Whether the table stands on the terminal.
+    /// Whether the table has been drawn on the terminal.
     drawn: bool,
     /// When the next plain lines are due, in seconds.
     due: u64,
@@ -51,7 +51,7 @@ struct View {
 /// Seconds between plain lines.
 const EVERY: u64 = 5;
 
-/// Columns of both views between the side and the strip.
+/// The headings of both views between the side and the strip.
 const HEAD: [&str; 2] =
     ["answered   gave up   refused   orders", "a second  a second  a second   so far"];
 
@@ -78,9 +78,10 @@ impl Screen {
         }
     }
 
-    /// How one side stands.
+    /// Shows the progress of one side.
     pub(super) fn show(&self, kind: Kind, progress: &Progress) {
-        // A poisoned lock means that the other side's thread has panicked; it will say so itself.
+        // A poisoned lock means that the other side's thread has panicked, which is reported
+        // elsewhere.
         let Ok(mut view) = self.view.lock() else { return };
         match kind {
             Kind::Plain => view.plain.read(progress),
@@ -185,8 +186,8 @@ fn plain_head() -> String {
     format!("{}\n{}", head(["", "", ""], HEAD[0]), head(["time", "phase", "shop behind"], HEAD[1]))
 }
 
-/// The lines, over those of the last time. Without wrapping, so that a narrow terminal cuts them
-/// instead of scrolling.
+/// Returns the lines, drawn over the previous ones. Wrapping is off, so that a narrow terminal cuts
+/// them instead of scrolling.
 fn over(lines: &[String], drawn: bool) -> String {
     let mut out = String::from("\x1b[?7l");
     if drawn {

@@ -1,4 +1,4 @@
-//! One side of the comparison: a shop, a gateway in front of it, and what became of its visitors.
+//! One side of the comparison: a shop, a gateway in front of it, and the outcome for its visitors.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ use crate::lab::{classes, shop};
 use crate::streams::say;
 use crate::{operator, operators};
 
-/// What stands in front of the shop.
+/// The proxy in front of the shop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The gateway with every decision switched off: it passes on what comes.
+    /// bywash with every decision switched off: it passes on all requests.
     Plain,
-    /// The gateway.
+    /// bywash with its decisions.
     Bywash,
 }
 
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// Where what is decided is written down.
+    /// Returns the folder in which decisions are saved.
     const fn state(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -60,11 +60,11 @@ pub(super) struct Side {
     config: String,
 }
 
-/// A run on one side, over.
+/// The result of a run on one side.
 pub(super) struct Outcome {
     pub(super) kind: Kind,
     pub(super) run: Run,
-    /// Read back from the shop's database.
+    /// The orders, read back from the shop's database.
     pub(super) orders: Vec<Order>,
 }
 
@@ -75,14 +75,14 @@ impl Outcome {
         Ok(Self { kind, run, orders })
     }
 
-    /// How many orders that a visitor saw confirmed are not in the database.
+    /// Counts the orders that visitors saw confirmed and that are not in the database.
     pub(super) fn without_a_row(&self) -> usize {
         shop::without_a_row(&self.run.confirmed, &self.orders)
     }
 }
 
 impl Side {
-    /// A shop with an empty database in `folder`, and a gateway.
+    /// Opens a shop with an empty database in `folder`, and a gateway in front of it.
     pub(super) fn open(kind: Kind, scenario: &Scenario, folder: &Folder) -> Result<Self, Failure> {
         let database = folder.file(kind.file());
         let shop = shop::open(&database, scenario)?;
@@ -105,7 +105,7 @@ impl Side {
         format!("http://{}", self.gateway.http())
     }
 
-    /// A link to its console, for whoever watches.
+    /// Returns a link to the gateway's console, for the user who watches.
     pub(super) fn console(&self, folder: &Folder) -> Result<String, Failure> {
         let key = folder.file(KEY);
         let key = operators::key(Some(&key))?.ok_or_else(|| Failure::running(operator::NO_KEY))?;
@@ -113,7 +113,7 @@ impl Side {
         Ok(format!("http://{}/#/login/{token}", self.gateway.admin()))
     }
 
-    /// The command by which it is looked at in a terminal.
+    /// Returns the command that shows the gateway in a terminal.
     pub(super) fn top(&self, folder: &Folder) -> String {
         let program = std::env::current_exe()
             .map_or_else(|_| "bywash".into(), |path| path.display().to_string());
@@ -124,7 +124,7 @@ impl Side {
         )
     }
 
-    /// Sends the crowd.
+    /// Plays the crowd.
     pub(super) fn play(
         &self,
         scenario: &Scenario,
@@ -140,25 +140,26 @@ impl Side {
         run.map_err(Failure::running)
     }
 
-    /// From now on it looks for elephants, in what they hold: the shop only waits, so its processor says nothing.
+    /// Starts to look for elephants, by the slots that requests hold: the shop only waits, so its
+    /// use of processors reveals nothing.
     pub(super) fn looks_for_elephants(&self) -> Result<(), Failure> {
         let config = format!("{}[resource.workers]\nread = \"gateway/slots\"\n", self.config);
         self.gateway.reload(read(&config)?).map_err(Failure::running)
     }
 
-    /// What is sent to this side, by visitors who can be told apart.
+    /// Returns the options of the load on this side, with an own address for each visitor.
     pub(super) fn options(&self, rho: f64, seed: u64) -> Options {
         Options { own_addresses: true, ..Options::new(self.address(), rho, seed) }
     }
 
-    /// Closes, and closes the books.
+    /// Closes the side and returns the outcome.
     pub(super) fn close(self, run: Run) -> Result<Outcome, Failure> {
         let Self { kind, shop, gateway, database, .. } = self;
         gateway.stop(GRACE);
         Outcome::of(kind, run, &shop, &database)
     }
 
-    /// Closes the books of a crowd that has gone, and stays open.
+    /// Returns the outcome of a crowd that has gone; the side stays open.
     pub(super) fn settle(&self, run: Run) -> Result<Outcome, Failure> {
         let end = Instant::now() + GRACE.to_std();
         let is_busy = || {
@@ -172,27 +173,28 @@ impl Side {
     }
 }
 
-/// What still runs when the last visitor has gone may end within this.
+/// The time that remaining work may take after the last visitor has gone.
 const GRACE: Span = Span::from_secs(5);
-/// The operators' key, in the demo's folder.
+/// The name of the operators' key in the demo's folder.
 const KEY: &str = "operators.key";
-/// Longer than a demo.
+/// The validity of the token: longer than a demo.
 const TOKEN: Duration = Duration::from_secs(3600);
-/// Where people look for a console.
+/// The usual address of a console.
 const USUAL: &str = "127.0.0.1:7070";
 
-/// The usual address for the side that is looked at, if nobody has it.
+/// Returns the admin address: the usual one for the side behind bywash if it is free, else any free
+/// port.
 fn admin(kind: Kind) -> String {
     let is_free = kind == Kind::Bywash && TcpListener::bind(USUAL).is_ok();
     if is_free { USUAL.into() } else { "127.0.0.1:0".into() }
 }
 
-/// The crowd's level of load.
+/// Returns the crowd's level of load.
 pub(super) fn rho(scenario: &Scenario) -> f64 {
     scenario.rho.first().copied().unwrap_or(1.0)
 }
 
-/// The gateway's configuration, as an operator would write it.
+/// Returns the gateway's configuration, as an operator would write it.
 fn config(scenario: &Scenario, shop: &Shop, admin: &str, key: &Path, state: &Path) -> String {
     let patience = scenario.client.patience.median();
     let mut text = format!(
@@ -215,7 +217,7 @@ fn read(text: &str) -> Result<Config, Failure> {
     read.map(|(config, _)| config).map_err(Failure::running)
 }
 
-/// Both sides as one result.
+/// Joins both sides into one result.
 pub(super) fn joined(
     scenario: &Scenario,
     seed: u64,

@@ -1,4 +1,4 @@
-//! Were the promises kept?
+//! Judges whether the promises were kept.
 
 use std::fmt;
 
@@ -10,22 +10,22 @@ use super::books::{Books, crowd};
 use super::side::{Outcome, joined};
 use crate::failure::Failure;
 
-/// The promises of the demo, each with what was found.
+/// The promises of the demo, each with its measurement.
 pub(super) struct Verdict {
     pub(super) promises: Vec<Promise>,
-    /// Why nothing can be concluded, if so.
+    /// The reason why nothing can be concluded, if there is one.
     pub(super) invalid: Option<String>,
 }
 
 pub(super) struct Promise {
     pub(super) kept: bool,
-    /// What was promised.
+    /// The promise.
     pub(super) words: String,
-    /// What was found.
+    /// The measurement.
     pub(super) found: String,
 }
 
-/// The crowd's last visitors are still there when it has stopped coming.
+/// Seconds until the crowd's last visitors have gone after it has stopped arriving.
 const SETTLING_S: usize = 5;
 
 impl Verdict {
@@ -93,8 +93,8 @@ fn possible_orders(books: &Books) -> Promise {
     }
 }
 
-/// Of the time that the shop's workers were busy; what is possible in a minute with a crowd in its
-/// middle would be a matter of opinion.
+/// Judges the useful share of the time that the shop's workers were busy. The possible work of a
+/// minute with a crowd in its middle would depend on assumptions.
 fn useful_work(plain: &Cell, bywash: &Cell) -> Promise {
     let (useful, without) = (useful_share(bywash), useful_share(plain));
     Promise {
@@ -124,8 +124,8 @@ fn no_refusals(scenario: &Scenario, bywash: &Cell) -> Promise {
     }
 }
 
-/// Every visitor who saw an order confirmed must have a row, on both sides. A shop may have
-/// committed an order whose client had just left, never the other way round.
+/// Judges whether every visitor who saw an order confirmed has a row, on both sides. A shop may
+/// have committed an order whose client had just left, but never the reverse.
 fn agreement(plain: &Outcome, bywash: &Outcome) -> Promise {
     let seen = plain.run.confirmed.len() + bywash.run.confirmed.len();
     let missing = plain.without_a_row() + bywash.without_a_row();
@@ -204,7 +204,7 @@ mod tests {
     fn useful_work_is_a_share_of_all_work_and_unknown_work_keeps_no_promise() {
         let plain = cell(0.5, Some(0.5), None);
         assert!(useful_work(&plain, &cell(0.9, Some(0.1), None)).kept);
-        // More than was steadily possible, and a fifth of it for nobody.
+        // This is more than the sustained capacity, and a fifth of it is wasted.
         assert!(!useful_work(&plain, &cell(1.2, Some(0.3), None)).kept);
         assert!(!useful_work(&plain, &cell(1.0, None, None)).kept);
     }

@@ -1,14 +1,14 @@
-//! Judges what a container or a unit may use: the quota of CPU time and the memory of its control group.
+//! Checks the limits of a container or unit: the CPU quota and the memory of its control group.
 //!
-//! What is granted is read by `bywash_sense`; what the gateway makes of the memory, `bywash_gateway` says.
+//! `bywash_sense` reads the limits. `bywash_gateway` computes how the gateway uses the memory.
 
 use bywash_config::Config;
 use bywash_sense::{Grant, tighter};
 
 use super::finding::Finding;
 
-/// How many workers a gateway with this grant starts where the file says 0: as the standard
-/// library counts.
+/// Returns how many workers a gateway with these limits starts if the file says 0. It counts as the
+/// standard library does.
 pub(super) fn cores(grant: &Grant) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let whole = grant.cpu.map_or(usize::MAX, |cpu| (cpu as usize).max(1));
@@ -45,7 +45,8 @@ pub(super) fn judge_cpu(grant: &Grant, workers: usize, cores: usize) -> Finding 
 
 const MIB: u64 = 1 << 20;
 
-/// `machine` is what there is of it at all. The arithmetic is the gateway's own.
+/// Compares the memory limit, or else all memory of the machine (`machine`), with the gateway's own
+/// budget.
 pub(super) fn judge_memory(grant: &Grant, machine: Option<u64>, config: &Config) -> Finding {
     let Some(have) = tighter(grant.memory, machine) else {
         return Finding::unknown(MEMORY, "/proc/meminfo cannot be read", "look with `free -m`");

@@ -1,5 +1,5 @@
-//! The clocks. What bywash does follows the monotonic one alone; the wall clock decides whether a
-//! certificate is valid, and stands in the log.
+//! Checks of the clocks. bywash schedules by the monotonic clock alone. The wall clock decides
+//! whether a certificate is valid, and its time is in the log.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -8,15 +8,15 @@ use super::finding::Finding;
 
 const CHECK: &str = "clock";
 
-/// The two clocks, read one right after the other.
+/// Both clocks, read one right after the other.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
-    /// Since any moment.
+    /// The time since an arbitrary moment.
     monotonic: Duration,
     wall: SystemTime,
 }
 
-/// How long they are watched.
+/// How long the clocks are watched.
 const WATCHED: Duration = Duration::from_millis(50);
 
 pub(super) fn clocks() -> Finding {
@@ -27,12 +27,13 @@ pub(super) fn clocks() -> Finding {
     judge(before, read())
 }
 
-/// 2026-01-01 and 2100-01-01, in seconds since 1970: this version is younger than the one, and the
-/// other is what a clock shows that was set to nonsense.
+/// The plausible wall clock, in seconds since 1970: from 2026-01-01 to 2100-01-01. This version is
+/// newer than the start, and a clock beyond the end was set to a wrong value.
 const SANE: std::ops::Range<u64> = 1_767_225_600..4_102_444_800;
 
-/// More than the two can drift apart while they are watched, or this process be kept from reading
-/// the second.
+/// The smallest step of the wall clock that is reported. It is more than the clocks can drift apart
+/// while they are watched, and more than this process is likely to be delayed before the second
+/// reading.
 const STEP: Duration = Duration::from_millis(500);
 
 fn judge(before: Reading, after: Reading) -> Finding {
@@ -60,8 +61,8 @@ fn judge(before: Reading, after: Reading) -> Finding {
     finding.with("wall_clock_s", seconds).with("stepped_ms", stepped.as_millis() as u64)
 }
 
-/// In UTC, to the minute. Days to a date after Howard Hinnant, `civil_from_days`: years of this
-/// count begin in March, so that a leap day is the last of its year.
+/// Formats a time in UTC, to the minute. The conversion of days to a date follows Howard Hinnant's
+/// `civil_from_days`: its years begin in March, so that a leap day is the last of its year.
 fn date(seconds: u64) -> String {
     let (days, minutes) = (seconds / 86_400 + 719_468, seconds % 86_400 / 60);
     let (era, day) = (days / 146_097, days % 146_097);
@@ -76,8 +77,8 @@ fn date(seconds: u64) -> String {
 
 const SYNC: &str = "time sync";
 
-/// What says that somebody keeps the clock: the file that systemd-timesyncd makes when it has set
-/// it, and those by which the usual daemons can be seen to run.
+/// Looks for a service that keeps the clock: the file that systemd-timesyncd makes when it has set
+/// the clock, and the files of the usual daemons while they run.
 pub(super) fn synchronised(exists: impl Fn(&Path) -> bool) -> Finding {
     if exists(Path::new("/run/systemd/timesync/synchronized")) {
         return Finding::ok(SYNC, "systemd-timesyncd has set the clock");
@@ -102,7 +103,7 @@ mod tests {
     use super::super::finding::Verdict;
     use super::*;
 
-    /// Before and after, in milliseconds; the wall clock since 2026-11-20.
+    /// Judges readings before and after, in milliseconds; the wall clock counts from 2026-11-20.
     fn judged(monotonic: [u64; 2], wall: [i64; 2]) -> Finding {
         let base = UNIX_EPOCH + Duration::from_secs(1_795_132_800);
         let reading = |monotonic: u64, wall: i64| Reading {

@@ -1,18 +1,18 @@
-//! What a check has found: its verdict, numbers with units, and what to do.
+//! The result of a check: its verdict, numbers with units, and the remedy.
 
 use std::fmt::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-/// How it stands.
+/// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Ok,
-    /// It works and should be mended.
+    /// The subject works, but should be mended.
     Warning,
-    /// It does not work, or not as it must.
+    /// The subject does not work, or not as it must.
     Problem,
-    /// It was not looked at, or could not be told.
+    /// The subject was not checked, or the check had no result.
     Unknown,
 }
 
@@ -27,16 +27,16 @@ impl Verdict {
     }
 }
 
-/// One check, made.
+/// The result of one check.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub(super) check: &'static str,
     pub(super) verdict: Verdict,
-    /// With every number in its unit.
+    /// The result as text, every number with its unit.
     pub(super) found: String,
-    /// What to do.
+    /// The remedy.
     pub(super) remedy: Option<String>,
-    /// The same for programs; the unit is the end of the name.
+    /// The same numbers for programs; the end of each name is the unit.
     numbers: Map<String, Value>,
 }
 
@@ -62,7 +62,7 @@ impl Finding {
         Self { verdict: Verdict::Problem, ..Self::warning(check, found, remedy) }
     }
 
-    /// `remedy` says how it could be told.
+    /// Makes a finding without a result; `remedy` says how to get one.
     pub(super) fn unknown(
         check: &'static str,
         found: impl Into<String>,
@@ -71,14 +71,14 @@ impl Finding {
         Self { verdict: Verdict::Unknown, ..Self::warning(check, found, remedy) }
     }
 
-    /// With a number for programs.
+    /// Adds a number for programs.
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.numbers.insert(name.to_owned(), value.into());
         self
     }
 }
 
-/// Everything that was found.
+/// All findings.
 pub(super) struct Findings(pub(super) Vec<Finding>);
 
 impl Findings {
@@ -104,7 +104,7 @@ impl Findings {
     }
 }
 
-/// Columns of a line; a terminal is rarely narrower.
+/// The maximum columns of a line; a terminal is rarely narrower.
 const WIDTH: usize = 100;
 const VERDICT: usize = 9;
 const CHECK: usize = 16;
@@ -126,7 +126,7 @@ impl fmt::Display for Findings {
     }
 }
 
-/// Lines of at most `width` characters, but for words that are longer.
+/// Splits a text into lines of at most `width` characters, except for longer words.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,10 +1,11 @@
-//! Whether the hop in front passes on that a client has left, and what else it does to requests.
+//! Tests whether the hop in front closes its connection when a client has left, and what else it
+//! does to requests.
 //!
-//! The gateway itself holds no request for a test, so the doctor brings an origin of its own
-//! ([`Origin`]), and the operator points a test location of the hop at it, with the settings of
-//! the real one. Three requests go through the hop: one is answered, to see that it leads here
-//! and who it is; a GET and a POST are held unanswered, their client closes, and the origin waits
-//! for the hop to close in turn.
+//! The gateway itself holds no request for a test. The doctor therefore has an origin of its own
+//! ([`Origin`]), and the operator points a test location of the hop at it, with the settings of the
+//! real one. Three requests go through the hop. The first is answered: it shows that the hop leads
+//! here and which product it is. A GET and a POST are held unanswered, their client closes, and the
+//! origin waits for the hop to close in turn.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -26,23 +27,24 @@ use super::wire::{Line, dial, millis, shown};
 
 const CLOSES: &str = "front closes";
 
-/// How long the hop may take to pass a request on, and to answer.
+/// The maximum time for the hop to pass a request on, and to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A hop that passes closes does so at once; one that has not within this will not.
+/// The maximum time for the hop to close. A hop that passes closes on does so at once; one that has
+/// not within this time will not.
 const SOON: Duration = Duration::from_secs(2);
 
 /// How long a client waits before it leaves.
 const WAITED: Duration = Duration::from_millis(200);
 
-/// Where the hop leads to the doctor's origin.
+/// The URL at which the hop leads to the doctor's origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Front {
     server: Server,
     target: String,
 }
 
-/// `http://HOST[:PORT]/PATH`, or https.
+/// Parses `http://HOST[:PORT]/PATH`, or the same with https.
 impl FromStr for Front {
     type Err = &'static str;
 
@@ -62,13 +64,13 @@ impl FromStr for Front {
     }
 }
 
-/// Runs it; `listen` says which hops the gateway trusts.
+/// Runs the test. `listen` says which hops the gateway trusts.
 pub(super) async fn test(
     front: &Front,
     address: SocketAddr,
     listen: Option<&Listen>,
 ) -> Vec<Finding> {
-    // Nobody else is to be taken for the test; nothing else depends on it.
+    // The token keeps other requests from being taken for the test; nothing else depends on it.
     let random = || RandomState::new().hash_one("doctor");
     let token = format!("{:016x}{:016x}", random(), random());
     let mut origin = match Origin::listen(address, &token).await {
@@ -94,7 +96,7 @@ pub(super) async fn test(
     vec![way.closes(&mut origin, seen.hop).await, seen.fields(listen), seen.reuse()]
 }
 
-/// The way through the hop.
+/// The path of the test's requests through the hop.
 struct Way<'a> {
     front: &'a Front,
     token: &'a str,
@@ -118,7 +120,7 @@ impl Way<'_> {
         }
     }
 
-    /// Sends a request, and comes back when the origin has it.
+    /// Sends a request, and returns when the origin has it.
     async fn held(
         &self,
         origin: &mut Origin,
@@ -161,7 +163,7 @@ impl Way<'_> {
         timeout(PATIENCE, sent).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
-    /// How long after its client the hop leaves as well, if it does so soon.
+    /// Returns how long after its client the hop closes as well, if it does so soon.
     async fn left(
         &self,
         origin: &mut Origin,
@@ -169,7 +171,7 @@ impl Way<'_> {
         body: &[u8],
     ) -> Result<Option<Duration>, String> {
         let (mut held, line) = self.held(origin, method, body).await?;
-        // The control: what closes anyway passes nothing on.
+        // The control: a hop that closes anyway passes no close on.
         if held.closes(WAITED).await.is_some() {
             let why = "while its client still waits for an answer, the hop closes its connection";
             return Err(format!("{why} to the origin ({method})"));
@@ -177,7 +179,7 @@ impl Way<'_> {
         drop(line);
         let after = held.closes(SOON).await;
         if after.is_none() {
-            // It waits for nobody, but would take an origin that closes for a broken one.
+            // The hop waits no longer, but would take an origin that closes for a broken one.
             held.answer().await;
         }
         Ok(after)
@@ -197,7 +199,7 @@ impl Way<'_> {
     }
 }
 
-/// As in its URL: without the port that its scheme has anyway.
+/// Returns the host as in a URL: without the port that is the default of its scheme.
 fn host(server: &Server) -> String {
     let authority = server.authority();
     let usual = format!(":{}", server.scheme.port());

@@ -1,7 +1,8 @@
-//! Which product the hop in front is, by what it says of itself, and what makes it pass closes.
+//! The product of the hop in front, as its answers name it, and the setting that makes it pass
+//! closes on.
 //!
-//! What each does was seen by `scripts/fronts`, which runs `bywash doctor --front` before them
-//! (docs/packaging.md).
+//! The behaviour of each product was observed with `scripts/fronts`, which runs `bywash doctor
+//! --front` before them (docs/packaging.md).
 
 use bywash_message::{Fields, Name};
 
@@ -13,19 +14,19 @@ pub(super) enum Hop {
     Varnish,
     Caddy,
     Envoy,
-    /// It does not say. HAProxy does not.
+    /// A hop that does not name itself, such as HAProxy.
     Unnamed,
 }
 
 impl Hop {
-    /// By the fields of its answer.
+    /// Identifies the product by the fields of its answer.
     pub(super) fn of(answer: &Fields) -> Self {
         let says = |name: Name, word: &str| {
             answer
                 .all(name)
                 .any(|value| String::from_utf8_lossy(value).to_ascii_lowercase().contains(word))
         };
-        // Varnish hands the field Server of whoever is behind it on, and comes first.
+        // Varnish passes on the field Server of the server behind it, so it is checked first.
         if says(Name::Via, "varnish") || answer.named(b"X-Varnish").next().is_some() {
             return Self::Varnish;
         }
@@ -51,7 +52,7 @@ impl Hop {
         }
     }
 
-    /// What makes it close its connection when its client has gone.
+    /// Returns what makes the product close its connection when its client has gone.
     pub(super) const fn remedy(self) -> &'static str {
         match self {
             Self::Nginx => {

@@ -1,4 +1,4 @@
-//! What the system grants: files that may be open, connections that may wait to be accepted.
+//! Checks of the system's limits: open files, and connections that wait to be accepted.
 
 use std::fs;
 
@@ -11,8 +11,8 @@ use super::place::Place;
 const FILES: &str = "files";
 const QUEUE: &str = "accept queue";
 
-/// Every connection is an open file. The gateway raises its soft limit to the hard one when it
-/// starts.
+/// Checks the limit on open files, as every connection is one. The gateway raises its soft limit to
+/// the hard one when it starts.
 pub(super) fn files(place: &Place, config: &Config, workers: usize) -> Finding {
     let limits = place.read("limits").and_then(|text| open_files(&text));
     let Some((soft, hard)) = limits else {
@@ -42,7 +42,7 @@ fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
     finding.with("files_limit", have).with("files_needed", need)
 }
 
-/// The soft and the hard limit in `/proc/PID/limits`; the most there can be if there is none.
+/// Returns the soft and the hard limit in `/proc/PID/limits`; `u64::MAX` stands for no limit.
 fn open_files(limits: &str) -> Option<(u64, u64)> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let mut words = line.split_whitespace().map(|word| match word {
@@ -52,7 +52,7 @@ fn open_files(limits: &str) -> Option<(u64, u64)> {
     Some((words.next()??, words.next()??))
 }
 
-/// As many as the gateway asks for; the kernel silently grants no more than `somaxconn`.
+/// The backlog that the gateway asks for. The kernel silently grants no more than `somaxconn`.
 const BACKLOG: u64 = 4096;
 
 pub(super) fn accept_queue() -> Finding {

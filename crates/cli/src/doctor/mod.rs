@@ -1,9 +1,10 @@
-//! `bywash doctor`: whether the machine, the hop in front and the application behind let the
-//! gateway do what it is for, and what to do where they do not.
+//! `bywash doctor`: checks whether the machine, the hop in front and the application behind let the
+//! gateway do its work, and says what to do otherwise.
 //!
-//! What can be read is read (`limits.rs`, `cgroup.rs`, `clock.rs`, `setup.rs`), what must be tried
-//! is tried: connections to the application (`upstream.rs`), and, if asked for, two tests that send
-//! requests (`front.rs`, `slow.rs`). Judging is apart from reading everywhere, and tested alone.
+//! Some checks only read (`limits.rs`, `cgroup.rs`, `clock.rs`, `setup.rs`). Others try:
+//! connections to the application (`upstream.rs`), and on request two tests that send requests
+//! (`front.rs`, `slow.rs`). The code that judges is separate from the code that reads, and is
+//! tested alone.
 
 mod cgroup;
 mod clock;
@@ -32,7 +33,7 @@ use finding::{Finding, Findings, Verdict};
 pub(crate) use front::Front;
 use place::Place;
 
-/// Exit code 1 if there is a problem.
+/// Runs all checks. The exit code is 1 if there is a problem.
 pub(crate) fn doctor(args: &Doctor) -> Result<(), Failure> {
     // The tests open a connection for each request.
     bywash_sentry::raise_file_limit();
@@ -47,7 +48,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<(), Failure> {
     tell(&findings, args.json)
 }
 
-/// Returns the findings about the running gateway and about the resources that the machine grants it.
+/// Returns the findings about the running gateway and about the resources that the machine grants.
 fn machine(config: &Config) -> Vec<Finding> {
     let (place, mut findings) = Place::of(config);
     let read = |path: &Path| std::fs::read_to_string(path).ok();
@@ -67,7 +68,7 @@ fn machine(config: &Config) -> Vec<Finding> {
     findings
 }
 
-/// What is tried out.
+/// Runs the checks that open connections.
 fn tried(args: &Doctor, config: Option<&Config>) -> Result<Vec<Finding>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::running)?.block_on(async {

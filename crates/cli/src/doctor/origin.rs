@@ -1,8 +1,8 @@
-//! The doctor's own origin, which the hop in front is pointed at for the test.
+//! The doctor's own origin, to which the hop in front leads for the test.
 //!
-//! It holds the requests that carry the doctor's token, until it is told to answer or their
-//! connection closes. Any other gets a short answer, so that a hop that asks for health finds it
-//! well.
+//! The origin holds requests that carry the doctor's token, until the test answers them or their
+//! connection closes. Any other request gets a short answer, so that the hop's health checks
+//! succeed.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,13 +18,14 @@ use tokio::time::timeout;
 
 use super::wire::LIMITS;
 
-/// The field with the token. A hop passes on what it does not know.
+/// The field with the token. A hop passes unknown fields on.
 pub(super) const TOKEN: &str = "Doctor-Token";
 
-/// A hop opens one for each request of the test, and some for its own ends.
+/// The maximum number of connections. A hop opens one for each request of the test, and some for
+/// its own purposes.
 const MOST: usize = 64;
 
-/// How long a head may take.
+/// The maximum time for a head.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct Origin {
@@ -35,12 +36,12 @@ pub(super) struct Origin {
 pub(super) struct Held {
     stream: TcpStream,
     pub(super) request: Request,
-    /// The hop.
+    /// The address of the hop.
     pub(super) peer: SocketAddr,
 }
 
 impl Origin {
-    /// Listens for as long as the runtime runs.
+    /// Listens as long as the runtime runs.
     pub(super) async fn listen(address: SocketAddr, token: &str) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let (keep, held) = mpsc::channel(MOST);
@@ -48,11 +49,11 @@ impl Origin {
         Ok(Self { held })
     }
 
-    /// The next request of the test.
+    /// Waits for the next request of the test.
     pub(super) async fn receives(&mut self) -> Held {
         match self.held.recv().await {
             Some(held) => held,
-            // Nobody accepts any more: nothing will come.
+            // The accepting task has ended, so no request will come.
             None => std::future::pending().await,
         }
     }
@@ -81,7 +82,7 @@ async fn accept(listener: TcpListener, token: Arc<str>, keep: mpsc::Sender<Held>
     }
 }
 
-/// The head of a request; what is behind it is not looked at.
+/// Reads the head of a request. Any bytes after it are not looked at.
 async fn take(mut stream: TcpStream, peer: SocketAddr) -> io::Result<Held> {
     let (mut input, mut head) = (Vec::new(), Head::default());
     loop {
@@ -97,7 +98,7 @@ async fn take(mut stream: TcpStream, peer: SocketAddr) -> io::Result<Held> {
 }
 
 impl Held {
-    /// Answers, and closes.
+    /// Answers and closes.
     pub(super) async fn answer(mut self) {
         let (mut bytes, mut fields) = (Vec::new(), Fields::new());
         fields.push(b"Cache-Control", b"no-store");
@@ -110,7 +111,7 @@ impl Held {
         let _ = self.stream.shutdown().await;
     }
 
-    /// How long it takes from now on until the hop closes, if it does so within `limit`.
+    /// Waits until the hop closes, for at most `limit`, and returns how long that took.
     pub(super) async fn closes(&mut self, limit: Duration) -> Option<Duration> {
         let begun = Instant::now();
         let mut unread = [0; 4096];

@@ -1,5 +1,5 @@
-//! Whose limits count: those of the gateway that runs, which its supervisor has set, or else those
-//! of this shell, which a gateway started from it would have.
+//! The process whose limits are checked: the running gateway, with limits that its supervisor has
+//! set, or else this shell, from which a gateway would inherit them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,19 +13,20 @@ use crate::args::Which;
 use crate::operator;
 use crate::plain::plain;
 
-/// A process whose limits are looked at.
+/// A process whose limits are checked.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// In `/proc`.
+    /// Its folder in `/proc`.
     folder: PathBuf,
-    /// Whether it is a gateway that runs, and not this process.
+    /// Whether it is a running gateway, and not this process.
     pub(super) is_gateway: bool,
 }
 
 const CHECK: &str = "gateway";
 
 impl Place {
-    /// Returns the gateway that answers where `config` says, if one does, and the findings about it.
+    /// Returns the gateway that answers at the address of `config`, if one does, and the findings
+    /// about it.
     pub(super) fn of(config: &Config) -> (Self, Vec<Finding>) {
         let admin = &config.listen.admin;
         let which = Which { admin: admin.clone(), key: config.listen.operators_key.clone() };
@@ -53,18 +54,19 @@ impl Place {
         Self { folder: PathBuf::from("/proc/self"), is_gateway: false }
     }
 
-    /// That process, unless it is seen to be another: a container has numbers of its own.
+    /// Returns the process with this id, unless its name shows that it is another one: a container
+    /// has its own process ids.
     fn at(id: u64) -> Option<Self> {
         let place = Self { folder: PathBuf::from(format!("/proc/{id}")), is_gateway: true };
         place.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(place)
     }
 
-    /// A file about it.
+    /// Reads one of the files in `/proc` about the process.
     pub(super) fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.folder.join(name)).ok()
     }
 
-    /// How many of its threads serve clients, if it is a gateway.
+    /// Returns how many of the process's threads serve clients, if it is a gateway.
     pub(super) fn workers(&self) -> Option<usize> {
         if !self.is_gateway {
             return None;

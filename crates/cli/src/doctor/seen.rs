@@ -1,5 +1,5 @@
-//! What a request through the hop in front shows beside the end of connections: whether the hop says
-//! who its client is, lets clients say so themselves, and uses its connections again.
+//! Checks of a request that came through the hop in front: whether the hop names its client, lets
+//! clients forge that, and reuses its connections.
 
 use std::net::IpAddr;
 
@@ -13,22 +13,22 @@ use super::hop::Hop;
 const FIELDS: &str = "front fields";
 const REUSE: &str = "front reuse";
 
-/// What the test says about itself as any client could, to see whether the hop lets it (addresses
-/// for documentation: RFC 5737; names that do not exist: RFC 6761).
+/// The fields that the test forges, as any client could, to see whether the hop passes them on
+/// (addresses for documentation: RFC 5737; names that do not exist: RFC 6761).
 pub(super) const FORGED: [(&str, &str); 2] =
     [("X-Forwarded-For", "192.0.2.66"), ("X-Forwarded-Host", "forged.invalid")];
 
-/// A request that came through.
+/// A request that came through the hop.
 pub(super) struct Seen {
     pub(super) hop: Hop,
-    /// As it came to the origin.
+    /// The request as it came to the origin.
     pub(super) request: Request,
-    /// The hop's address there.
+    /// The hop's address at the origin.
     pub(super) peer: IpAddr,
 }
 
 impl Seen {
-    /// Whether the gateway will know the client's address, and believe nobody else's.
+    /// Checks whether the gateway will know the client's address, and trust only the hop for it.
     pub(super) fn fields(&self, listen: Option<&Listen>) -> Finding {
         let (fields, peer) = (&self.request.fields, self.peer);
         let forged = forged(fields);
@@ -75,7 +75,7 @@ impl Seen {
         finding.with("peer", peer.to_string())
     }
 
-    /// Whether the hop can send several requests over one connection.
+    /// Checks whether the hop can send several requests over one connection.
     pub(super) fn reuse(&self) -> Finding {
         let old = self.request.version == Version::HTTP_10;
         if old || !self.request.keep_alive {
@@ -93,7 +93,8 @@ impl Seen {
     }
 }
 
-/// The field that says what a client has said: the last word of the list is the hop's own.
+/// Returns the field that arrives as the client forged it. A hop that appends its own value is all
+/// right, because only the last element counts.
 fn forged(fields: &Fields) -> Option<&'static str> {
     let last = |name: &str| {
         let value = fields.named(name.as_bytes()).last()?;

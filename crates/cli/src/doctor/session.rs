@@ -1,4 +1,4 @@
-//! Judges whether requests bring the session cookie, by the status of the running gateway.
+//! Checks whether requests have the session cookie, by the status of the running gateway.
 
 use bywash_api::SessionCookieStatus;
 use serde::Deserialize;
@@ -9,7 +9,8 @@ use crate::plain::plain;
 
 const CHECK: &str = "session cookie";
 
-/// Judges the `session_cookie` of a status. `None`: sessions are not known by a cookie of the application's.
+/// Judges the `session_cookie` of a status. Returns `None` if sessions are not identified by a
+/// cookie of the application.
 pub(super) fn cookie(status: &Value) -> Option<Finding> {
     let cookie = SessionCookieStatus::deserialize(status).ok()?;
     let (answered, carried) = (cookie.answered, cookie.carried);

@@ -1,4 +1,4 @@
-//! The configuration file, and the certificates that it names: what `bywash check` says, in short.
+//! Checks of the configuration file and the certificates that it names: `bywash check` in short.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::certificates::Complaints;
 const FILE: &str = "configuration";
 const CERTIFICATES: &str = "certificates";
 
-/// Messages that are quoted; `bywash check` has the others.
+/// The maximum number of quoted messages; `bywash check` has all of them.
 const QUOTED: usize = 3;
 
-/// The configuration if it is one, and what is to be said of it.
+/// Returns the configuration if it is valid, and the finding about the file.
 pub(super) fn config(file: &Path) -> (Option<Config>, Finding) {
     match Config::read(file) {
         Ok((config, warnings)) => (Some(config), judge(file, &warnings)),
@@ -58,7 +58,7 @@ pub(super) fn certificates(config: &Config) -> Vec<Finding> {
     errors.chain(complaints.warnings.iter().map(warned)).collect()
 }
 
-/// What has expired is served all the same, and refused by every client.
+/// Judges a warning. An expired certificate is still served, and every client rejects it.
 fn warned(warning: &Warning) -> Finding {
     let message = warning.to_string();
     let (found, remedy) = halves(&message);
@@ -79,7 +79,7 @@ fn warned(warning: &Warning) -> Finding {
     }
 }
 
-/// A message of `bywash_tls`: what is wrong, and after the last `; ` or `: ` what to do.
+/// Splits a message of `bywash_tls` into the problem and the remedy after the last `; ` or `: `.
 fn halves(message: &str) -> (String, String) {
     let end = message.rfind("; ").max(message.rfind(": "));
     let (found, remedy) = message.split_at(end.unwrap_or(message.len()));

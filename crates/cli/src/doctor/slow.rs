@@ -1,10 +1,10 @@
-//! Whether the application stops working when its client closes, seen from outside.
+//! Tests from outside whether the application stops working when its client closes.
 //!
-//! A request for a path that takes the time T alone is timed in two crowds: beside as many as
-//! `upstream.limit` that go on (the control: it shows that they are in its way at all), and beside
-//! as many that have been abandoned. If abandoned work stops, the second time is T; if it goes on,
-//! it is the first. Where the control is no slower than T there is room for everybody, and nothing
-//! can be told.
+//! The test times a request for a path that takes the time T alone, together with two crowds. The
+//! first crowd is `upstream.limit` requests that go on. This is the control: it shows that a crowd
+//! slows the request at all. The second crowd is as many requests that have been abandoned. If
+//! abandoned work stops, the second time is T. If it goes on, the second time equals the first. If
+//! the control is no slower than T, there is room for all requests and the test has no result.
 
 use std::io;
 use std::sync::Arc;
@@ -24,43 +24,44 @@ use crate::streams::say;
 
 const CHECK: &str = "abandoned work";
 
-/// Requests of a crowd at most: enough for any pool of workers that one would test so.
+/// The maximum size of a crowd: enough for any pool of workers that is worth testing in this way.
 const MOST: usize = 256;
 
-/// How long a crowd has worked when it leaves.
+/// How long a crowd works before it leaves.
 const HEAD_START: Duration = Duration::from_millis(200);
 
-/// Of a request alone. A shorter one is over before anybody can leave; a longer one makes the test
-/// longer, and tells no more.
+/// The useful time of a request alone. A shorter request is over before its client can leave. A
+/// longer one makes the test longer and adds nothing.
 const USEFUL: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(500)..=Duration::from_secs(20);
 
-/// After this nothing is waited for.
+/// The maximum time to wait for anything.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How long one request took.
+/// The times that one request took.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     alone: Duration,
-    /// Beside those that go on.
+    /// With the crowd that goes on.
     kept: Duration,
-    /// Beside those that were abandoned.
+    /// With the crowd that was abandoned.
     left: Duration,
 }
 
-/// What follows from it about the application.
+/// A conclusion about the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Stops,
-    /// It stops some of it, or later.
+    /// The application stops some of the work, or stops it later.
     Partly,
     GoesOn,
-    /// It has room for more than the crowd.
+    /// The application has room for more than the crowd.
     HasRoom,
 }
 
 impl Times {
-    /// The part of the way from one time to the other, by thirds: a busy machine blurs them.
+    /// Judges where `left` lies between `alone` and `kept`, in thirds, because a busy machine blurs
+    /// the times.
     fn judge(self) -> Answer {
         let seconds = |time: Duration| time.as_secs_f64();
         let way = seconds(self.kept) - seconds(self.alone);
@@ -75,7 +76,8 @@ impl Times {
     }
 }
 
-/// Runs it against the servers of `config`: some multiples of the time that `path` takes.
+/// Runs the test against the servers of `config`. It takes some multiples of the time that `path`
+/// takes.
 pub(super) async fn test(config: &Config, path: &str) -> Finding {
     if config.upstream.servers.iter().any(|server| server.scheme == Scheme::H2c) {
         let found = "h2c:// servers are not tested";
@@ -98,7 +100,7 @@ pub(super) async fn test(config: &Config, path: &str) -> Finding {
 }
 
 async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, Finding> {
-    // The first may have caches to fill.
+    // The first request may have caches to fill.
     let first = application.whole().await?;
     let second = application.whole().await?;
     let alone = first.min(second);
@@ -113,7 +115,7 @@ async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, 
     }
     tokio::time::sleep(HEAD_START).await;
     let kept = application.whole().await?;
-    // The next crowd must find nobody.
+    // The next crowd must find the application idle.
     let _ = timeout(LONGEST, going_on.join_all()).await;
     let leaving = application.crowd(crowd).await?;
     tokio::time::sleep(HEAD_START).await;
@@ -161,7 +163,7 @@ const REMEDY: &str = "let it stop when its client closes (ASGI: http.disconnect;
                       request's context; Node: the response's `close`). A WSGI or CGI worker \
                       cannot: crowds that leave then put more than upstream.limit requests into it";
 
-/// Who is tested.
+/// The tested application.
 struct Application {
     servers: Vec<Server>,
     tls: Option<Connector>,
@@ -184,7 +186,7 @@ impl Application {
         }
     }
 
-    /// So many at once, each with its request sent, over all servers.
+    /// Opens `size` connections at the same time over all servers, each with its request sent.
     async fn crowd(self: &Arc<Self>, size: usize) -> Result<Vec<Line>, Finding> {
         let mut lines = JoinSet::new();
         for number in 0..size {

@@ -1,4 +1,4 @@
-//! Whether the stop daemon and its databases can be reached.
+//! Checks whether the stop daemon and its databases can be reached.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::finding::Finding;
 const DAEMON: &str = "stop daemon";
 const DATABASE: &str = "database";
 
-/// How long a connection may take.
+/// The maximum time for a connection.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Connects to the socket of the stop daemon and to each database of the file. Nobody logs in.
+/// Connects to the socket of the stop daemon and to each database of the file, without a log-in.
 pub(super) async fn reach(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sentry = &config.sentry;

@@ -1,4 +1,4 @@
-//! Whether each server of the application can be reached, and how long that takes.
+//! Checks whether each server of the application can be reached, and how long that takes.
 
 use std::io::{Error, ErrorKind};
 use std::time::Duration;
@@ -12,11 +12,12 @@ use crate::certificates::client_options;
 
 const CHECK: &str = "upstream";
 
-/// Every new connection costs a request this long. An application stands near its gateway: more
-/// than this is a network that is not what was meant. The name is looked up ahead and costs none.
+/// The time above which a connection is reported as slow. Every new connection costs a request this
+/// long. An application is near its gateway, so a longer time means an unintended network. The name
+/// is looked up ahead and costs a request nothing.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// One after the other: they are few, and one shall not slow another.
+/// Checks the servers one after the other: they are few, and one must not slow another.
 pub(super) async fn reach(config: &Config) -> Vec<Finding> {
     let connector = bywash_tls::client(client_options(&config.upstream, true)).ok();
     let mut findings = Vec::new();

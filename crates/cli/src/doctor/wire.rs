@@ -1,6 +1,5 @@
-//! A small client of HTTP/1.1 for the active tests. It times what it does, and leaves when it is
-//! told to: dropping a [`Line`] closes the connection. Nothing in it bounds time; whoever awaits
-//! it does.
+//! A small HTTP/1.1 client for the active tests. It times its steps and leaves on demand: dropping
+//! a [`Line`] closes the connection. It has no time limits of its own; the caller sets them.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,21 +13,21 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 
 pub(super) const LIMITS: Limits = Limits { target: 8192, fields: 100, bytes: 16 * 1024 };
 
-/// What carries bytes both ways.
+/// A byte stream in both directions.
 trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
-/// A connection to somebody who answers.
+/// A connection to a server.
 pub(super) struct Line {
     wire: Box<dyn Wire>,
     input: Vec<u8>,
 }
 
-/// How long each step to a connection took.
+/// The durations of the steps to a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steps {
-    /// From the name to an address.
+    /// The time from the name to an address.
     pub(super) lookup: Duration,
     pub(super) connect: Duration,
     pub(super) tls: Option<Duration>,
@@ -87,7 +86,7 @@ impl Line {
         self.wire.flush().await
     }
 
-    /// The head of the answer to a request with this method.
+    /// Reads the head of the answer to a request with this method.
     pub(super) async fn head(&mut self, asked: &Method) -> io::Result<Response> {
         let mut head = Head::default();
         loop {
@@ -105,7 +104,7 @@ impl Line {
         }
     }
 
-    /// The whole answer; its body is thrown away.
+    /// Reads the whole answer and discards its body.
     pub(super) async fn answer(&mut self, asked: &Method) -> io::Result<Response> {
         let response = self.head(asked).await?;
         let mut decoder = Decoder::new(response.framing, &LIMITS);
@@ -140,13 +139,14 @@ fn ended() -> io::Error {
     io::Error::other("it closed the connection before its answer was whole")
 }
 
-/// For people: tenths of a millisecond, and of a second from one second on.
+/// Formats a duration for people: in tenths of a millisecond, and from one second on in hundredths
+/// of a second.
 pub(super) fn shown(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
 }
 
-/// For programs.
+/// Returns milliseconds with three decimals, for programs.
 pub(super) fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -1,5 +1,5 @@
-//! Each preset puts real requests into the classes that it means. The requests are in `requests/NAME.txt`: a request
-//! line and its class.
+//! Each preset puts real requests into the intended classes. The requests are in
+//! `requests/NAME.txt`: on each line a request and its class.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn parsed(name: &str, toml: &str) -> Config {
     config
 }
 
-/// A preset's requests: methods, targets and classes.
+/// Returns a preset's requests: methods, targets and classes.
 fn requests(name: &str) -> Vec<[String; 3]> {
     let path = format!("{}/src/init/requests/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));

@@ -1,7 +1,7 @@
-//! A scenario's classes as an operator would tell a gateway of them.
+//! A scenario's classes, as an operator would configure them in each gateway.
 //!
-//! bywash has a table for each; the others know paths. What all of them are told is the same: which
-//! paths are the checkout, and which step of it is worth most.
+//! bywash has a table for each class; the other gateways only know paths. All of them get the same
+//! information: the paths of the checkout, and the step of it that is worth most.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use bywash_scenario::file::Class;
 use bywash_scenario::{Scenario, Shown, Signal, Tier};
 use bywash_units::Utility;
 
-/// The tables of bywash's configuration.
+/// Returns the class tables of bywash's configuration.
 pub(crate) fn toml(scenario: &Scenario) -> String {
     let mut text = String::new();
     for class in &scenario.classes {
@@ -21,7 +21,7 @@ pub(crate) fn toml(scenario: &Scenario) -> String {
     text
 }
 
-/// The scenario's signals as bywash's configuration names them.
+/// Returns the scenario's signals as bywash's configuration names them.
 pub(crate) fn signals(scenario: &Scenario) -> Vec<String> {
     let written = |signal: &Signal| match &signal.shown {
         Shown::Cookie { name, value } => format!("cookie:{name}={value}"),
@@ -30,10 +30,10 @@ pub(crate) fn signals(scenario: &Scenario) -> Vec<String> {
     scenario.signals.iter().map(written).collect()
 }
 
-/// The same as `HAProxy` tests for them.
+/// Returns the scenario's signals as conditions of `HAProxy`.
 ///
 /// # Errors
-/// When one has a quote in it, which would end the one that it stands in.
+/// When a signal contains a quote, which would end the quoted condition.
 pub(crate) fn told(scenario: &Scenario) -> Result<Vec<String>, String> {
     let test = |signal: &Signal| {
         let (sample, value) = match &signal.shown {
@@ -53,7 +53,7 @@ fn add(text: &mut String, class: &Class, after: &[&str]) {
         Tier::Transact => "transact",
         Tier::Browse => "browse",
     };
-    // Writing to a text cannot fail. A list of names is the same in Rust and in TOML.
+    // Writing to a string cannot fail. A list of names has the same syntax in Rust and in TOML.
     let _ = writeln!(
         text,
         "[class.{}]\nmatch = [\"{} {}\"]\ntier = \"{tier}\"\nutility = {}\nafter = {after:?}",
@@ -67,15 +67,15 @@ fn add(text: &mut String, class: &Class, after: &[&str]) {
     }
 }
 
-/// Where it is asked for, without the query.
+/// Returns the path of a class without the query.
 fn path(class: &Class) -> &str {
     class.path.split('?').next().unwrap_or_default()
 }
 
-/// The paths of the checkout, the one of the highest utility first.
+/// Returns the paths of the checkout, the one of the highest utility first.
 ///
 /// # Errors
-/// When there is none, or when one cannot stand in every peer's configuration as it is.
+/// When there is none, or when one is not valid in every peer's configuration without escapes.
 pub(crate) fn checkout(scenario: &Scenario) -> Result<Vec<&str>, String> {
     let of = |tier| scenario.classes.iter().filter(move |class| class.tier == tier);
     let mut steps: Vec<&Class> = of(Tier::Transact).collect();

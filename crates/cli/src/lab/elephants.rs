@@ -1,4 +1,4 @@
-//! `bywash lab elephants`: what is found of elephants that are known.
+//! `bywash lab elephants`: measures how well known elephants are found.
 
 use bywash_report::table::{Align, Table};
 use bywash_sim::elephants::{Load, Score, Site, Verdict, World, judge};
@@ -68,7 +68,7 @@ impl Cell {
     }
 }
 
-/// A cell over all seeds; what there is none of is `None`.
+/// The result of a cell over all seeds; a value without data is `None`.
 struct Row {
     cell: Cell,
     precision: Option<f64>,
@@ -93,7 +93,7 @@ impl Row {
             precision: share(right, named),
             recall: right as f64 / elephants,
             error: (!errors.is_empty()).then(|| errors.iter().sum::<f64>() / errors.len() as f64),
-            // Of the first minutes no interval is given.
+            // The first minutes have no intervals.
             covered: share(sum(&|run| run.covered), right).filter(|_| cell.minutes >= 16),
             seeds_precision: share(seeds_right, seeds_named),
             seeds_recall: seeds_right as f64 / elephants,

@@ -1,7 +1,9 @@
-//! `bywash lab learn`: what is learned of the worth of classes, beside what the scenario says it is.
+//! `bywash lab learn`: compares the worth of classes that the engine learns with the true worth in
+//! the scenario.
 //!
-//! The truth is the scenario's own session graph: from a class, so many orders follow. The engine
-//! does not know it; it sees sessions come and go, most of them refused when the load is high.
+//! The truth is the expected number of orders from a class in the scenario's own session graph. The
+//! engine does not know the graph. It sees sessions come and go, most of them refused when the load
+//! is high.
 
 use bywash_report::{Align, Table};
 use bywash_scenario::Scenario;
@@ -14,11 +16,11 @@ use crate::args::LearnRun;
 use crate::failure::Failure;
 use crate::streams::{print, print_json};
 
-/// How often is looked at what was learned.
+/// The interval between looks at what was learned.
 const EVERY: Span = Span::from_secs(600);
-/// How near is near.
+/// The learned orders of a visitor up to which a class without orders counts as near the truth.
 const NEAR: f64 = 0.10;
-/// Orders of a visitor that are as good as none.
+/// The expected orders of a visitor below which a true worth of zero counts as learned.
 const NOTHING: f64 = 0.001;
 
 pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
@@ -56,11 +58,13 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
     print(&table(&rows).to_string())
 }
 
-/// Orders that follow from each class that sessions come to, if they make any.
+/// Returns the expected orders after each class that sessions reach; `None` if sessions make no
+/// orders.
 fn truth(scenario: &Scenario) -> Option<Vec<Option<f64>>> {
     let mut graph = scenario.graph.clone();
     let visits = graph.expected_visits()?;
-    // Where nobody comes, nothing is known, and the way may lead round for ever.
+    // A class that no session reaches has no known worth, and its transitions may form an endless
+    // cycle.
     for (row, _) in graph.next.iter_mut().zip(&visits).filter(|(_, visits)| **visits <= 0.0) {
         row.clear();
     }
@@ -70,15 +74,16 @@ fn truth(scenario: &Scenario) -> Option<Vec<Option<f64>>> {
     made.then(|| visits.iter().zip(orders).map(of).collect())
 }
 
-/// One policy under one load, over all seeds.
+/// The result of one policy under one load, over all seeds.
 struct Row {
     label: String,
     rho: f64,
     closes: &'static str,
-    /// Hours until all classes were near, of the seeds in which they were at the end.
+    /// Hours until all classes were near the truth, for the seeds in which they still were at the
+    /// end.
     near_after: Vec<f64>,
     seeds: usize,
-    /// By seed, then by class: learned over true, less one, at the end.
+    /// Relative errors at the end, by seed, then by class.
     errors: Vec<Vec<Option<f64>>>,
 }
 
@@ -126,8 +131,8 @@ impl Row {
     }
 }
 
-/// Learned over true, less one, by class that somebody comes to; of a class after which nobody orders, less
-/// than an order in a thousand is near.
+/// Returns the relative error of each class that sessions reach. For a class after which no orders
+/// follow, a learned worth below one order in a thousand counts as near.
 fn errors(learned: &[f64], truth: &[Option<f64>]) -> Vec<Option<f64>> {
     let error = |(learned, truth): (&f64, &Option<f64>)| {
         truth.map(
@@ -139,7 +144,7 @@ fn errors(learned: &[f64], truth: &[Option<f64>]) -> Vec<Option<f64>> {
     learned.iter().zip(truth).map(error).collect()
 }
 
-/// When the worth of every class was near for good, in hours.
+/// Returns when the worth of every class was near the truth for good, in hours.
 fn near_after(run: &Traced, truth: &[Option<f64>]) -> Option<f64> {
     let is_far =
         |worths: &[f64]| errors(worths, truth).iter().flatten().any(|error| error.abs() > NEAR);

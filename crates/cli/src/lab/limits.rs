@@ -1,4 +1,4 @@
-//! `bywash lab limits`: what decides how many run at once, judged between one change and the next.
+//! `bywash lab limits`: judges concurrency limiters between one change of the servers and the next.
 
 use bywash_report::table::{Align, Table};
 use bywash_scenario::{Closes, Scenario};
@@ -11,10 +11,10 @@ use crate::args::LimitsRun;
 use crate::failure::Failure;
 use crate::streams::{print, print_json, say};
 
-/// How often a run is looked at: below any window of a limit.
+/// The interval between samples of a run: shorter than the window of any limiter.
 const STEP: Span = Span::from_millis(100);
 
-/// All of them are kept until the end.
+/// The maximum number of samples, which are all kept until the end.
 const MOST_STEPS: u64 = 10_000_000;
 
 pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
@@ -43,7 +43,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     }
 }
 
-/// Whether there is anything to judge.
+/// Checks whether the scenario has anything to judge.
 fn suits(scenario: &Scenario) -> Result<(), String> {
     if scenario.policies.iter().all(|policy| policy.limit.is_none()) {
         return Err("no [[policy]] has a `limit` of its own: there is nothing to compare".into());
@@ -68,7 +68,7 @@ fn suits(scenario: &Scenario) -> Result<(), String> {
     Ok(())
 }
 
-/// One limit at one level of load, over all seeds.
+/// The result of one limiter at one level of load, over all seeds.
 struct Verdict {
     label: String,
     rho: f64,
@@ -76,14 +76,15 @@ struct Verdict {
     phases: Vec<Mean>,
 }
 
-/// A phase over all seeds: means, and of the times to settle the median.
+/// A phase over all seeds: the median of the times to settle, and means of the other values.
 struct Mean {
     phase: Phase,
-    /// Seeds in which it settled.
+    /// The number of seeds in which it settled.
     settled: usize,
 }
 
-/// `seeds[i][j]` is the `j`-th phase with the `i`-th seed; all have the same phases.
+/// Combines the phases of all seeds. `seeds[i][j]` is the `j`-th phase with the `i`-th seed; all
+/// seeds have the same phases.
 fn across(seeds: &[Vec<Phase>]) -> Vec<Mean> {
     let phase = |j: usize| {
         let all: Vec<&Phase> = seeds.iter().filter_map(|phases| phases.get(j)).collect();
@@ -91,7 +92,7 @@ fn across(seeds: &[Vec<Phase>]) -> Vec<Mean> {
             all.iter().map(|phase| of(phase)).sum::<f64>() / all.len() as f64
         };
         let mut times: Vec<Option<Span>> = all.iter().map(|phase| phase.settled).collect();
-        // Never is later than any time.
+        // `None`, which means never, sorts after any time.
         times.sort_by_key(|time| time.unwrap_or(Span::MAX));
         let phase = Phase {
             settled: times[times.len() / 2],
@@ -149,7 +150,7 @@ impl Verdict {
     }
 }
 
-/// Phase by phase, so that the limits stand beneath each other.
+/// Returns the table, ordered by phase, so that the limiters can be compared line by line.
 fn table(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(&[
         ("limit", Align::Left),

@@ -1,4 +1,4 @@
-//! `bywash lab run`: a scenario in real time against a URL.
+//! `bywash lab run`: plays a scenario in real time against a URL.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -61,7 +61,7 @@ fn options(args: &LiveRun, scenario: &Scenario) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// Where `http://HOST:PORT` is: one address at least.
+/// Returns the addresses of `http://HOST:PORT`, at least one.
 fn addresses(option: &str, url: &str) -> Result<Vec<SocketAddr>, Failure> {
     let shape = || {
         let why = "write http://HOST:PORT, as in http://127.0.0.1:8080 (https cannot be played)";
@@ -94,17 +94,17 @@ pub(super) fn not_begun(error: &LoadError) -> Failure {
     }
 }
 
-/// How long the shop's workers have been busy.
+/// Returns how long the shop's workers have been busy.
 fn busy(shop: SocketAddr) -> Option<Span> {
     let stats = fetch(shop, "/-/stats").ok()?;
     let part = |key: &str| stats[key].as_u64();
     Some(Span::from_micros(part("busy_us_useful")? + part("busy_us_wasted")?))
 }
 
-/// How a run stands: one line that changes on a terminal, one every five seconds elsewhere.
+/// The progress of a run: one line that changes on a terminal, else a new line every five seconds.
 pub(super) struct Line {
     terminal: bool,
-    /// When the next plain line is due, in seconds.
+    /// When the next new line is due, in seconds.
     due: u64,
 }
 
@@ -118,7 +118,7 @@ impl Line {
     pub(super) fn tell(&mut self, progress: &Progress) {
         let second = progress.elapsed.as_secs_f64() as u64;
         if self.terminal {
-            // Without wrapping, so that a narrow terminal does not scroll.
+            // Switch wrapping off, so that a narrow terminal does not scroll.
             draw(&format!("\x1b[?7l\r\x1b[2K{}\x1b[?7h", words(progress)));
         } else if second >= self.due {
             self.due = second - second % Self::EVERY + Self::EVERY;

@@ -26,7 +26,7 @@ use crate::args::Lab;
 use crate::failure::Failure;
 use crate::streams::{print, print_json, say};
 
-/// Does what a command of the lab says.
+/// Runs a command of the lab.
 pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
     match command {
         Lab::Sim(args) => sim::sim(args),
@@ -44,19 +44,19 @@ pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
 
 fn read(path: &Path) -> Result<Scenario, Failure> {
     Scenario::read(path).map_err(|error| match error {
-        // It names its file itself, which may be that of the arrivals.
+        // The error names its file itself, which may be the file of arrivals.
         ScenarioError::Unreadable { .. } => Failure::configuration(format!("bywash: {error}")),
         _ => wrong(path, &error.to_string()),
     })
 }
 
-/// Something is wrong with a scenario.
+/// Returns the failure for a wrong scenario.
 fn wrong(path: &Path, why: &str) -> Failure {
     Failure::configuration(format!("bywash: {}: {}", path.display(), presentable(why)))
 }
 
-/// Text that may quote a file: no line is longer than anybody reads on, and nothing in it
-/// commands a terminal. What we say ourselves, with lists of names, is shorter.
+/// Makes text that may quote a file safe to print: long lines are cut, and control characters are
+/// replaced. Our own messages, with lists of names, fit in the limit.
 fn presentable(text: &str) -> String {
     const QUOTED: usize = 100;
     const SAID: usize = 500;
@@ -72,7 +72,7 @@ fn presentable(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Prints a result and writes its report, as asked.
+/// Prints a result and writes its report, as the arguments ask.
 fn deliver(result: &RunResult, json: bool, report: Option<&Path>) -> Result<(), Failure> {
     if let Some(path) = report {
         write_report(path, &result_report(result, &command(), environment()))?;
@@ -84,7 +84,7 @@ pub(crate) fn to_json(result: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(result).map_err(Failure::running)
 }
 
-/// Whether a report can be written, before there is anything to write.
+/// Checks whether a report can be written, before there is anything to write.
 pub(crate) fn prepare_report(path: &Path) -> Result<(), Failure> {
     let words = |why: &str| format!("--report {}: {why}", path.display());
     if path.is_dir() || path.file_name().is_none() {
@@ -101,13 +101,13 @@ pub(crate) fn write_report(path: &Path, report: &bywash_report::Report) -> Resul
     Ok(())
 }
 
-/// The command that was given, for whoever wants to repeat it.
+/// Returns the command line of this process, for a reader who wants to repeat it.
 pub(crate) fn command() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     words.fold("bywash".to_owned(), |command, word| command + " " + &word)
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -116,7 +116,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What it was run with.
+/// Returns the version and the machine that results were measured with.
 pub(crate) fn environment() -> Vec<(String, String)> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -128,8 +128,8 @@ pub(crate) fn environment() -> Vec<(String, String)> {
     ]
 }
 
-/// A bar on standard error, nothing where that is no terminal; and how it is told how many runs are
-/// done, of how many.
+/// Makes a progress bar on standard error, which is hidden without a terminal. The function takes
+/// the number of finished runs and of all runs.
 fn progress_bar() -> (ProgressBar, impl Fn(usize, usize) + Sync) {
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left");
     let bar = ProgressBar::new(0);

@@ -1,4 +1,4 @@
-//! A scenario with only what was asked for.
+//! Narrows a scenario to what the arguments ask for.
 
 use bywash_scenario::Scenario;
 use bywash_scenario::file::Length;

@@ -1,4 +1,4 @@
-//! The shop that a live comparison is played against, and the books that it keeps.
+//! The shop that a live comparison is played against, and the orders in its database.
 
 use std::path::Path;
 
@@ -8,11 +8,12 @@ use bywash_units::Span;
 
 use crate::failure::Failure;
 
-/// Requests that may wait inside the shop: the listen backlog that gunicorn and uvicorn set.
+/// The number of requests that may wait inside the shop: the listen backlog of gunicorn and
+/// uvicorn.
 const BACKLOG: usize = 2048;
 
-/// A shop with as many workers as the scenario has, on a port of its own; its database is a file
-/// that is not there yet.
+/// Starts a shop with as many workers as the scenario has, on a port of its own. The database is a
+/// file that must not exist yet.
 pub(crate) fn open(database: &Path, scenario: &Scenario) -> Result<Shop, Failure> {
     let options = bywash_shop::Options {
         database: database.to_owned(),
@@ -23,24 +24,24 @@ pub(crate) fn open(database: &Path, scenario: &Scenario) -> Result<Shop, Failure
     Shop::start(options).map_err(Failure::running)
 }
 
-/// How long its workers have been busy in all.
+/// Returns how long the shop's workers have been busy in total.
 pub(crate) fn busy(shop: &Shop) -> Span {
     let stats = shop.stats();
     Span::from_micros(stats.busy_us_useful + stats.busy_us_wasted)
 }
 
-/// The number of the visitor who made an order: the last part of its tag.
+/// Returns the number of the visitor who made an order: the last part of its tag.
 pub(crate) fn visitor(order: &Order) -> Option<u64> {
     order.tag.as_deref()?.rsplit('-').next()?.parse().ok()
 }
 
-/// How many orders that a visitor saw confirmed are not in the database.
+/// Counts the orders that visitors saw confirmed and that are not in the database.
 pub(crate) fn without_a_row(confirmed: &[u64], orders: &[Order]) -> usize {
     let mut rows: Vec<u64> = orders.iter().filter_map(visitor).collect();
     let mut missing = 0;
     for seen in confirmed {
         match rows.iter().position(|row| row == seen) {
-            // A visitor may have bought twice: each row answers for one order.
+            // A visitor may have bought twice: each row stands for one order.
             Some(row) => {
                 rows.swap_remove(row);
             }

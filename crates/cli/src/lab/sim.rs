@@ -1,4 +1,4 @@
-//! `bywash lab sim`: every cell of a scenario in virtual time.
+//! `bywash lab sim`: plays every cell of a scenario in virtual time.
 
 use bywash_report::table;
 

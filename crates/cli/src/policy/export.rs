@@ -1,8 +1,10 @@
-//! `bywash export`: what holds beside the file, printed as the file would say it, or written into it.
+//! `bywash export`: prints active overrides and rules as TOML, or writes them into the
+//! configuration file.
 //!
-//! A file is somebody's: its comments, its order and its spelling stay, only values of the keys that were decided change, each with a
-//! comment that says who decided it. The result must be a configuration without a mistake, or nothing is written; it takes the
-//! file's place at once.
+//! The file belongs to its author: its comments, order and spelling stay. Only the values of the
+//! keys that were decided change, each with a comment that names the author of the decision. The
+//! result must be a configuration without errors, or nothing is written. It replaces the file
+//! atomically.
 
 use std::path::Path;
 
@@ -32,7 +34,7 @@ pub(crate) fn export(args: &Export) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A configuration is far smaller.
+/// The maximum size of the file in bytes. A real configuration is far smaller.
 const LARGEST: usize = 1024 * 1024;
 
 fn check(text: &str, path: &Path) -> Result<(), Failure> {
@@ -43,7 +45,7 @@ fn check(text: &str, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The text of the file, in which what was exported stands as well.
+/// Returns the text of the file with the exported settings merged in.
 fn merged(text: &str, exported: &str) -> Result<String, String> {
     let parse = |text: &str| text.parse::<DocumentMut>().map_err(|error| error.to_string());
     let (mut file, said) = (parse(text)?, parse(exported)?);
@@ -53,7 +55,7 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
             let name = name_in(&file, section, name, said);
             let item = place(&mut file, section, &name)?;
             let comment = said.decor().prefix().and_then(|prefix| prefix.as_str());
-            // What stands on one line has no room for a comment.
+            // A table on one line has no room for a comment.
             let comment = comment.filter(|_| item.is_table()).map(one_line).unwrap_or_default();
             let into = item.as_table_like_mut();
             let into = into.ok_or_else(|| format!("`{section}.{name}` is no table"))?;
@@ -66,8 +68,8 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
     Ok(file.to_string())
 }
 
-/// What the table is called in this file. A rule for the same requests is the same rule, whatever its name; and the name of
-/// another is taken.
+/// Returns the name of the table in this file. A rule for the same requests is the same rule under
+/// any name. If another rule has the name, a free one is made.
 fn name_in(file: &DocumentMut, section: &str, name: &str, said: &Table) -> String {
     let tables = file.get(section).and_then(Item::as_table_like);
     let (THROTTLE, Some(tables)) = (section, tables) else { return name.to_owned() };
@@ -82,10 +84,10 @@ fn name_in(file: &DocumentMut, section: &str, name: &str, said: &Table) -> Strin
 }
 
 const THROTTLE: &str = "throttle";
-/// What a rule grants: what is not said of it is not meant.
+/// The keys of what a rule grants. A grant that is not exported is removed from the file.
 const GRANTS: [&str; 5] = ["at_once", "rate", "queue", "wait", "bytes"];
 
-/// The table of this name, made if it is not there.
+/// Returns the table of this name, made if it is not there.
 fn place<'f>(file: &'f mut DocumentMut, section: &str, name: &str) -> Result<&'f mut Item, String> {
     let no_table = format!("`{section}` is no table");
     let section = file.entry(section).or_insert_with(|| {
@@ -101,7 +103,7 @@ fn place<'f>(file: &'f mut DocumentMut, section: &str, name: &str) -> Result<&'f
     Ok(section.entry(name).or_insert_with(new))
 }
 
-/// Each key of `said` that is not said yet; the first with the comment.
+/// Sets each key of `said` that differs in the file; the first one gets the comment.
 fn say_in(into: &mut dyn TableLike, said: &Table, section: &str, comment: &str) {
     let mut comment = Some(comment).filter(|comment| !comment.is_empty());
     for (key, item) in said {
@@ -111,7 +113,8 @@ fn say_in(into: &mut dyn TableLike, said: &Table, section: &str, comment: &str) 
         }
         set(into, key, value.clone(), comment.take());
     }
-    // Of all visitors: that is what is meant where nothing is said.
+    // An exported class without a percentage means all visitors, so the file's percentage becomes
+    // 100.
     if section == "class" && said.get("percent").is_none() && into.contains_key("percent") {
         set(into, "percent", 100.into(), None);
     }
@@ -122,7 +125,7 @@ fn say_in(into: &mut dyn TableLike, said: &Table, section: &str, comment: &str) 
     }
 }
 
-/// Another value, beside which all comments stay; another comment goes behind them.
+/// Sets a value and keeps all comments next to it; a new comment is appended to them.
 fn set(into: &mut dyn TableLike, key: &str, value: Value, comment: Option<&str>) {
     let old = into.get_mut(key).and_then(Item::as_value_mut);
     let decor = old.as_ref().map(|old| old.decor().clone());
@@ -147,7 +150,7 @@ fn same(a: &Value, b: &Value) -> bool {
     bare(a) == bare(b)
 }
 
-/// Comment lines as one.
+/// Joins comment lines into one.
 fn one_line(comment: &str) -> String {
     let lines = comment.lines().map(|line| line.trim().trim_start_matches('#').trim());
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")

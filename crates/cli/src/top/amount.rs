@@ -1,11 +1,11 @@
-//! Numbers in a few columns of a terminal.
+//! Formats numbers for a few columns of a terminal.
 
 use bywash_control::Resource;
 
-/// What stands where nothing is known.
+/// The sign for an unknown value.
 pub(super) const NONE: &str = "-";
 
-/// A share in parts of a hundred, up to three columns; `100` and `0` mean all and none.
+/// Formats a fraction in percent, in up to three columns; `100` and `0` mean all and none.
 pub(super) fn percent(share: Option<f64>) -> String {
     match share.map(|share| share * 100.0) {
         None => NONE.into(),
@@ -16,7 +16,7 @@ pub(super) fn percent(share: Option<f64>) -> String {
     }
 }
 
-/// Something a second.
+/// Formats a rate per second.
 pub(super) fn rate(per_s: f64) -> String {
     match per_s {
         0.0 => "0".into(),
@@ -26,7 +26,7 @@ pub(super) fn rate(per_s: f64) -> String {
     }
 }
 
-/// A duration that was measured.
+/// Formats a measured duration.
 pub(super) fn duration(ms: f64) -> String {
     match ms {
         0.0 => "0ms".into(),
@@ -40,7 +40,7 @@ pub(super) fn duration(ms: f64) -> String {
     }
 }
 
-/// Any number in about four columns.
+/// Formats any number in about four columns.
 pub(super) fn short(number: f64) -> String {
     match number.abs() {
         0.0 => "0".into(),
@@ -60,7 +60,7 @@ fn large(number: f64) -> String {
     }
 }
 
-/// So much of a resource, in its unit.
+/// Formats an amount of a resource, in its unit.
 pub(super) fn used(of: Resource, units: f64) -> String {
     match of {
         Resource::Processors | Resource::Slots => duration(units * 1e3),
@@ -70,13 +70,13 @@ pub(super) fn used(of: Resource, units: f64) -> String {
     }
 }
 
-/// Time of day (UTC) of a moment in milliseconds since 1970.
+/// Returns the time of day (UTC) of a moment in milliseconds since 1970.
 pub(super) fn clock(ms: u64) -> String {
     let seconds = ms / 1000 % 86_400;
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// So much of `whole` as a bar of `columns`; something is never nothing.
+/// Draws the part of `whole` as a bar of `columns`; a part above 0 fills at least one.
 pub(super) fn bar(part: u32, whole: u32, columns: usize) -> String {
     let full = f64::from(part) / f64::from(whole.max(1)) * columns as f64;
     let full = (full.ceil() as usize).min(columns);

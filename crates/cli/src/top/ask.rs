@@ -1,5 +1,6 @@
-//! Decisions: what it is about is shown first, then why is asked, then whether it is meant. Nothing is done before that, and what was
-//! seen goes with it, so that of two operators at once the second is told.
+//! Decisions: the subject is shown first, then the reason is asked for, then a confirmation.
+//! Nothing is sent before that. The revision that was shown is sent along, so that the second of
+//! two concurrent operators gets an error.
 
 use bywash_api::{ClassPolicy, Decision, Elephant, Mode, Policy, SetClass, Undo};
 use bywash_control::Change;
@@ -9,19 +10,19 @@ use serde_json::Value;
 use super::line::Line;
 use crate::plain::plain;
 
-/// How long a decision holds that is made here, and how long what was undone is left alone. `bywash policy` and `bywash elephants`
-/// know others.
+/// How long a decision made here applies, and how long something undone is left alone. `bywash
+/// policy` and `bywash elephants` accept other times.
 const LASTS: &str = "1h";
 const LEFT_ALONE: &str = "24h";
 
-/// What is decided about an elephant.
+/// A decision about an elephant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Approve,
     Undo,
 }
 
-/// What an operator has said.
+/// A confirmed decision of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Said {
     about: About,
@@ -38,9 +39,9 @@ enum About {
 /// A decision that is being made.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
-    /// What it is about.
+    /// The subject, as text.
     pub(super) told: String,
-    /// The line of it that stands first.
+    /// The first line of it that is shown.
     pub(super) from: u16,
     pub(super) step: Step,
     by: String,
@@ -48,17 +49,17 @@ pub(super) struct Ask {
     why: String,
 }
 
-/// What is asked next.
+/// The next question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Mode,
-    /// Of how many visitors; of so many if nothing is typed.
+    /// The percentage of visitors; the number is the default if nothing is typed.
     Percent(Line, u8),
     Why(Line),
     Sure,
 }
 
-/// What a key comes to.
+/// The effect of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Asks,
@@ -80,7 +81,7 @@ impl Ask {
         }
     }
 
-    /// How a class is treated, for a while.
+    /// Asks how a class is treated for a while.
     pub(super) fn class(of: &ClassPolicy, policy: &Policy, by: &str) -> Self {
         let told = format!(
             "Class {}: {} for {} % of visitors; the file says {} for {} %.\n",
@@ -90,7 +91,7 @@ impl Ask {
             of.file_mode.name(),
             of.file_percent,
         );
-        // First some, then more, then all.
+        // The default grows step by step: some visitors, then more, then all.
         let percent = match of.mode {
             Mode::Observe => 10,
             Mode::Enforce if of.percent < 50 => 50,
@@ -105,7 +106,7 @@ impl Ask {
         Self { told, from: 0, step: Step::Mode, by: by.into(), about, why: String::new() }
     }
 
-    /// What the file says is to hold again; `None` if it does.
+    /// Asks to end the override of a class; `None` if there is none.
     pub(super) fn undo_class(of: &ClassPolicy, policy: &Policy, by: &str) -> Option<Self> {
         let number = of.overridden?;
         let one = policy.overrides.iter().find(|one| one.number == number)?;
@@ -123,7 +124,7 @@ impl Ask {
         Some(Self { told, from: 0, step, by: by.into(), about, why: String::new() })
     }
 
-    /// What is asked, and what was typed of the answer.
+    /// Returns the question, with the answer typed so far.
     pub(super) fn prompt(&self) -> String {
         match &self.step {
             Step::Mode => "e enforce, o only observe, Esc leave it: _".into(),
@@ -143,7 +144,7 @@ impl Ask {
         }
     }
 
-    /// What will hold.
+    /// Returns the effect of the decision.
     fn will(&self) -> String {
         match &self.about {
             About::Elephant { verb: Verb::Approve, number, .. } => {
@@ -166,7 +167,7 @@ impl Ask {
         }
     }
 
-    /// One more key.
+    /// Handles one more key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Answer {
         match key.code {
             KeyCode::Esc => return Answer::Dropped,
@@ -232,7 +233,7 @@ impl Ask {
 }
 
 impl Said {
-    /// Where it is said.
+    /// Returns the path to send the decision to.
     pub(super) fn path(&self) -> String {
         match &self.about {
             About::Elephant { verb: Verb::Approve, number, .. } => {
@@ -246,7 +247,7 @@ impl Said {
         }
     }
 
-    /// How.
+    /// Returns the body to send.
     pub(super) fn body(&self, by: &str) -> serde_json::Result<Value> {
         let (by, why) = (Some(by.to_owned()), self.why.clone());
         match &self.about {
@@ -275,7 +276,7 @@ impl Said {
         }
     }
 
-    /// What has been done by it.
+    /// Returns the message after the decision was made.
     pub(super) fn done(&self) -> String {
         match &self.about {
             About::Elephant { verb: Verb::Approve, number, .. } => {

@@ -1,4 +1,4 @@
-//! All that is known of a row, in words.
+//! All that is known about a row, as text.
 
 use std::fmt::Write;
 

@@ -1,6 +1,8 @@
-//! Asks the gateway, on a thread of its own: a gateway that answers late, or not at all, must not keep whoever looks from quitting.
+//! Queries the gateway on a thread of its own, so that a gateway that answers late or not at all
+//! does not keep the user from quitting.
 //!
-//! The status and what is new of the history come once a second; what changes seldom only when its revision is another.
+//! The status and the new rows of the history are fetched once a second. Other answers change
+//! seldom, and are fetched only when their revision changes.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -20,47 +22,47 @@ use crate::{elephants, operator, requests};
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What is to be done beside looking.
+/// A task of the feed in addition to the regular queries.
 #[derive(Debug)]
 pub(super) enum Errand {
-    /// From now on this is looked at.
+    /// Show this table from now on.
     Look(View),
-    /// Nothing is asked until it is said again.
+    /// Pause or resume the regular queries.
     Pause(bool),
-    /// Why the request of this name was treated as it was.
+    /// Explain the decision about the request with this ID.
     Explain(String),
-    /// The same of the last that was refused of a class.
+    /// Explain the decision about the last refused request of a class.
     ExplainLast(String),
-    /// All that is known of an elephant.
+    /// Fetch all that is known about an elephant.
     Elephant(u32),
-    /// The same, to decide this about it.
+    /// Fetch the same, to take this decision about it.
     Consider(Verb, u32),
-    /// An operator decides.
+    /// Send an operator's decision.
     Say(Said),
 }
 
-/// What has come of it.
+/// A result of the queries and tasks.
 #[derive(Debug)]
 pub(super) enum News {
     Answers(Box<Answers>),
-    /// No gateway answers, or not as it should.
+    /// No gateway answers, or its answer is not valid.
     Silence(String),
     /// A text to read, under a title.
     Text(&'static str, String),
-    /// An elephant to decide this about, and what is to be said of it first.
+    /// An elephant for this decision, and the text to show first.
     Considered(Verb, Box<Elephant>, String),
-    /// What was asked for cannot be had, or what was decided was not done.
+    /// A query or a decision was refused.
     Refused(String),
     Done(String),
 }
 
-/// What was asked in one second. What is `None` has not changed, or is not looked at.
+/// The answers of one second. A `None` has not changed, or is not shown.
 #[derive(Clone, Debug)]
 pub(super) struct Answers {
     pub(super) status: Status,
-    /// New rows.
+    /// The new rows.
     pub(super) rows: Columns,
-    /// They are all that there are: the gateway is another.
+    /// Whether the rows are all that there are, because another gateway answers now.
     pub(super) anew: bool,
     pub(super) elephants: Option<Elephants>,
     pub(super) policy: Option<Policy>,
@@ -68,23 +70,23 @@ pub(super) struct Answers {
     pub(super) notes: Option<Vec<Note>>,
 }
 
-/// Asks.
+/// The thread's state.
 pub(super) struct Feed {
     which: Which,
     by: String,
     view: View,
     seen: Seen,
-    /// When it is looked again.
+    /// The time of the next regular queries.
     due: Instant,
     paused: bool,
 }
 
-/// What was answered already.
+/// The state of the last complete answers.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     pid: Option<u32>,
     uptime_ms: u64,
-    /// The first row that was not.
+    /// The number of the first row that has not been fetched.
     next: u64,
     elephants: Option<u64>,
     policy: Option<u64>,
@@ -92,7 +94,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether another process answers now. In containers all of them may have the same number.
+    /// Returns whether another process answers now. The process id alone is not enough: in
+    /// containers all processes may have the same one.
     fn is_other(&self, status: &Status) -> bool {
         self.pid != Some(status.pid) || status.uptime_ms < self.uptime_ms
     }
@@ -110,7 +113,7 @@ impl Feed {
         }
     }
 
-    /// From now on by itself.
+    /// Starts the thread.
     pub(super) fn start(self) -> (Sender<Errand>, Receiver<News>) {
         let ((errands, todo), (tell, news)) = (channel(), channel());
         thread::spawn(move || self.run(&todo, &tell));
@@ -139,7 +142,7 @@ impl Feed {
         })
     }
 
-    /// What is new. If something of it cannot be had, all of it is asked again.
+    /// Fetches all that is new. If one query fails, all of them are repeated next time.
     pub(super) fn look(&mut self) -> Result<Answers, Failure> {
         let status: Status = self.get("/v1/status")?;
         let anew = self.seen.is_other(&status);
@@ -223,7 +226,8 @@ impl Feed {
     }
 
     fn say(&mut self, said: &Said) -> Result<News, Failure> {
-        // It is to be seen at once, and if it was refused, what somebody else has decided meanwhile.
+        // Show the effect at once; if the decision was refused, show what another operator decided
+        // in the meantime.
         (self.seen.elephants, self.seen.policy) = (None, None);
         self.due = Instant::now();
         let body = said.body(&self.by).map_err(Failure::running)?;
@@ -236,7 +240,7 @@ impl Feed {
     }
 }
 
-/// A name as it may stand in a query.
+/// Escapes a name for a query.
 fn escaped(name: &str) -> String {
     let escaped = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {

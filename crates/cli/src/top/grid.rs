@@ -1,4 +1,4 @@
-//! A table of which rows can be sorted, filtered and chosen, whatever it is about.
+//! A table whose rows can be sorted, filtered and chosen, independent of its content.
 
 use std::cmp::Ordering;
 
@@ -8,34 +8,34 @@ use bywash_report::Align;
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) head: &'static str,
-    /// Where there is little room.
+    /// The heading if there is little room.
     pub(super) short: &'static str,
     pub(super) align: Align,
-    /// Columns of the terminal, where there is little room and where there is enough. One column of each table has what is left
-    /// over, and at least that.
+    /// Columns of the terminal, with little room and with enough. One column of each table also
+    /// gets the remaining room.
     pub(super) narrow: usize,
     pub(super) wide: usize,
 }
 
-/// What a cell is sorted by.
+/// The sort key of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum By {
-    /// What is not known comes last.
+    /// A number; an unknown one comes last.
     Number(Option<f64>),
     Text,
 }
 
-/// A cell, with nothing in it that a terminal would obey.
+/// A cell. Its text is safe to print on a terminal.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cell {
     pub(super) text: String,
-    /// Where there is little room, if that is something else.
+    /// The text if there is little room, if it is different.
     pub(super) short: Option<String>,
     pub(super) by: By,
 }
 
 impl Cell {
-    /// Of our own words, or made plain.
+    /// Makes a cell of text that is our own or escaped.
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), short: None, by: By::Text }
     }
@@ -49,14 +49,14 @@ impl Cell {
     }
 }
 
-/// A row, under what it is known by from one second to the next.
+/// A row, with an id that stays the same from one second to the next.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) id: String,
     pub(super) cells: Vec<Cell>,
 }
 
-/// By which column, and how.
+/// The column to sort by, and the direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sort {
     pub(super) column: usize,
@@ -67,15 +67,15 @@ pub(super) struct Sort {
 #[derive(Debug)]
 pub(super) struct Grid {
     pub(super) columns: &'static [Column],
-    /// The column that has what is left over.
+    /// The column that gets the remaining room.
     pub(super) fills: usize,
     pub(super) rows: Vec<Row>,
-    /// What is said where there are none.
+    /// The text if there are no rows.
     pub(super) none: &'static str,
 }
 
 impl Grid {
-    /// Those rows in which this stands, in this order. Equal ones stay as they came.
+    /// Keeps the rows that contain the filter, and sorts them. The sort is stable.
     pub(super) fn arranged(mut self, sort: Option<Sort>, filter: &str) -> Self {
         let wanted = filter.to_lowercase();
         let has = |cell: &Cell| cell.text.to_lowercase().contains(&wanted);
@@ -86,8 +86,8 @@ impl Grid {
         self
     }
 
-    /// Columns of the terminal for each of ours, blanks between them not counted, if there are so many in all. What has none is not
-    /// shown.
+    /// Returns the width of each column in `all` columns of the terminal, without the spaces
+    /// between them, and whether the wide widths fit. A column of width 0 is not shown.
     pub(super) fn widths(&self, all: usize) -> (Vec<usize>, bool) {
         let wide: Vec<usize> = self.columns.iter().map(|column| column.wide).collect();
         let is_wide = taken(&wide) <= all;
@@ -98,7 +98,7 @@ impl Grid {
     }
 }
 
-/// What columns take, with a blank between two.
+/// Returns the room that columns take, with a space between two.
 fn taken(widths: &[usize]) -> usize {
     let shown = widths.iter().filter(|width| **width > 0);
     shown.map(|width| width + 1).sum::<usize>().saturating_sub(1)

@@ -1,4 +1,4 @@
-//! How the gateway stands, in two lines, on the screen and elsewhere.
+//! The state of the gateway in two lines, for the screen and for printing.
 
 use std::fmt::Write;
 
@@ -11,9 +11,9 @@ pub(super) struct Headline {
     /// `OBSERVE`, `ENFORCE` or `BYPASS`.
     pub(super) mode: String,
     pub(super) state: &'static str,
-    /// Slots and who waits, at this moment.
+    /// Slots and waiting requests at this moment.
     pub(super) now: String,
-    /// What came of requests in the window.
+    /// The outcomes of requests in the window.
     pub(super) window: String,
 }
 
@@ -48,7 +48,7 @@ fn window(model: &Model) -> String {
         rate(sums.per_second(sums.ended())),
         model.window.name(),
     );
-    // Of a gateway that began a moment ago.
+    // The gateway has started only recently, so the window is not full.
     if sums.seconds + 1.0 < f64::from(model.window.seconds()) {
         let _ = write!(words, " ({:.0} s yet)", sums.seconds);
     }

@@ -1,19 +1,19 @@
-//! What a key means while a table is looked at.
+//! The meaning of keys while a table is shown.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::model::{Step, View};
 
-/// What whoever looks wants.
+/// A command of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
     Quit,
     View(View),
-    /// By the next column, or the one before.
+    /// Sort by the next column, or the previous one.
     Sort(Step),
     Reverse,
     Filter,
-    /// Without a filter, sorted as it comes.
+    /// Remove the filter and the sorting.
     Clear,
     Choose(Step),
     Details,
@@ -26,7 +26,7 @@ pub(super) enum Intent {
     Help,
 }
 
-/// For the help.
+/// The keys and their meanings, for the help.
 pub(super) const KEYS: &[(&str, &str)] = &[
     ("1 to 4", "classes, elephants, requests, decisions"),
     ("s or >, <", "sort by the next column, the one before; r: round"),

@@ -1,11 +1,11 @@
-//! One line that is typed.
+//! A single line of typed text.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// As long as a reason may be.
+/// The maximum length: that of a reason.
 const MOST: usize = 200;
 
-/// What was typed so far.
+/// The text typed so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line(String);
 
@@ -18,7 +18,7 @@ impl Line {
         Self(text.to_owned())
     }
 
-    /// Lines of a text become one.
+    /// Adds pasted text; its line breaks become spaces.
     pub(super) fn paste(&mut self, text: &str) {
         for c in text.trim().chars() {
             let c = if c.is_whitespace() { ' ' } else { c };
@@ -26,7 +26,7 @@ impl Line {
         }
     }
 
-    /// One more key.
+    /// Handles one more key.
     pub(super) fn key(&mut self, key: KeyEvent) {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

@@ -1,4 +1,4 @@
-//! The four tables: classes, elephants, requests, decisions. Each text of somebody else's is made plain here.
+//! The four tables: classes, elephants, requests, decisions. Texts from outside are escaped here.
 
 use bywash_api::{ClassStatus, Elephant, Request};
 use bywash_control::{Note, Origin, State, Subject};
@@ -17,7 +17,8 @@ const fn right(head: &'static str, short: &'static str, narrow: usize, wide: usi
     Column { head, short, align: Align::Right, narrow, wide }
 }
 
-/// Narrow they take 79 columns, and one more is the cursor's.
+/// The columns of classes. The narrow ones take 79 columns of the terminal; the cursor takes one
+/// more.
 const CLASSES: &[Column] = &[
     left("CLASS", "CLASS", 9, 16),
     left("TIER", "T", 1, 8),
@@ -67,7 +68,7 @@ const DECISIONS: &[Column] = &[
     left("UNTIL", "UNTIL", 11, 11),
 ];
 
-/// What each column of the classes says, for the help.
+/// The meaning of each column of the classes, for the help.
 pub(super) const MEANS: &[(&str, &str)] = &[
     ("IN/S", "requests that ended, a second"),
     ("OK%", "of those, answered in time; LATE after their clients' patience"),
@@ -79,7 +80,7 @@ pub(super) const MEANS: &[(&str, &str)] = &[
     ("MODE", "and of how many visitors; * says otherwise than the file"),
 ];
 
-/// A class with what happened in the window.
+/// A class with its sums in the window.
 pub(super) struct Class<'m> {
     pub(super) of: &'m ClassStatus,
     pub(super) sums: Sums,
@@ -180,7 +181,7 @@ fn of_elephant(one: &Elephant) -> Vec<Cell> {
     ]
 }
 
-/// What holds of it, and until when.
+/// Returns the state of an elephant, and until when it lasts.
 fn state(state: &State, is_provisional: bool) -> Cell {
     let rule = match state {
         State::Proposed if is_provisional => {
@@ -216,7 +217,7 @@ pub(super) fn requests(requests: &[Request]) -> Grid {
     }
 }
 
-/// Its name; of a message that was none, when and from where it came.
+/// Returns the request's ID, or for a malformed message its time and its client.
 pub(super) fn request_id(one: &Request) -> String {
     let malformed = || format!("{} {}", one.time, one.client);
     one.life.as_ref().map_or_else(malformed, |life| life.request.clone())
@@ -296,7 +297,7 @@ fn of_decision(note: &Note) -> Vec<Cell> {
     ]
 }
 
-/// Day and time (UTC) of a moment as RFC 3339 writes it.
+/// Returns day and time (UTC) of a moment in RFC 3339 form.
 fn moment(text: &str) -> String {
     text.get(5..16).unwrap_or(text).replace('T', " ")
 }

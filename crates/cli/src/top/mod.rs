@@ -1,9 +1,11 @@
-//! `bywash top`: what a running gateway is doing, second by second, on a screen of the terminal; and decisions.
+//! `bywash top`: shows on a screen of the terminal, second by second, what a running gateway is
+//! doing, and takes decisions.
 //!
-//! It shows what the console shows, reckoned in the same way, through the same API. `feed` asks on a thread of its own; `rows` has the
-//! last quarter of an hour; `model` is what is known and which of it is looked at, `lists` its tables as `grid`s; `screen` is what
-//! keys and news do, with `keys`, `line`, `ask` and `details`; `view` draws it. Only this file has the terminal. Where there is none,
-//! `printed` says the same.
+//! The screen shows what the console shows, computed in the same way, from the same API. `feed`
+//! queries the gateway on a thread of its own. `rows` keeps the last quarter of an hour. `model`
+//! holds what is known and what is selected for display; `lists` makes its tables as `grid`s.
+//! `screen` reacts to keys and news, with `keys`, `line`, `ask` and `details`. `view` draws it.
+//! Only this file uses the terminal. Without a terminal, `printed` prints the same.
 
 mod amount;
 mod ask;
@@ -45,19 +47,19 @@ use model::Model;
 use screen::Screen;
 use view::Paint;
 
-/// So soon it is seen what the gateway has said.
+/// The maximum delay until the gateway's news are seen.
 const GLANCE: Duration = Duration::from_millis(50);
-/// So soon it is seen that the terminal is gone, if no signal says so.
+/// The maximum delay until the end of the terminal is seen, if no signal reports it.
 const LOOK_UP: Duration = Duration::from_secs(1);
-/// The exit code that shells expect of what SIGHUP has ended.
+/// The exit code that shells expect of a process that SIGHUP ended.
 const HUNG_UP: i32 = 129;
-/// Nobody reads faster, and the gateway has better to do.
+/// The shortest interval of printing: shorter ones are too fast to read, and load the gateway.
 const SHORTEST: Span = Span::from_millis(100);
 
 pub(crate) fn top(args: &Top) -> Result<(), Failure> {
     let by = args.by.clone().unwrap_or_else(operators::user);
     let mut feed = Feed::new(args.which.clone(), by.clone());
-    // That it is there is seen before the terminal is another.
+    // Fail before the terminal is switched if no gateway answers.
     let model = Model::new(feed.look()?, args.window);
     let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
     if args.json || args.count.is_some() || !has_terminal {
@@ -68,7 +70,7 @@ pub(crate) fn top(args: &Top) -> Result<(), Failure> {
     show(screen, &news)
 }
 
-/// Once every interval.
+/// Prints a table or a document once every interval.
 fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
     if args.interval < SHORTEST {
         return Err(Failure::usage(format!("an interval is {SHORTEST} or longer")));
@@ -89,7 +91,7 @@ fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The terminal as it was, however this ends.
+/// A guard that restores the terminal when it is dropped.
 struct Restored;
 
 impl Drop for Restored {
@@ -100,7 +102,8 @@ impl Drop for Restored {
 
 fn restore() {
     ratatui::restore();
-    // Ratatui hides it when it draws, and shows it only when a `Terminal` is dropped. A terminal that is gone needs none.
+    // Ratatui hides the cursor when it draws, and shows it only when a `Terminal` is dropped. If
+    // the terminal is gone, failure does not matter.
     let _ = ratatui::crossterm::execute!(io::stdout(), DisableBracketedPaste, Show);
 }
 
@@ -113,34 +116,34 @@ fn show(mut screen: Screen, news: &Receiver<News>) -> Result<(), Failure> {
         said(panic);
     }));
     let mut terminal = ratatui::try_init().map_err(failed)?;
-    // Or what is pasted would be keys, each of which means something.
+    // Without bracketed paste, pasted text would arrive as keys, and each would be a command.
     let _ = ratatui::crossterm::execute!(io::stdout(), EnableBracketedPaste);
     let _restored = Restored;
     end_with_it(signals);
     watch(&mut terminal, &mut screen, news).map_err(failed)
 }
 
-/// Ends the process when it is told to, and when the terminal is gone: crossterm reads the end of that for ever, and comes back with
-/// nothing.
+/// Ends the process on a signal, and when the terminal is gone. In that case crossterm reads the
+/// end of file forever and returns nothing.
 fn end_with_it(mut signals: Signals) {
     thread::spawn(move || {
         let code = loop {
             match signals.wait_for(LOOK_UP) {
                 Some(Told::End(signal)) => break 128 + signal,
-                // A terminal that hangs up.
+                // The terminal has hung up.
                 Some(Told::Reload) => break HUNG_UP,
                 None if !io::stdin().is_terminal() => break HUNG_UP,
                 Some(Told::Upgrade) | None => {}
             }
         };
-        // Nothing is drawn any more.
+        // Keep the lock, so that nothing is drawn any more.
         let _drawn = io::stdout().lock();
         restore();
         std::process::exit(code);
     });
 }
 
-/// Until whoever looks says that it is over.
+/// Draws and handles events until the user quits.
 fn watch(
     terminal: &mut DefaultTerminal,
     screen: &mut Screen,
@@ -161,7 +164,7 @@ fn watch(
     }
 }
 
-/// Whether it goes on.
+/// Handles an event. Returns whether to go on.
 fn hear(screen: &mut Screen, event: &Event) -> bool {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => screen.key(*key),
@@ -173,7 +176,7 @@ fn hear(screen: &mut Screen, event: &Event) -> bool {
     }
 }
 
-/// Whether there was something new.
+/// Takes all news. Returns whether there were any.
 fn take(screen: &mut Screen, news: &Receiver<News>) -> io::Result<bool> {
     let mut is_new = false;
     loop {
@@ -188,7 +191,7 @@ fn take(screen: &mut Screen, news: &Receiver<News>) -> io::Result<bool> {
     }
 }
 
-/// In milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)

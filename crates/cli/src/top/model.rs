@@ -1,4 +1,5 @@
-//! What is known of a gateway, and which of it is looked at and how. Nothing here knows a terminal or a clock.
+//! The known state of a gateway, and which part is shown and how. It is independent of terminal and
+//! clock.
 
 use bywash_api::{ClassPolicy, Elephants, Policy, Request, Status};
 use bywash_control::Note;
@@ -10,12 +11,12 @@ use super::rows::Rows;
 use super::sums::Sums;
 use crate::args::Window;
 
-/// Rows of a page.
+/// The rows that a page key moves by.
 const PAGE: usize = 10;
-/// Seconds of which one word is said, and the orders of a minute.
+/// Seconds in a minute, for the rate of transactions.
 const MINUTE: f64 = 60.0;
 
-/// What is looked at.
+/// A table to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
     Classes,
@@ -38,7 +39,7 @@ impl View {
     }
 }
 
-/// To another row or column.
+/// A move to another row or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Next,
@@ -47,24 +48,24 @@ pub(super) enum Step {
     PageUp,
 }
 
-/// How a table is looked at.
+/// The settings of a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Look {
     pub(super) sort: Option<Sort>,
     pub(super) filter: String,
-    /// The row that was chosen, by what it is known by.
+    /// The id of the chosen row.
     chosen: Option<String>,
 }
 
 /// The gateway does not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Silence {
-    /// In milliseconds since 1970, by the clock here.
+    /// The beginning, in milliseconds since 1970 by the local clock.
     pub(super) since: u64,
     pub(super) why: String,
 }
 
-/// See the module.
+/// The model, as the module describes it.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) status: Status,
@@ -79,14 +80,15 @@ pub(super) struct Model {
     looks: [Look; 4],
 }
 
-/// How it goes, of all classes together.
+/// The state of all classes together.
 #[derive(Debug)]
 pub(super) struct Whole {
     pub(super) sums: Sums,
-    /// Requests of tier `transact` that were answered in time, a minute; of all if there is no such class.
+    /// Requests of tier `transact` that were answered in time, per minute; those of all classes if
+    /// none has that tier.
     pub(super) transactions_per_min: f64,
     pub(super) has_transact: bool,
-    /// One word.
+    /// The state in one word.
     pub(super) state: &'static str,
 }
 
@@ -108,7 +110,7 @@ impl Model {
         model
     }
 
-    /// What is new.
+    /// Takes new answers.
     pub(super) fn take(&mut self, answers: Answers) {
         let Answers { status, rows, anew, elephants, policy, requests, notes } = answers;
         if anew {
@@ -123,7 +125,7 @@ impl Model {
         self.silence = None;
     }
 
-    /// Nobody answered at that moment.
+    /// Notes that the gateway did not answer at the moment `now`.
     pub(super) fn hear_nothing(&mut self, now: u64, why: String) {
         let since = self.silence.as_ref().map_or(now, |silence| silence.since);
         self.silence = Some(Silence { since, why });
@@ -148,7 +150,7 @@ impl Model {
         }
     }
 
-    /// In the order of the file.
+    /// Returns the classes in the order of the file.
     pub(super) fn classes(&self) -> Vec<Class<'_>> {
         let class = |of| Class {
             of,
@@ -162,13 +164,13 @@ impl Model {
         self.policy.as_ref()?.classes.iter().find(|one| one.name == class)
     }
 
-    /// What is looked at, sorted and filtered.
+    /// Returns the current table, sorted and filtered.
     pub(super) fn grid(&self) -> Grid {
         let look = self.look();
         self.all(self.view).arranged(look.sort, &look.filter)
     }
 
-    /// All of a table, as it comes.
+    /// Returns a whole table in its original order.
     pub(super) fn all(&self, view: View) -> Grid {
         match view {
             View::Classes => lists::classes(&self.classes(), self.status.waiting),
@@ -186,7 +188,7 @@ impl Model {
         &mut self.looks[self.view as usize]
     }
 
-    /// The row that was chosen, or the first, and where it stands.
+    /// Returns the index of the chosen row, or of the first.
     pub(super) fn chosen(&self, grid: &Grid) -> usize {
         let chosen = self.look().chosen.as_ref();
         let at = chosen.and_then(|id| grid.rows.iter().position(|row| row.id == *id));
@@ -211,7 +213,7 @@ impl Model {
         self.look_mut().chosen = grid.rows.get(to).map(|row| row.id.clone());
     }
 
-    /// By the next column, and past the last as it comes.
+    /// Sorts by the next column; after the last one comes the original order.
     pub(super) fn sort(&mut self, step: Step) {
         let columns = self.all(self.view).columns;
         let places = columns.len() + 1;
@@ -220,7 +222,7 @@ impl Model {
             Step::Next | Step::PageDown => (at + 1) % places,
             Step::Previous | Step::PageUp => (at + places - 1) % places,
         };
-        // Of numbers the largest are looked for, of words the first.
+        // Numbers are sorted with the largest first, texts in ascending order.
         let falls = |column: usize| columns[column].align == bywash_report::Align::Right;
         let sort = to.checked_sub(1).map(|column| Sort { column, falls: falls(column) });
         self.look_mut().sort = sort;

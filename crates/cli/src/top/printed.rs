@@ -1,4 +1,4 @@
-//! The same elsewhere than on a terminal: a table for people, a JSON document on a line for programs.
+//! The output without a screen: a table for people, or a JSON document on one line for programs.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use super::headline::{Headline, headline};
 use super::lists::Class;
 use super::model::{Model, View};
 
-/// What the screen shows. Units end names, as in `/v1`; what is not known is `null`.
+/// The content of the screen. Names end with the unit, as in `/v1`; an unknown value is `null`.
 #[derive(Serialize)]
 struct Document<'m> {
-    /// What was asked for, and what there is of it.
+    /// The requested window, and below it the part that there is.
     window_s: u32,
     seen_s: f64,
     version: &'m str,
@@ -45,13 +45,13 @@ struct ClassDocument<'m> {
     served_share: Option<f64>,
     late_share: Option<f64>,
     gave_up_share: Option<f64>,
-    /// Shed, throttled or expired.
+    /// Shed, throttled or expired requests.
     refused_share: Option<f64>,
     terminated_share: Option<f64>,
     upstream_error_share: Option<f64>,
     p50_ms: Option<f64>,
     p99_ms: Option<f64>,
-    /// In the window.
+    /// The outcomes in the window.
     outcomes: OutcomeCounts,
 }
 
@@ -103,7 +103,7 @@ fn document_of<'m>(class: &Class<'m>) -> ClassDocument<'m> {
     }
 }
 
-/// The headline, the classes, and elephants if there are any.
+/// Returns the headline, the classes, and the elephants if there are any.
 pub(super) fn text(model: &Model) -> String {
     let Headline { program, mode, state, now, window } = headline(model);
     let mut words = format!("{program}  {mode}  {state}  {now}\n{window}\n\n");

@@ -1,7 +1,8 @@
-//! The last quarter of an hour, second by second, and what a window of it comes to.
+//! The last quarter of an hour, second by second, and the sums over a window of it.
 //!
-//! The console reckons in the same way (`sums.ts`, `pulse.ts`), so that two operators see the same numbers. Rows are ordered by their
-//! numbers and never by time: the gateway's clock may be set.
+//! The console computes in the same way (`sums.ts`, `pulse.ts`), so that two operators see the same
+//! numbers. Rows are ordered by their numbers and never by time, because the gateway's clock may be
+//! set.
 
 use std::collections::VecDeque;
 
@@ -10,16 +11,16 @@ use bywash_history::{ClassColumns, Columns, Outcomes};
 
 use super::sums::{Sums, Times, add, response_time};
 
-/// Seconds that are kept.
+/// The number of rows (seconds) that are kept.
 const MOST: usize = 900;
-/// Seconds of which one word is said.
+/// The number of rows that the state in one word is about.
 const OVER: usize = 10;
 
 /// Rows of the history.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     rows: VecDeque<Row>,
-    /// Of classes, as rows know them by number.
+    /// The names of classes; rows refer to them by index.
     names: Vec<String>,
 }
 
@@ -43,14 +44,14 @@ struct Class {
     times: Option<Times>,
 }
 
-/// One word for how it goes. The worst that is true is said.
+/// The state in one word. The worst state that applies is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pulse {
-    /// Slots are free and nobody waits.
+    /// Slots are free, and requests wait in less than every second row.
     Calm,
-    /// At least four of five slots are taken, and hardly anybody waits.
+    /// At least four of five slots are taken, and requests wait in less than every second row.
     Busy,
-    /// Requests wait for a slot in at least every second second.
+    /// Requests wait for a slot in at least every second row.
     Queueing,
     /// Requests are refused before they run, or would be.
     Refusing,
@@ -68,7 +69,7 @@ impl Pulse {
 }
 
 impl Rows {
-    /// Rows after those that there are; what is there already is left alone.
+    /// Adds the rows that are newer than the present ones.
     pub(super) fn append(&mut self, columns: &Columns) {
         let of: Vec<usize> = columns.classes.iter().map(|class| self.number(&class.name)).collect();
         for (at, number) in columns.number.iter().enumerate() {
@@ -98,13 +99,13 @@ impl Rows {
         })
     }
 
-    /// Of one class, in the last so many seconds.
+    /// Returns the sums of one class over the last `seconds`.
     pub(super) fn of_class(&self, name: &str, seconds: u32) -> Sums {
         let wanted = self.names.iter().position(|other| other == name);
         self.sums(seconds, |class| Some(class) == wanted)
     }
 
-    /// Of all of them.
+    /// Returns the sums of all classes over the last `seconds`.
     pub(super) fn of_all(&self, seconds: u32) -> Sums {
         self.sums(seconds, |_| true)
     }
@@ -124,9 +125,9 @@ impl Rows {
         Sums { p50: response_time(&times, 0.5), p99: response_time(&times, 0.99), ..sums }
     }
 
-    /// The first row of the last so many seconds, by how long rows lasted.
+    /// Returns the index of the first row of the last `seconds`, by the length of the rows.
     fn since(&self, seconds: u32) -> usize {
-        // Half a second less, as no row lasts a second to the millisecond.
+        // Half a second less, because no row lasts exactly a second.
         let wanted = (u64::from(seconds) * 1000).saturating_sub(500);
         let (mut at, mut sum) = (self.rows.len(), 0);
         while at > 0 && sum < wanted {
@@ -136,7 +137,7 @@ impl Rows {
         at
     }
 
-    /// How it goes; `None` before the first row.
+    /// Returns the state; `None` before the first row.
     pub(super) fn pulse(&self) -> Option<Pulse> {
         let from = self.rows.len().saturating_sub(OVER);
         let last = || self.rows.range(from..);
@@ -198,7 +199,7 @@ fn outcomes(columns: &Outcomes, at: usize) -> OutcomeCounts {
 pub(super) mod tests {
     use super::*;
 
-    /// So many seconds from this number on, in each of which this happened to the class.
+    /// Returns `count` seconds from the number `from` on, each with these outcomes of the class.
     pub(in crate::top) fn seconds(
         from: u64,
         count: u64,

@@ -53,7 +53,8 @@ pub(super) fn request(name: &str, target: &str) -> Request {
     .unwrap()
 }
 
-/// Classes `confirm` and `search`, of which the second had four requests a second for a minute: three served, one shed.
+/// Answers with the classes `confirm` and `search`. `search` had four requests a second for a
+/// minute: three served, one shed.
 pub(super) fn answers() -> Answers {
     let class = |name, tier, mode, percent, waiting, utility| {
         json!({

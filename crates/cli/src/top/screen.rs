@@ -1,4 +1,5 @@
-//! What stands on the screen beside the model: a text, a question, what is typed. Keys and news change it; `view` draws it.
+//! The state of the screen beyond the model: a text, a question, typed input. Keys and news change
+//! it; `view` draws it.
 
 use std::sync::mpsc::Sender;
 
@@ -12,33 +13,33 @@ use super::line::Line;
 use super::model::{Model, View};
 use crate::plain::plain;
 
-/// What stands over the tables.
+/// The layer over the tables.
 #[derive(Debug)]
 pub(super) enum Over {
     Nothing,
-    /// A filter is typed.
+    /// A filter is being typed.
     Filter(Line),
     Help,
-    /// A text to read, from this line on.
+    /// A text to read, shown from this line on.
     Text {
         title: String,
         text: String,
         from: u16,
     },
     Ask(Box<Ask>),
-    /// What is to be decided is being asked for: keys typed ahead are no commands.
+    /// The gateway is queried about the subject of a decision. Keys typed ahead are no commands.
     Awaited,
 }
 
-/// See the module.
+/// The screen, as the module describes it.
 #[derive(Debug)]
 pub(super) struct Screen {
     pub(super) model: Model,
     pub(super) over: Over,
-    /// What came of what was done last.
+    /// The result of the last action.
     pub(super) notice: Option<String>,
     pub(super) paused: bool,
-    /// Where the gateway is.
+    /// The address of the gateway.
     pub(super) place: String,
     by: String,
     errands: Sender<Errand>,
@@ -54,12 +55,12 @@ impl Screen {
         Self { model, over: Over::Nothing, notice: None, paused: false, place, by, errands }
     }
 
-    /// What the gateway has said, at this moment.
+    /// Takes news from the gateway, at the moment `now`.
     pub(super) fn hear(&mut self, news: News, now: u64) {
         match news {
             News::Answers(answers) => self.model.take(*answers),
             News::Silence(why) => self.model.hear_nothing(now, why),
-            // Whoever types is not interrupted.
+            // Do not interrupt a user who types.
             News::Refused(why) if self.is_typing() => self.notice = Some(why),
             News::Text(..) if self.is_typing() => {}
             News::Considered(..) if !matches!(self.over, Over::Awaited) => {}
@@ -80,7 +81,7 @@ impl Screen {
         self.over = Over::Text { title: title.to_owned(), text, from: 0 };
     }
 
-    /// Whether it goes on.
+    /// Handles a key. Returns whether to go on.
     pub(super) fn key(&mut self, key: KeyEvent) -> bool {
         if keys::is_quit(key) {
             return false;
@@ -129,7 +130,7 @@ impl Screen {
         true
     }
 
-    /// What is pasted is text where text is asked for, and nothing elsewhere.
+    /// Handles pasted text. It counts as text where text is asked for, and is ignored elsewhere.
     pub(super) fn paste(&mut self, text: &str) {
         match &mut self.over {
             Over::Filter(line) => {
@@ -155,7 +156,7 @@ impl Screen {
                 self.paused = !self.paused;
                 self.send(Errand::Pause(self.paused));
             }
-            // It has ended already.
+            // `key` has handled it already.
             Intent::Quit => {}
             Intent::Details | Intent::Explain | Intent::Approve | Intent::Undo | Intent::Mode => {
                 let Some(id) = self.model.chosen_id() else {
@@ -228,12 +229,12 @@ impl Screen {
     }
 
     fn send(&self, errand: Errand) {
-        // Nobody listens any more only if that thread has panicked, which the loop sees.
+        // This fails only if the thread of the feed has panicked, which the main loop detects.
         let _ = self.errands.send(errand);
     }
 }
 
-/// Where the text goes on is limited by its length, which only the view knows.
+/// Limits the first shown line by the length of the text, which only the view knows.
 pub(super) fn scrolled(from: u16, lines: usize, height: usize) -> u16 {
     from.min(u16::try_from(lines.saturating_sub(height)).unwrap_or(u16::MAX))
 }

@@ -1,24 +1,24 @@
-//! What happened in a window, and its response times.
+//! Sums over a window, and its response times.
 
 use bywash_api::OutcomeCounts;
 
-/// Halvings of a response time that is looked for: a second within 4 µs.
+/// The halvings in the search for a response time: they find one of up to a second to within 4 µs.
 const HALVINGS: usize = 18;
 
-/// What happened in a window.
+/// Sums over a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sums {
-    /// How long it was.
+    /// The length of the window.
     pub(super) seconds: f64,
     pub(super) outcomes: OutcomeCounts,
     pub(super) useful_ms: f64,
     pub(super) wasted_ms: f64,
-    /// Milliseconds, about.
+    /// In milliseconds, approximately.
     pub(super) p50: Option<f64>,
     pub(super) p99: Option<f64>,
 }
 
-/// Response times of a row, of so many answers.
+/// The response times of a row, with its number of answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) answers: f64,
@@ -26,7 +26,7 @@ pub(super) struct Times {
     pub(super) p99: f64,
 }
 
-/// One more row.
+/// Adds the outcomes of a row to a sum.
 pub(super) const fn add(sum: &mut OutcomeCounts, more: &OutcomeCounts) {
     sum.served += more.served;
     sum.late += more.late;
@@ -39,7 +39,7 @@ pub(super) const fn add(sum: &mut OutcomeCounts, more: &OutcomeCounts) {
 }
 
 impl Sums {
-    /// Requests that ended.
+    /// Returns the number of requests that ended.
     pub(super) const fn ended(&self) -> u64 {
         let OutcomeCounts {
             served,
@@ -54,30 +54,31 @@ impl Sums {
         served + late + shed + throttled + expired + terminated + orphaned + upstream_error
     }
 
-    /// Those that were refused: nobody worked on them.
+    /// Returns the number of requests that were refused, so that no work was spent on them.
     pub(super) const fn refused(&self) -> u64 {
         self.outcomes.shed + self.outcomes.throttled + self.outcomes.expired
     }
 
-    /// So many of them as a part of all that ended.
+    /// Returns `count` as a fraction of all requests that ended.
     pub(super) fn share(&self, count: u64) -> Option<f64> {
         (self.ended() > 0).then(|| count as f64 / self.ended() as f64)
     }
 
-    /// So many of them a second.
+    /// Returns `count` per second.
     pub(super) fn per_second(&self, count: u64) -> f64 {
         if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
     }
 
-    /// Of all work, the part that was useful.
+    /// Returns the fraction of all work that was useful.
     pub(super) fn useful(&self) -> Option<f64> {
         let all = self.useful_ms + self.wasted_ms;
         (all > 0.0).then(|| self.useful_ms / all)
     }
 }
 
-/// What so large a part of the answers took at most. A row says its p50 and p99: between the two its answers are taken to lie evenly,
-/// below p50 from nothing on, and none above p99. About, then, and above no row's p99.
+/// Estimates the response time that a fraction `part` of the answers did not exceed. A row has only
+/// its p50 and p99: its answers are assumed to be spread evenly from 0 to p50 and from p50 to p99,
+/// with none above p99. The result is approximate, and at most the largest p99 of a row.
 pub(super) fn response_time(rows: &[Times], part: f64) -> Option<f64> {
     let all: f64 = rows.iter().map(|row| row.answers).sum();
     let longest = rows.iter().map(|row| row.p99).fold(0.0, f64::max);
@@ -95,7 +96,7 @@ pub(super) fn response_time(rows: &[Times], part: f64) -> Option<f64> {
 }
 
 impl Times {
-    /// Part of the answers that took at most so long.
+    /// Returns the fraction of the answers that took at most `ms`.
     fn within(&self, ms: f64) -> f64 {
         if ms >= self.p99 {
             1.0

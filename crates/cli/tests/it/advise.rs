@@ -1,4 +1,4 @@
-//! `bywash advise`: logs in, a configuration out.
+//! `bywash advise`: derives a configuration from logs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +12,8 @@ use crate::folder::Folder;
 
 const EVENING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/logs/evening.log");
 
-/// What is found in a log of these bytes. Whatever it is, the proposed configuration is one.
+/// Returns the findings in a log of these bytes. The proposed configuration must be valid for any
+/// log.
 pub(crate) fn advise(log: impl AsRef<[u8]>, args: &[&str]) -> Value {
     let folder = Folder::new();
     let log = folder.file("access.log", log);
@@ -50,7 +51,7 @@ fn class<'a>(found: &'a Value, name: &str) -> &'a Value {
     classes.iter().find(|class| class["role"] == name).unwrap_or(&Value::Null)
 }
 
-/// A line of the combined format at so many seconds after a midnight, with what may stand behind.
+/// Returns a line of the combined format, at this second after midnight, with `tail` at its end.
 pub(crate) fn line(second: u64, client: u64, what: &str, status: u16, tail: &str) -> String {
     format!(
         "10.0.{}.{} - - [14/Nov/2023:{:02}:{:02}:{:02} +0000] \"{what} HTTP/1.1\" {status} 512 \"-\" \"x\"{tail}\n",
@@ -62,7 +63,7 @@ pub(crate) fn line(second: u64, client: u64, what: &str, status: u16, tail: &str
     )
 }
 
-/// Visitors who look at a page and a thing, of whom every fifth buys.
+/// Returns a log of visitors who look at a page and an item; every fifth of them buys.
 pub(crate) fn shop(tail: &str) -> String {
     let mut lines = Vec::new();
     for client in 0..400 {
@@ -390,7 +391,8 @@ fn an_order_that_is_told_is_found_among_many_pages_that_are_asked_for_more() {
 
 #[test]
 fn the_forecast_asks_for_as_much_as_the_log_where_clients_leave() {
-    // Five come each second and mean to see three pages of 0.1 s; of three one leaves at the first, one at the second.
+    // Five visitors come each second and mean to see three pages of 0.1 s. Of three visitors one
+    // leaves at the first page, and one at the second.
     let mut lines = Vec::new();
     for client in 0..3000_u64 {
         for step in 0..=client % 3 {

@@ -1,4 +1,4 @@
-//! Runs the binary, for a bounded time.
+//! Runs the binary, with a time limit.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Longer than any command of these tests takes on a busy machine.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// `None` if a signal ended it.
@@ -18,22 +18,22 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Standard output as JSON.
+    /// Parses standard output as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
-/// The binary with these arguments; nothing on its standard input, no terminal anywhere.
+/// Returns a command of the binary with these arguments, an empty standard input and no terminal.
 pub(crate) fn command(args: &[&str]) -> Command {
     program(env!("CARGO_BIN_EXE_bywash"), args)
 }
 
-/// The same of a binary elsewhere.
+/// Does the same for a binary at another path.
 pub(crate) fn program(path: &str, args: &[&str]) -> Command {
     let mut command = Command::new(path);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Operators' keys are those of the tests, and not of whoever runs them.
+    // The operators' keys are those of the tests, and not of the user that runs them.
     command.env("RUNTIME_DIRECTORY", concat!(env!("CARGO_TARGET_TMPDIR"), "/operators"));
     command.env("USER", "tester");
     command
@@ -44,7 +44,7 @@ pub(crate) fn bywash(args: &[&str]) -> Outcome {
     finish(command(args))
 }
 
-/// Runs a command to its end; what is not piped stays empty.
+/// Runs a command to its end. The output of a stream that is not piped stays empty.
 pub(crate) fn finish(mut command: Command) -> Outcome {
     let mut child = command.spawn().unwrap();
     let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
@@ -52,7 +52,7 @@ pub(crate) fn finish(mut command: Command) -> Outcome {
     Outcome { code, out: out.join().unwrap(), err: err.join().unwrap() }
 }
 
-/// The exit code of a process that ends within `limit`.
+/// Returns the exit code of a process, which must end within `limit`.
 pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
     let end = Instant::now() + limit;
     loop {

@@ -1,4 +1,4 @@
-//! `bywash demo`, as far as it goes in less than a minute.
+//! `bywash demo`, for the first part of its minute.
 
 use std::process::Child;
 use std::time::Duration;
@@ -17,12 +17,12 @@ fn where_the_report_cannot_go_is_known_before_a_minute_is_lost() {
     assert!(outcome.err.contains("--report"), "{}", outcome.err);
 }
 
-/// Ends the demo if the test does.
+/// Ends the demo when the test ends.
 struct Demo(Child);
 
 impl Drop for Demo {
     fn drop(&mut self) {
-        // One that has ended cannot be killed.
+        // A process that has ended cannot be killed.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! `bywash doctor`: what it finds behind fake hops and in front of fake applications.
+//! `bywash doctor`: its findings behind fake hops and in front of fake applications.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,19 +14,19 @@ use crate::folder::Folder;
 use crate::gateway::Gateway;
 use crate::upstream::Upstream;
 
-/// A file for an application there, with `limit` slots.
+/// Writes a configuration for the application at this address, with `limit` slots.
 fn file(folder: &Folder, application: SocketAddr, limit: u32) -> String {
     let text =
         format!("version = 1\n[upstream]\nserver = \"http://{application}\"\nlimit = {limit}\n");
     folder.file("bywash.toml", text)
 }
 
-/// An address at which nobody listens.
+/// Returns an address at which no process listens.
 fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// What was found by one check, the first of that name.
+/// Returns the first finding of this check.
 fn finding(outcome: &Outcome, check: &str) -> Value {
     let json = outcome.json();
     let checks = json["checks"].as_array().unwrap();
@@ -44,7 +44,7 @@ fn every_check_says_what_it_found() {
     for check in ["clock", "time sync", "accept queue", "files", "cpu", "memory"] {
         assert!(finding(&outcome, check)["found"].is_string(), "{check}: {outcome:?}");
     }
-    // They send requests, and nobody has asked for that.
+    // These checks send requests, and were not asked for.
     for check in ["front closes", "abandoned work"] {
         assert_eq!(finding(&outcome, check)["verdict"], "unknown", "{check}: {outcome:?}");
     }
@@ -112,12 +112,12 @@ fn of_a_running_gateway_its_own_limits_are_looked_at() {
     );
     let outcome = bywash(&["doctor", "--json", "--config", &folder.file("a.toml", text)]);
     assert_eq!(finding(&outcome, "gateway")["numbers"]["pid"], gateway.id(), "{outcome:?}");
-    // The workers that it has, not those that the file would give the next one.
+    // The workers that the gateway has, not those that the file would give the next one.
     let cores = thread::available_parallelism().unwrap().get();
     assert_eq!(finding(&outcome, "cpu")["numbers"]["workers"], cores, "{outcome:?}");
 }
 
-/// A hop that forwards each connection to `origin`, and says that it is `server`.
+/// Starts a hop that forwards each connection to `origin` and names itself `server`.
 fn hop(origin: SocketAddr, passes_closes: bool, server: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -146,7 +146,7 @@ fn forward(mut client: TcpStream, origin: SocketAddr, passes_closes: bool, serve
         let named = answer.replacen("\r\n", &format!("\r\nServer: {server}\r\n"), 1);
         let _ = client.write_all(named.as_bytes());
     }
-    // Closes both: nobody else holds them for long.
+    // This closes both connections: no other thread holds them for long.
     let _ = client.shutdown(std::net::Shutdown::Both);
 }
 
@@ -167,7 +167,7 @@ fn a_hop_that_passes_closes_is_all_right() {
     for method in ["get_closed_ms", "post_closed_ms"] {
         assert!(found["numbers"][method].as_f64().unwrap() < 2000.0, "{found:#}");
     }
-    // It forwards no address of a client.
+    // The hop forwards no address of a client.
     assert_eq!(finding(&outcome, "front fields")["verdict"], "warning");
 }
 
@@ -191,8 +191,8 @@ fn a_hop_that_leads_elsewhere_is_said_to() {
     assert!(found["found"].as_str().unwrap().contains("answers 502 itself"), "{found:#}");
 }
 
-/// An application with as many workers as it takes requests at once. Each request takes `WORK`;
-/// one that notices closes ends it when its client has gone.
+/// Starts an application with as many workers as it takes requests at once. Each request takes
+/// `WORK`. An application that notices closes ends a request when its client has gone.
 fn application(workers: usize, notices: bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -214,7 +214,7 @@ fn application(workers: usize, notices: bool) -> SocketAddr {
 
 const WORK: Duration = Duration::from_secs(1);
 
-/// A stand-in for work takes time; nothing here waits for somebody else to get ready.
+/// Stands in for work that takes time. Nothing here waits for another thread to get ready.
 fn work(mut client: TcpStream, notices: bool) {
     let end = Instant::now() + WORK;
     let mut request = [0; 4096];

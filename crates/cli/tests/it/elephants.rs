@@ -11,7 +11,7 @@ use crate::folder::Folder;
 use crate::gateway::{Gateway, get};
 use crate::upstream::Upstream;
 
-/// A gateway whose book has a search in it that was found before it started.
+/// A gateway with a saved elephant, which was found before it started.
 pub(crate) struct Site {
     upstream: Upstream,
     folder: Folder,
@@ -20,12 +20,12 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// With more in its file.
+    /// Starts it with more lines in its file.
     pub(crate) fn new(more: &str) -> Self {
         Self::where_were_found(vec![slow()], more)
     }
 
-    /// With others in its book.
+    /// Starts it with other saved elephants.
     fn where_were_found(elephants: Vec<Elephant>, more: &str) -> Self {
         let (upstream, folder) = (Upstream::new(), Folder::new());
         let state = folder.path("state");
@@ -42,7 +42,7 @@ impl Site {
         Self { upstream, folder, config, gateway }
     }
 
-    /// `bywash elephants WHAT`: its code, and what it says.
+    /// Runs `bywash elephants WHAT` and returns its code and its output.
     fn elephants(&self, what: &[&str]) -> (Option<i32>, String) {
         let admin = self.gateway.operators();
         let outcome = bywash(&[&["elephants"], what, &["--admin", &admin]].concat());
@@ -60,7 +60,7 @@ impl Site {
         bywash(&["elephants", "list", "--json", "--admin", &admin]).json()
     }
 
-    /// While one `/slow` runs, the answer to another.
+    /// Returns the answer to a second `/slow` while a first one runs.
     fn second(&self) -> String {
         let clients = self.gateway.clients();
         let first = std::thread::spawn({
@@ -69,7 +69,7 @@ impl Site {
         });
         self.upstream.is_asked();
         let second = std::thread::spawn(move || get(&clients, "/slow"));
-        // Who is not refused comes to the application.
+        // A request that is not refused reaches the application.
         let refused = loop {
             if second.is_finished() {
                 break true;
@@ -127,7 +127,7 @@ fn an_operator_approves_changes_and_undoes_a_rule_and_a_restart_keeps_it() {
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("the night shift: it's slow & it \"may\" be"), "{text}");
-    // The classes only observe: an operator's word counts all the same.
+    // The classes only observe, but an operator's decision applies anyway.
     let refused = site.second();
     assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("Retry-After: "), "{refused}");
     site.gateway = Gateway::start(&["--config", &site.config]);
@@ -159,7 +159,7 @@ fn a_rule_ends_although_nothing_can_be_written_down() {
     let approve = ["approve", "1", "--at-once", "1", "--queue", "0", "--for", "10s"];
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert_eq!(code, Some(0), "{text}");
-    // In its place is a file: whoever is root may write everywhere else.
+    // Put a file in place of the folder, because root may write everywhere else.
     let state = site.folder.path("state");
     fs::rename(&state, format!("{state}.full")).unwrap();
     fs::write(&state, "").unwrap();
@@ -289,7 +289,7 @@ fn a_page_that_is_a_kind_of_its_own_is_not_held_back_by_a_rule_of_those_that_are
     let begun = std::time::Instant::now();
     while site.second().starts_with("HTTP/1.1 503") {
         assert!(begun.elapsed().as_secs() < 60, "{}", site.list());
-        // What has no name of its own is a kind by that name as well, once somebody watches.
+        // Once routes are counted, a path without a route of its own gets one.
         get(&site.gateway.clients(), "/4711");
     }
     let (_, text) = site.elephants(&["show", "1"]);

@@ -1,9 +1,9 @@
 //! Short runs of the scenarios in `lab/scenarios`, each of which can be asserted or drawn.
 //!
-//! A run must come to what `lab/expected` says, figures rounded: a change of any decision, of a
-//! visitor or of the counting shows as a difference to look at. `BYWASH_EXPECTED=write` writes the
-//! files anew, `BYWASH_DRAW=folder` also draws every run as a report. The idea is s2n-quic's, whose
-//! recovery simulations are plotted or compared with a stored trace by the same test.
+//! The rounded figures of a run must equal those in `lab/expected`. A change of any decision, of a
+//! visitor or of the counting then shows as a difference to look at. `BYWASH_EXPECTED=write` writes
+//! the files again; `BYWASH_DRAW=folder` also draws every run as a report. The idea is s2n-quic's:
+//! the same test plots its recovery simulations or compares them with a stored trace.
 
 use std::env::var_os;
 use std::fs;
@@ -39,7 +39,7 @@ fn seed_5_stock_and_held_back_comes_out_as_before() {
 }
 
 /// Plays `lab/scenarios/NAME.toml`, narrowed by `options`, and compares it with
-/// `lab/expected/NAME.json`, or does what the environment says.
+/// `lab/expected/NAME.json`, or writes or draws it as the environment says.
 fn expected(name: &str, options: &[&str]) {
     let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
     let scenario = lab.join(format!("scenarios/{name}.toml"));
@@ -67,7 +67,7 @@ fn cells(result: &Value) -> &[Value] {
     result["cells"].as_array().unwrap()
 }
 
-/// What a reader of the tables would notice, and no more.
+/// Returns the figures that a reader of the tables would notice, rounded.
 fn rounded(result: &Value) -> Value {
     let cells: Vec<Value> = cells(result).iter().map(cell).collect();
     json!({ "scenario": result["scenario"], "seeds": result["seeds"], "cells": cells })

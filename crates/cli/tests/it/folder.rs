@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Tells apart the folders of one process.
+/// Distinguishes the folders of one process.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// Gone when the test is.
+/// A folder that is removed when the test ends.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -18,12 +18,12 @@ impl Folder {
         Self(path)
     }
 
-    /// A name in it, as an argument.
+    /// Returns the path of a name in it, as an argument.
     pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
-    /// A file in it.
+    /// Writes a file into it.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::write(&path, content).unwrap();
@@ -33,7 +33,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left is under the build's own folder.
+        // A leftover would be inside the build's own folder.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

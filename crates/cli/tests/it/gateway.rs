@@ -9,25 +9,25 @@ use std::time::Duration;
 
 use crate::binary::{command, reader, signal, wait};
 
-/// `bywash run` on free ports.
+/// The arguments of `bywash run` on free ports.
 pub(crate) const RUN: [&str; 5] = ["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
-/// `bywash run`, killed if a test forgets it.
+/// A running `bywash run`, killed if a test forgets it.
 pub(crate) struct Gateway {
     child: Child,
     out: Option<JoinHandle<String>>,
     err: Receiver<String>,
-    /// What it has said so far.
+    /// The lines of its standard error so far.
     pub(crate) said: Vec<String>,
 }
 
 impl Gateway {
-    /// `bywash run` with `args` on free ports, once it listens.
+    /// Starts `bywash run` with `args` on free ports, and returns once it listens.
     pub(crate) fn start(args: &[&str]) -> Self {
         Self::begin(command(&[&RUN, args].concat()))
     }
 
-    /// The same, prepared by the test.
+    /// Does the same with a command that the test has prepared.
     pub(crate) fn begin(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let out = Some(reader(child.stdout.take()));
@@ -37,7 +37,7 @@ impl Gateway {
         gateway
     }
 
-    /// Waits until it says so, and gives the line.
+    /// Waits for a line with these words on standard error, and returns it.
     pub(crate) fn hear(&mut self, words: &str) -> String {
         loop {
             if let Some(line) = self.said.iter().find(|line| line.contains(words)) {
@@ -48,7 +48,7 @@ impl Gateway {
         }
     }
 
-    /// Nobody reads any more what it says.
+    /// Stops reading its standard error.
     pub(crate) fn stop_hearing(&mut self) {
         self.err = channel().1;
     }
@@ -61,7 +61,7 @@ impl Gateway {
         self.address("operators at http://")
     }
 
-    /// Of its process.
+    /// Returns its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -75,7 +75,7 @@ impl Gateway {
         signal(&self.child, name);
     }
 
-    /// Its exit code and all of its standard output.
+    /// Waits for its end, and returns its exit code and all of its standard output.
     pub(crate) fn end(mut self, limit: Duration) -> (Option<i32>, String) {
         let code = wait(&mut self.child, limit);
         (code, self.out.take().unwrap().join().unwrap())
@@ -84,29 +84,29 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // One that has ended cannot be killed.
+        // A process that has ended cannot be killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 fn lines(pipe: ChildStderr) -> Receiver<String> {
-    // Bounded, so that the pipe fills where a test hears no more.
+    // Bounded, so that the pipe fills when a test no longer reads.
     let (told, lines) = sync_channel(64);
     thread::spawn(move || {
         let lines = BufReader::new(pipe).lines().map_while(Result::ok);
-        // Whoever hears no more closes it, with the next line.
+        // When the test no longer reads, the next line ends this and closes the pipe.
         let _ = lines.map(|line| told.send(line)).find(Result::is_err);
     });
     lines
 }
 
-/// Asks for a path, and gives the whole answer.
+/// Requests a path, and returns the whole answer.
 pub(crate) fn get(address: &str, path: &str) -> String {
     get_with(address, path, "")
 }
 
-/// The same with more fields.
+/// Does the same with more header fields.
 pub(crate) fn get_with(address: &str, path: &str, fields: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

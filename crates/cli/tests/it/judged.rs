@@ -1,4 +1,5 @@
-//! `bywash lab limits`, `learn` and `elephants`: what finds out for itself, judged.
+//! `bywash lab limits`, `learn` and `elephants`: judgements of what the gateway finds out by
+//! itself.
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,8 @@ use crate::binary::bywash;
 use crate::folder::Folder;
 use crate::sim::SCENARIO;
 
-/// What changes, and two limits: one that is right until then, and one that finds out.
+/// A change of the servers, and two limiters: a fixed one that is right until the change, and one
+/// that adapts.
 const LIMITS: &str = "name = \"single-queue\"
 label = \"told\"
 [[policy]]
@@ -34,7 +36,7 @@ fn limits_are_judged_between_one_change_and_the_next() {
     let phase = |cell: &Value, phase: usize, key: &str| cell["phases"][phase][key].clone();
     assert_eq!((&told["closes"], phase(&told, 0, "slots")), (&json!("visible"), json!(2.0)));
     assert_eq!((phase(&told, 1, "from_s"), phase(&told, 1, "workers")), (json!(10.0), json!(1.0)));
-    // Two slots and one worker that is left: one waits inside, nearly all the time.
+    // Two slots and one remaining worker: one request waits inside nearly all the time.
     let inside = phase(&told, 1, "inside").as_f64().unwrap();
     assert!((0.8..1.01).contains(&inside), "{told}");
     assert!(phase(&finds, 1, "settled_seeds").is_u64(), "{finds}");
@@ -69,8 +71,8 @@ fn a_scenario_in_which_no_limit_can_be_judged_is_refused() {
 #[test]
 fn what_is_learned_stands_beside_what_the_graph_says() {
     let text = SCENARIO.replace("duration = \"20s\"", "duration = \"2h\"");
-    // Nothing follows from it, so that nothing can be near nothing by parts.
-    // And one that nobody comes to, which leads to itself.
+    // `faq` leads to no order, so its worth of zero must be learned as such. No session reaches
+    // `loop`, which leads to itself.
     let dead_end = "[[class]]\nname = \"loop\"\nrequest = \"GET /loop\"\ntier = \"browse\"\nutility = 1
 service = { mean = \"20ms\", shape = \"constant\" }\nnext = { loop = 1.0 }\n[[class]]\nname = \"faq\"\nrequest = \"GET /faq\"\ntier = \"browse\"
 utility = 1\nservice = { mean = \"20ms\", shape = \"constant\" }\n[session]";

@@ -1,4 +1,4 @@
-//! The binary from outside: what it prints where, and the code it ends with.
+//! Tests of the binary from outside: its output and its exit code.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
 mod advise;

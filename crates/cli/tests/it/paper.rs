@@ -1,4 +1,4 @@
-//! `bywash lab paper`: what a paper printed beside what comes out here.
+//! `bywash lab paper`: prints a paper's figures next to ours.
 
 use crate::binary::bywash;
 use crate::folder::Folder;
@@ -14,7 +14,7 @@ fn every_figure_of_seed_1_holds_or_is_off_for_a_reason_that_shows() {
     let figures = paper["figures"].as_array().unwrap();
     let with = |verdict: &str| figures.iter().filter(|figure| figure["verdict"] == verdict).count();
     assert_eq!(with("holds") + with("explained"), figures.len());
-    // Most of it must be the paper's own figures, not our reasons.
+    // Most figures must be the paper's own, not explained deviations.
     assert!(with("holds") >= 4 * with("explained"), "{} hold", with("holds"));
     for figure in figures {
         assert_eq!(figure["reason"].is_string(), figure["verdict"] == "explained", "{figure}");
@@ -29,19 +29,20 @@ fn every_figure_of_seed_1_holds_or_is_off_for_a_reason_that_shows() {
 
 #[test]
 fn every_figure_of_seed_2_holds_or_is_off_for_a_reason_that_shows() {
-    // Where service has no memory, little can hold: docs/seeds/2-sert.md.
+    // If service has no memory, few figures can hold: docs/seeds/2-sert.md.
     all_hold_or_say_why("2", [3, 2], &["2.1", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9"]);
 }
 
 #[test]
 fn every_figure_of_seed_4_holds_or_is_off_for_a_reason_that_shows() {
-    // Its database worked on several at a time, ours on one: docs/seeds/4-connection-sentry.md.
+    // The paper's database worked on several requests at a time, ours on one:
+    // docs/seeds/4-connection-sentry.md.
     all_hold_or_say_why("4", [2, 1], &["4.7", "4.8", "4.9", "4.10", "4.11"]);
 }
 
 #[test]
 fn every_figure_of_seed_5_holds_or_is_off_for_a_reason_that_shows() {
-    // Its clients cannot have been those that it tells of: docs/seeds/5-selfman.md.
+    // The paper's clients cannot have been those that it describes: docs/seeds/5-selfman.md.
     all_hold_or_say_why("5", [2, 1], &["5.3", "5.6", "5.7", "5.8"]);
 }
 
@@ -59,7 +60,8 @@ fn a_paper_that_is_not_there_is_misuse() {
     }
 }
 
-/// So many figures, times the first, hold as there are, times the second; each of these claims has one.
+/// Asserts that `holding` times the figures that hold are at least `of_all` times all figures, and
+/// that each of these claims has one.
 fn all_hold_or_say_why(seed: &str, [holding, of_all]: [usize; 2], claims: &[&str]) {
     let outcome = bywash(&["lab", "paper", seed, "--json"]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

@@ -1,4 +1,4 @@
-//! `bywash lab peers`: bywash beside other programs, each in front of a shop.
+//! `bywash lab peers`: compares bywash with other programs, each in front of a shop.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use crate::sim::assert_shape;
 /// Longer than anything here takes on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// A program in `folder` that says what its version is and, asked anything else, does this.
+/// Makes a program in `folder` that prints its version with `-v`, and otherwise runs this script.
 fn program(folder: &Folder, name: &str, otherwise: &str) {
     let script = format!("#!/bin/sh\n[ \"$1\" = -v ] && echo test 1.0 && exit\n{otherwise}\n");
     let file = folder.file(name, script);
@@ -39,7 +39,7 @@ fn the_same_visitors_come_to_bywash_and_to_haproxy_in_either_hand() {
     let args = ["lab", "peers", &file, "--peers", peers, "--json", "--report", &report];
     let outcome = bywash(&args);
     let result = outcome.json();
-    // A machine that is too busy for a fair run has to say so, and then fails.
+    // A machine that is too busy for a fair run has to report that, and the command then fails.
     let code = i32::from(!result["invalid"].is_null());
     assert_eq!(outcome.code, Some(code), "{outcome:?}");
     assert_shape(&result);
@@ -48,7 +48,7 @@ fn the_same_visitors_come_to_bywash_and_to_haproxy_in_either_hand() {
     assert_eq!(names.join(","), *peers);
     assert_eq!((&result["limit"], &result["workers"]), (&2.into(), &2.into()));
     for cell in cells {
-        // Below capacity everybody buys everywhere.
+        // Below capacity every visitor buys, with each peer.
         assert!(cell["orders_in_database"].as_u64().unwrap() > 0, "{cell}");
         assert!(cell["p99_transact_ms"].as_f64().unwrap() > 1.0, "{cell}");
         assert!(cell["p99_browse_ms"].as_f64().unwrap() > 1.0, "{cell}");
@@ -111,18 +111,18 @@ fn what_cannot_be_compared_is_refused_before_anything_starts() {
     }
 }
 
-/// Ends the comparison if the test does.
+/// Ends the comparison when the test ends.
 struct Comparison(Child);
 
 impl Drop for Comparison {
     fn drop(&mut self) {
-        // One that has ended cannot be killed.
+        // A process that has ended cannot be killed.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The process that a process has started, once it serves something of its own.
+/// Returns the child process of the comparison, once it serves.
 fn peer_of(comparison: &Comparison, folder: &Folder) -> u32 {
     let pid = comparison.0.id();
     let start = Instant::now();
@@ -139,7 +139,7 @@ fn peer_of(comparison: &Comparison, folder: &Folder) -> u32 {
     }
 }
 
-/// Whether a process ends in time; a zombie is at its end.
+/// Returns whether a process ends in time; a zombie counts as ended.
 fn ends(pid: u32) -> bool {
     let runs = || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

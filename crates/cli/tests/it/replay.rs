@@ -1,4 +1,4 @@
-//! `bywash lab replay`: a log through other policies.
+//! `bywash lab replay`: plays a log with other policies.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ fn evening(args: &[&str]) -> Outcome {
     bywash(&[&["lab", "replay", LOG, "--config", CONFIG], args].concat())
 }
 
-/// A log of these lines.
+/// Replays a log of these lines.
 fn replay(lines: &str, args: &[&str]) -> Outcome {
     let folder = Folder::new();
     let log = folder.file("access.log", lines);
@@ -28,7 +28,7 @@ fn cell<'a>(result: &'a Value, policy: &str) -> &'a Value {
     cells.iter().find(|cell| cell["policy"] == policy).unwrap()
 }
 
-/// What nginx writes: a visitor at the front page and at the details, a second apart.
+/// Returns lines of nginx: a visitor at the front page and at the details, a second apart.
 fn combined(tail: &str) -> String {
     let line = |second: u32, what: &str| {
         format!(

@@ -11,7 +11,7 @@ use crate::folder::Folder;
 use crate::gateway::{Gateway, RUN, get};
 use crate::upstream::{Upstream, nobody};
 
-/// Long enough for a busy machine, shorter than the thirty seconds of grace.
+/// Long enough for a busy machine, and shorter than the thirty seconds of grace.
 const SOON: Duration = Duration::from_secs(20);
 
 #[test]
@@ -142,7 +142,7 @@ fn a_second_signal_ends_it_at_once() {
     let upstream = Upstream::new();
     let mut gateway = Gateway::start(&["--upstream", &upstream.url()]);
     let clients = gateway.clients();
-    // Its connection is cut, so there is nothing to read for sure.
+    // Its connection is cut, so an answer is not certain.
     let client = thread::spawn(move || drop(std::panic::catch_unwind(|| get(&clients, "/slow"))));
     upstream.is_asked();
     gateway.signal("TERM");

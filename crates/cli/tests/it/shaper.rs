@@ -1,4 +1,5 @@
-//! `bywash shaper` as a process, in a network of its own. Where none can be made: `NOT TESTED`.
+//! `bywash shaper` as a process, in a network namespace of its own. If none can be made, it prints
+//! `NOT TESTED`.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
@@ -40,7 +41,7 @@ impl Place {
         self.0.within(|| finish(Self::command(verb, lanes)))
     }
 
-    /// Runs until something is installed.
+    /// Starts the shaper, and returns when the lanes are installed.
     fn run(&self) -> Child {
         let mut child = self.0.within(|| Self::command("run", &LANES).spawn()).unwrap();
         let mut said = String::new();
@@ -66,7 +67,7 @@ fn a_device_is_left_as_it_was_found_even_if_a_predecessor_was_killed() {
     assert_eq!(place.shown(), before);
 }
 
-/// The rule, a client and the gateway are in one network; the client is told nothing of all this.
+/// The rule, a client and the gateway are in one network. The client does not notice any of this.
 #[test]
 fn a_gateway_says_what_holds_bytes_back_and_that_the_shaper_has_ended() {
     let Some(place) = Place::new() else { return };

@@ -1,4 +1,4 @@
-//! `bywash lab sim`: scenarios in virtual time.
+//! `bywash lab sim`: plays scenarios in virtual time.
 
 use std::process::Command;
 
@@ -64,7 +64,7 @@ fn play(from: &str, to: &str, args: &[&str]) -> Outcome {
     bywash(&[&["lab", "sim", &file], args].concat())
 }
 
-/// Asserts the shape that `--json` promises, of a simulated and of a live result.
+/// Asserts the promised shape of `--json`, for a simulated and for a live result.
 pub(crate) fn assert_shape(result: &Value) {
     assert!(result["scenario"].is_string(), "{result}");
     assert!(result["seeds"].as_array().unwrap().iter().all(Value::is_u64));
@@ -82,7 +82,7 @@ pub(crate) fn assert_shape(result: &Value) {
     }
 }
 
-/// Policy and level of each cell.
+/// Returns policy and level of each cell.
 fn cells(outcome: &Outcome) -> Vec<(String, f64)> {
     let cell =
         |cell: &Value| (cell["policy"].as_str().unwrap().to_owned(), cell["rho"].as_f64().unwrap());
@@ -270,15 +270,15 @@ fn a_run_that_nobody_would_see_the_end_of_or_nobody_would_come_to_is_refused() {
     assert!(err.contains("run.duration takes a year at most"), "{err}");
     let err = refused(&[("duration = \"20s\"", "orders = 900000000000")]);
     assert!(err.contains("it takes 1 to 1e9"), "{err}");
-    // Few, and over a century.
+    // Few visitors, but over more than a century.
     let slow = (service, "mean = \"20s\", shape = \"constant\"");
     let err = refused(&[slow, ("duration = \"20s\"", "orders = 100000000")]);
     assert!(err.contains("and a year"), "{err}");
-    // Not many, and at the same moment.
+    // Not many visitors, but all at the same moment.
     let quick = (service, "mean = \"1ns\", shape = \"constant\"");
     let err = refused(&[quick, ("duration = \"20s\"", "duration = \"1ms\"")]);
     assert!(err.contains("1e7 a second"), "{err}");
-    // The crowd comes when the run is over.
+    // The crowd comes after the end of the run.
     let late = "shape = \"step\"\nbase = 0\nat = \"1h\"";
     let err = refused(&[("shape = \"poisson\"", late)]);
     assert!(err.contains("about 0.0e0 visitors"), "{err}");

@@ -1,4 +1,4 @@
-//! `bywash status`: somebody else's view of a running gateway.
+//! `bywash status`: the state of a running gateway, from another process.
 
 use crate::binary::bywash;
 use crate::folder::Folder;
@@ -16,7 +16,7 @@ fn a_running_gateway_tells_how_it_stands() {
     {
         assert!(text.out.contains(words), "{words}: {}", text.out);
     }
-    // As pasted from the line that `bywash run` prints.
+    // In the form of the line that `bywash run` prints.
     let url = format!("http://{}/", gateway.operators());
     let json = bywash(&["status", "--json", "--admin", &url]).json();
     assert_eq!(json["mode"], "observe");

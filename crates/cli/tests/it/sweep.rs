@@ -1,4 +1,4 @@
-//! `bywash lab sweep`: the policies of a scenario over the product of some of its keys.
+//! `bywash lab sweep`: plays the policies of a scenario over the product of some of its keys.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ fn sweep(args: &[&str]) -> Outcome {
     bywash(&[&["lab", "sweep", &file], args].concat())
 }
 
-/// The rows of a sweep, as JSON.
+/// Returns the rows of a sweep, as JSON.
 fn rows(args: &[&str]) -> Vec<Value> {
     let outcome = sweep(&[args, &["--json"]].concat());
     assert_eq!(outcome.code, Some(0), "{outcome:?}");

@@ -1,4 +1,4 @@
-//! A terminal for a command, by `script` of util-linux, and what stands on its screen.
+//! A terminal for a command, made with `script` of util-linux, and the content of its screen.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,24 +8,25 @@ use std::time::{Duration, Instant};
 
 use crate::binary::{command, wait};
 
-/// Longer than anything takes to be drawn on a busy machine.
+/// Longer than drawing takes on a busy machine.
 const LONGEST: Duration = Duration::from_secs(30);
 
 pub(crate) const COLUMNS: usize = 80;
 pub(crate) const LINES: usize = 24;
 
-/// A shell's line in a terminal of 80 columns and 24 lines.
+/// A shell command line in a terminal of 80 columns and 24 lines.
 pub(crate) struct Terminal {
     child: Child,
     keys: ChildStdin,
     drawn: Receiver<Vec<u8>>,
     screen: Screen,
-    /// All that was written to it.
+    /// All bytes that were written to it.
     pub(crate) written: String,
 }
 
 impl Terminal {
-    /// Runs `bywash` with these arguments, and says before and after how the terminal is set (`stty -g`), and the exit code.
+    /// Runs `bywash` with these arguments. Prints the settings of the terminal (`stty -g`) before
+    /// and after, and the exit code.
     pub(crate) fn start(args: &[&str]) -> Self {
         let line = format!(
             "stty rows {LINES} cols {COLUMNS}; echo \"before $(stty -g)\"; \
@@ -33,7 +34,7 @@ impl Terminal {
              echo \"after $(stty -g)\"; echo \"code $code\"",
             args.join(" ")
         );
-        // The environment of the tests: their operators' keys, and who they are.
+        // The environment of the tests: their operators' keys, and their user.
         let bywash = command(&[]);
         let mut script = Command::new("script");
         script.args(["-q", "-e", "-c", &line, "/dev/null"]).env("SHELL", "/bin/sh");
@@ -54,13 +55,13 @@ impl Terminal {
         Self { child, keys, drawn, screen: Screen::default(), written: String::new() }
     }
 
-    /// Presses these keys.
+    /// Types these keys.
     pub(crate) fn types(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
-    /// Waits until the screen is so, and gives its lines.
+    /// Waits until the screen satisfies the condition, and returns its lines.
     pub(crate) fn until(&mut self, what: &str, is: impl Fn(&[String]) -> bool) -> Vec<String> {
         let end = Instant::now() + LONGEST;
         loop {
@@ -77,21 +78,21 @@ impl Terminal {
         }
     }
 
-    /// Waits until these words stand somewhere, and gives the line.
+    /// Waits until a line contains these words, and returns it.
     pub(crate) fn shows(&mut self, words: &str) -> String {
         let has = |line: &String| line.contains(words);
         let lines = self.until(words, |lines| lines.iter().any(has));
         lines.into_iter().find(has).unwrap()
     }
 
-    /// What stands behind this word of what the shell says.
+    /// Returns the next word after `word` in the output of the shell.
     pub(crate) fn said(&self, word: &str) -> &str {
         let rest = self.written.split(word).nth(1);
         let rest = rest.unwrap_or_else(|| panic!("no {word}: {:?}", self.written));
         rest.split_whitespace().next().unwrap()
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the command.
     pub(crate) fn ends(mut self) -> Self {
         self.shows("code ");
         wait(&mut self.child, LONGEST);
@@ -101,19 +102,19 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // One that has ended cannot be killed.
+        // A command that has ended cannot be killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// As much of a terminal as is needed: characters, and where they go.
+/// The necessary part of a terminal: characters and the cursor.
 #[derive(Default)]
 struct Screen {
     cells: Vec<Vec<char>>,
     line: usize,
     column: usize,
-    /// What has come of a sequence or a character that goes on.
+    /// The bytes of an incomplete sequence or character.
     pending: Vec<u8>,
 }
 
@@ -128,7 +129,7 @@ impl Screen {
         self.pending = rest.to_vec();
     }
 
-    /// One character or sequence: how many bytes that was, if it is whole.
+    /// Handles one character or sequence. Returns its length in bytes, if it is complete.
     fn step(&mut self, bytes: &[u8]) -> Option<usize> {
         match *bytes.first()? {
             0x1b if *bytes.get(1)? == b'[' => {
@@ -169,7 +170,7 @@ impl Screen {
                 self.column = numbers.next().unwrap_or(1).saturating_sub(1);
             }
             b'J' => self.cells.clear(),
-            // To the screen that is all its own, and back.
+            // To the alternate screen, and back.
             b'h' | b'l' if is_other => self.cells.clear(),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! `bywash top`: what it says is what was sent, on a screen and elsewhere.
+//! `bywash top`: its figures match the requests that were sent, on a screen and printed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ tier = \"browse\"
 utility = 1
 ";
 
-/// A gateway that has been asked for three searches and one order.
+/// Starts a gateway and sends it three searches and one order.
 fn asked() -> (Gateway, Upstream, Folder) {
     let (upstream, folder) = (Upstream::new(), Folder::new());
     let text = format!(
@@ -45,7 +45,7 @@ fn class<'d>(document: &'d Value, name: &str) -> &'d Value {
     classes.iter().find(|class| class["name"] == name).unwrap()
 }
 
-/// What `bywash top --json` says once the second is over in which the last request ended.
+/// Returns the output of `bywash top --json` after the second in which the last request ended.
 fn settled(gateway: &Gateway) -> Value {
     let begun = Instant::now();
     loop {
@@ -145,7 +145,7 @@ fn a_screen_is_sorted_filtered_explains_and_leaves_the_terminal_as_it_was() {
     assert_eq!(terminal.said("code "), "0");
 }
 
-/// Whether the terminal is as it was.
+/// Checks that the terminal is as it was before.
 fn assert_restored(terminal: &Terminal) {
     assert_eq!(terminal.said("before "), terminal.said("after "));
     let written = &terminal.written;
@@ -175,7 +175,7 @@ fn an_elephant_is_approved_and_undone_by_whoever_looks() {
     let entry = &site.list()["elephants"][0];
     let rule = &entry["state"]["ruled"];
     assert_eq!((&rule["by"], &rule["why"]), (&"ana".into(), &"too dear".into()));
-    // What is pasted decides nothing: a table has no use for it, and a line takes it as text.
+    // Pasted text decides nothing: a table ignores it, and a line takes it as text.
     terminal.types("\x1b[200~u\renough\ry\x1b[201~u");
     terminal.shows("Why? _");
     terminal.types("\x1b[200~it is\nenough\x1b[201~");

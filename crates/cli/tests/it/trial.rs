@@ -1,4 +1,4 @@
-//! `bywash elephants try`, with real load: what it measures, and that it ends.
+//! `bywash elephants try`, with real load: its measurements, and its end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -17,10 +17,11 @@ use crate::binary::bywash;
 use crate::folder::Folder;
 use crate::gateway::{Gateway, get};
 
-/// Reports, each of which computes for so long; all other pages take a fiftieth of that.
+/// The time that each report computes for; all other pages take a fiftieth of it.
 const REPORT: Duration = Duration::from_millis(50);
 
-/// One thread that works, in the order of coming; reports that have come and are not answered are counted.
+/// An application with one working thread, in order of arrival. It counts the reports that have
+/// arrived and are not answered.
 struct Application {
     address: SocketAddr,
     present: Arc<AtomicUsize>,
@@ -52,7 +53,7 @@ impl Application {
         Self { address, present }
     }
 
-    /// The most reports at once within so long.
+    /// Returns the most concurrent reports within this time.
     fn most(&self, within: Duration) -> usize {
         let end = Instant::now() + within;
         let mut most = 0;
@@ -79,7 +80,7 @@ fn serve(mut stream: &TcpStream, jobs: &Sender<(bool, Sender<()>)>, reports: &At
     }
 }
 
-/// Clients who ask again as soon as they are answered, until this is dropped.
+/// Clients that send a new request as soon as they are answered, until this is dropped.
 struct Clients(Arc<AtomicBool>, Vec<thread::JoinHandle<()>>);
 
 impl Clients {
@@ -133,7 +134,7 @@ fn report() -> Elephant {
     }
 }
 
-/// A file whose application is this process.
+/// Writes a configuration whose application is this process.
 fn configured(folder: &Folder, application: &Application) -> String {
     let state = folder.path("state");
     fs::create_dir(&state).unwrap();
@@ -164,7 +165,7 @@ fn a_trial_holds_back_for_its_time_and_has_measured_what_that_did() {
     let word = ["--for", "10s", "--by", "me", "--why", "is it the report?", "--admin", &admin];
     let tried = bywash(&[&["elephants", "try", "1", "--at-once", "1"][..], &word].concat());
     assert!(tried.code == Some(0) && tried.out.contains("during  not over yet"), "{tried:?}");
-    // What ran before goes on, four reports at most.
+    // Running reports go on, four at most.
     application.most(Duration::from_secs(1));
     assert_eq!(application.most(Duration::from_secs(7)), 1);
     assert_eq!(entry()["state"]["ruled"]["origin"], "trial");
@@ -185,7 +186,7 @@ fn a_trial_holds_back_for_its_time_and_has_measured_what_that_did() {
             assert!(number(when, &format!("/{lot}/answered")) > 1.0, "{trial}");
         }
     }
-    // Behind up to four reports, and then behind one.
+    // Other requests wait behind up to four reports before, and behind one during the trial.
     let [before, during] = ["before", "during"].map(|when| number(when, "/ants/p50"));
     assert!(during < 0.7 * before, "{trial}");
     let shown = bywash(&["elephants", "show", "1", "--admin", &admin]).out;

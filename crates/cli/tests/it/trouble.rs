@@ -1,4 +1,4 @@
-//! The kill switch and the supervisor's watchdog while disks, pipes and crowds give trouble.
+//! The kill switch and the supervisor's watchdog while disks, pipes and crowds cause trouble.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -29,8 +29,8 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The same command in a mount namespace in which a small disk without room is mounted at `folder`. `None` where the system
-/// gives no namespace.
+/// Returns the command in a mount namespace in which a small full disk is mounted at `folder`;
+/// `None` if the system does not allow a namespace.
 fn on_a_full_disk(run: &Command, folder: &str) -> Option<Command> {
     let mut can = Command::new("unshare");
     can.args(["-rm", "mount", "-t", "tmpfs", "none", folder]).stderr(Stdio::null());
@@ -74,7 +74,7 @@ fn with_a_full_disk_the_kill_switch_works_and_is_written_down_when_there_is_room
     assert!(observe.out.contains("No space left on device"), "{observe:?}");
     let status = asks(&gateway, &["status"]);
     assert!(status.out.contains("bypass") && status.out.contains("No space left"), "{status:?}");
-    // From outside the namespace.
+    // Free the disk from outside the namespace.
     fs::remove_file(format!("/proc/{}/root{state}/fill", gateway.id())).unwrap();
     eventually("it is written down", || {
         asks(&gateway, &["status", "--json"]).json()["unwritten"].is_null()
@@ -83,7 +83,7 @@ fn with_a_full_disk_the_kill_switch_works_and_is_written_down_when_there_is_room
     assert!(String::from_utf8_lossy(&kept).contains("\"bypass\""));
 }
 
-/// The gateway, and what its supervisor hears.
+/// Starts a gateway with a supervisor, and returns it with the supervisor's socket.
 fn supervised(mut run: Command, folder: &Folder) -> (Gateway, UnixDatagram) {
     let path = folder.path("notify");
     let heard = UnixDatagram::bind(&path).unwrap();
@@ -92,7 +92,7 @@ fn supervised(mut run: Command, folder: &Folder) -> (Gateway, UnixDatagram) {
     (Gateway::begin(run), heard)
 }
 
-/// Waits until the watchdog was fed so often, after what it has heard already.
+/// Waits until the watchdog is fed this many more times.
 fn is_fed(heard: &UnixDatagram, times: usize) {
     let mut bytes = [0; 2048];
     heard.set_nonblocking(true).unwrap();
@@ -114,7 +114,8 @@ fn the_watchdog_is_fed_while_a_file_that_is_read_does_not_answer() {
     let pipe = folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     fs::rename(&pipe, &file).unwrap();
-    // O_NONBLOCK of Linux: it opens once somebody reads, who then waits for what never comes.
+    // O_NONBLOCK of Linux: the open succeeds once there is a reader, which then waits for data that
+    // never comes.
     let mut writer = None;
     eventually("the file is being read", || {
         writer = fs::File::options().write(true).custom_flags(0o4000).open(&file).ok();
@@ -129,7 +130,7 @@ fn the_watchdog_is_fed_while_a_file_that_is_read_does_not_answer() {
     drop(writer);
 }
 
-/// The answer to a request over the admin listener's socket.
+/// Returns the answer to a request over the admin listener's socket.
 fn says(socket: &str, request: &str) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
@@ -201,7 +202,7 @@ fn who_decides_is_known_without_a_login() {
     let me = Command::new("id").arg("-un").output().unwrap();
     let me = String::from_utf8(me.stdout).unwrap();
     assert!(on.out.contains(&format!("{}: switched by hand", me.trim())), "{on:?}");
-    // Said again, it ends when it did.
+    // A second command does not change the end.
     let until = |told: &Outcome| told.out.split("until ").nth(1).map(|rest| rest[..19].to_owned());
     let again = asks(&gateway, &["bypass", "on", "--by", "bo"]);
     assert!(again.out.contains("as was decided before"), "{again:?}");

@@ -1,4 +1,4 @@
-//! An application to stand behind the gateway.
+//! An application behind the gateway.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Answers every request, `/slow` when it is told to and `/login` with a cookie.
+/// Answers every request: `/slow` only after [`Upstream::answer`], and `/login` with a cookie.
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
     asked: Receiver<()>,
@@ -33,17 +33,17 @@ impl Upstream {
         format!("http://{}", self.address)
     }
 
-    /// Returns when somebody has asked for `/slow`.
+    /// Waits for a request for `/slow`.
     pub(crate) fn is_asked(&self) {
         self.asked.recv_timeout(Duration::from_secs(20)).unwrap();
     }
 
-    /// Whether somebody has asked for `/slow` within a moment.
+    /// Returns whether a request for `/slow` arrives within a moment.
     pub(crate) fn is_asked_by_now(&self) -> bool {
         self.asked.recv_timeout(Duration::from_millis(20)).is_ok()
     }
 
-    /// Lets one `/slow` be answered.
+    /// Lets one request for `/slow` be answered.
     pub(crate) fn answer(&self) {
         self.go.send(()).unwrap();
     }
@@ -64,7 +64,7 @@ fn serve(mut stream: TcpStream, told: &Sender<()>, wait: &Mutex<Receiver<()>>) {
     }
 }
 
-/// The path of a request without a body, and whether it is the last on its connection.
+/// Returns the path of a request without a body, and whether it is the last on its connection.
 fn request(reader: &mut impl BufRead) -> Option<(String, bool)> {
     let mut lines = reader.lines().map_while(Result::ok);
     let path = lines.next()?.split(' ').nth(1)?.to_owned();
@@ -72,7 +72,7 @@ fn request(reader: &mut impl BufRead) -> Option<(String, bool)> {
     Some((path, fields.iter().any(|field| field.eq_ignore_ascii_case("connection: close"))))
 }
 
-/// An address where nobody listens, whichever port another test is given meanwhile.
+/// Returns an address at which no process listens, whichever ports other tests get in the meantime.
 pub(crate) fn nobody() -> SocketAddr {
     ([127, 0, 0, 9], 9).into()
 }

@@ -1,4 +1,4 @@
-//! What the command line says about itself, and to whom.
+//! The help, completions and manual of the command line, and its output to closed streams.
 
 use std::io::pipe;
 
@@ -14,7 +14,7 @@ fn every_command_explains_itself() {
     }
 }
 
-/// Asks a command for help, and those that it lists; notes them all.
+/// Asks a command and its subcommands for help, and collects their names.
 fn explains_itself(words: &[&str], commands: &mut Vec<String>) {
     let outcome = bywash(&[words, &["--help"]].concat());
     assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""), "{words:?}");
@@ -23,7 +23,7 @@ fn explains_itself(words: &[&str], commands: &mut Vec<String>) {
     assert!(widest <= Some(100), "{words:?}: {}", outcome.out);
     commands.push(words.join(" "));
     let (_, listed) = outcome.out.split_once("\nCommands:\n").unwrap_or_default();
-    // A name stands two in; what is further in goes on with a description.
+    // A name is indented by two columns; a deeper line continues a description.
     let names = listed.lines().take_while(|line| !line.is_empty());
     let names = names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     for name in names.filter(|name| !["", "help"].contains(name)) {
@@ -94,7 +94,7 @@ fn packages_get_a_file_for_each_page() {
         let text = std::fs::read_to_string(folder.path(&format!("man/{page}.1"))).unwrap();
         assert!(text.contains(&format!(".TH {page} 1")), "{page}");
     }
-    // What is hidden from the help has no page either.
+    // A command that is hidden from the help has no page either.
     assert!(!std::path::Path::new(&folder.path("man/bywash-reference.1")).exists());
 }
 

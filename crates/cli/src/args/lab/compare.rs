@@ -19,7 +19,7 @@ pub(crate) struct Compare {
     /// A result (--json of lab sim or lab run), or SCENARIO:LABEL, a policy of a scenario to play
     #[arg(value_name = "A")]
     pub(crate) left: String,
-    /// The same, for the other side
+    /// The other side, in the same form
     #[arg(value_name = "B")]
     pub(crate) right: String,
     #[command(flatten)]

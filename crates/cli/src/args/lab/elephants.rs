@@ -22,11 +22,11 @@ pub(crate) struct ElephantsRun {
     /// Pages of the site: 28, those of the auction, or a multiple of 8
     #[arg(long, value_delimiter = ',', default_values_t = [28, 200, 2000], value_parser = urls)]
     pub(crate) urls: Vec<u32>,
-    /// How long the site is looked at
+    /// Minutes for which the site is observed
     #[arg(long, value_delimiter = ',', default_values_t = [5, 30, 120],
           value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_440))]
     pub(crate) minutes: Vec<u32>,
-    /// So many runs of each
+    /// Number of runs of each
     #[arg(long, default_value_t = 5, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]
     pub(crate) seeds: u32,
     /// Print the result as JSON

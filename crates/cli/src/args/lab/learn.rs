@@ -20,14 +20,14 @@ error         at the end: the mean over classes and seeds, and the largest";
 pub(crate) struct LearnRun {
     /// The scenario file
     pub(crate) scenario: PathBuf,
-    /// These levels of load instead of the scenario's
+    /// Levels of load, instead of the scenario's
     #[arg(long, value_delimiter = ',', value_name = "RHO,…", value_parser = level)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) rho: Vec<f64>,
-    /// So many seeds instead of the scenario's
+    /// Number of seeds, instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]
     pub(crate) seeds: Option<u32>,
-    /// The first of them [default: 1]
+    /// First seed [default: 1]
     #[arg(long, value_name = "SEED", value_parser = first_seed())]
     pub(crate) first_seed: Option<u64>,
     /// Print the result as JSON

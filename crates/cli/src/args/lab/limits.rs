@@ -22,10 +22,10 @@ inside    requests that waited inside the application, for each worker";
 pub(crate) struct LimitsRun {
     /// The scenario file, whose queue should always be full
     pub(crate) scenario: PathBuf,
-    /// So many seeds instead of the scenario's
+    /// Number of seeds, instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]
     pub(crate) seeds: Option<u32>,
-    /// The first of them [default: 1]
+    /// First seed [default: 1]
     #[arg(long, value_name = "SEED", value_parser = first_seed())]
     pub(crate) first_seed: Option<u64>,
     /// Print the result as JSON

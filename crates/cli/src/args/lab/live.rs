@@ -17,28 +17,28 @@ Everybody in the scenario is a real client with a connection of her own. Load on
 pub(crate) struct LiveRun {
     /// The scenario file
     pub(crate) scenario: PathBuf,
-    /// Where to send the load: a loopback address unless --anywhere
+    /// Send the load to this URL: a loopback address unless --anywhere
     #[arg(long, value_name = "URL")]
     pub(crate) target: String,
-    /// Level of load, if the scenario has several; 1 is what the scenario's servers can just do
+    /// Level of load, if the scenario has several; 1 is the capacity of the scenario's servers
     #[arg(long, value_parser = level, allow_negative_numbers = true)]
     pub(crate) rho: Option<f64>,
-    /// Which visitors
+    /// Seed of the visitors
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Clients that lose patience keep their connection open, as behind a hop that hides closes
+    /// Let clients that lose patience keep their connection open, as behind a hop that hides closes
     #[arg(long)]
     pub(crate) hidden: bool,
-    /// Every visitor comes from an address of 127.0.0.0/8 of their own, where the target is on loopback
+    /// Give every visitor their own address of 127.0.0.0/8, if the target is on loopback
     #[arg(long)]
     pub(crate) own_addresses: bool,
-    /// The shop itself (its /-/stats), to know how much it worked in vain
+    /// URL of the shop itself, whose /-/stats tell how much of its work was wasted
     #[arg(long, value_name = "URL")]
     pub(crate) shop: Option<String>,
-    /// What to call it in the result
+    /// Label of the run in the result
     #[arg(long, default_value = "live")]
     pub(crate) label: String,
-    /// The target need not be on this machine: you may load it with somebody's leave only
+    /// Allow a target on another machine: load it only with its owner's permission
     #[arg(long)]
     pub(crate) anywhere: bool,
     /// Print the result as JSON

@@ -1,4 +1,4 @@
-//! What `lab sim` and `lab sweep` can leave out of a scenario.
+//! The arguments that leave out parts of a scenario.
 
 use clap::builder::RangedU64ValueParser;
 
@@ -6,20 +6,20 @@ use super::{first_seed, level};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Narrow {
-    /// These levels of load instead of the scenario's; 1 is what the servers can just do
+    /// Levels of load, instead of the scenario's; 1 is the capacity of the servers
     #[arg(long, value_delimiter = ',', value_name = "RHO,…", value_parser = level)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) rho: Vec<f64>,
     /// Only policies with these labels
     #[arg(long, value_delimiter = ',', value_name = "LABEL,…")]
     pub(crate) policy: Vec<String>,
-    /// So many seeds instead of the scenario's
+    /// Number of seeds, instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
-    /// The first of them, for visitors that nothing was tuned with [default: 1]
+    /// First seed, for visitors that nothing was tuned with [default: 1]
     #[arg(long, value_name = "SEED", value_parser = first_seed())]
     pub(crate) first_seed: Option<u64>,
-    /// As long as an ideal policy needs for so many orders, instead of the scenario's length
+    /// Play as long as an ideal policy needs for this many orders, instead of the scenario's length
     #[arg(long, value_parser = RangedU64ValueParser::<u64>::new().range(1..=10_000_000))]
     pub(crate) orders: Option<u64>,
 }

@@ -13,7 +13,7 @@ given for it does not show in the run either.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Paper {
-    /// Which: 1 is LIFO-Pri (2004), 2 is SERT (2006)
+    /// The paper: 1 is LIFO-Pri (2004), 2 is SERT (2006)
     pub(crate) number: u32,
     /// Print the claims as JSON
     #[arg(long)]

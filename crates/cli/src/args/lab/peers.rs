@@ -23,23 +23,24 @@ that is not installed is named and left out; HAProxy and nginx are looked for by
 pub(crate) struct PeersRun {
     /// The scenario file
     pub(crate) scenario: PathBuf,
-    /// These levels of load instead of the scenario's; 1 is what the shop can just do
+    /// Levels of load, instead of the scenario's; 1 is the capacity of the shop
     #[arg(long, value_delimiter = ',', value_name = "RHO,…", value_parser = level)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) rho: Vec<f64>,
-    /// So many seeds instead of the scenario's
+    /// Number of seeds, instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100))]
     pub(crate) seeds: Option<u32>,
-    /// The first of them [default: 1]
+    /// First seed [default: 1]
     #[arg(long, value_name = "SEED", value_parser = first_seed())]
     pub(crate) first_seed: Option<u64>,
-    /// Only these
+    /// Play only these peers
     #[arg(long, value_delimiter = ',', value_name = "PEER,…", value_enum)]
     pub(crate) peers: Vec<Peer>,
-    /// Requests at the shop at once, for all peers alike: a number, or `2x` for twice its workers
+    /// Concurrency limit at the shop, the same for all peers: a number, or `2x` for twice its
+    /// workers
     #[arg(long, value_name = "LIMIT")]
     pub(crate) limit: Option<Limit>,
-    /// Clients that lose patience keep their connection open, as behind a hop that hides closes
+    /// Let clients that lose patience keep their connection open, as behind a hop that hides closes
     #[arg(long)]
     pub(crate) hidden: bool,
     /// The Envoy program; `scripts/envoy` fetches one

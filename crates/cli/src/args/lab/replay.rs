@@ -32,23 +32,24 @@ pub(crate) struct Replay {
     /// Requests that the application works on at once [default: the configuration's fixed limit]
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
     pub(crate) workers: Option<u32>,
-    /// The same visitors come so many times as fast
+    /// Let the same visitors come this many times as fast
     #[arg(long, default_value_t = 1.0, value_parser = speed, allow_negative_numbers = true)]
     pub(crate) speed: f64,
-    /// Nobody sees a client leave, as behind a hop that hides it
+    /// Do not tell the policies when a client leaves, as behind a hop that hides closes
     #[arg(long)]
     pub(crate) hidden: bool,
-    /// Lines that are read at most; a million take some 250 MB of memory
+    /// Maximum number of lines to read; a million take some 250 MB of memory
     #[arg(long, value_name = "LINES", default_value_t = 5_000_000)]
     #[arg(value_parser = RangedU64ValueParser::<u64>::new().range(1..=1_000_000_000))]
     pub(crate) limit: u64,
-    /// What a request of a class costs where the log does not tell; without a class, of any
+    /// Service time of a class where the log has none; without a class, that of all classes
     #[arg(long, value_name = "[CLASS=]TIME")]
     pub(crate) service: Vec<ServiceOf>,
-    /// Mean of the patience of visitors, exponential, in classes that set no `patience`
+    /// Mean patience of visitors, exponentially distributed, in classes that set no `patience`
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = some_time)]
     pub(crate) patience: Span,
-    /// How often a visitor tries again what she was refused or gave up, five seconds later
+    /// How often visitors retry a request that was refused or that they gave up, each time after
+    /// five seconds
     #[arg(long, default_value_t = 0, value_parser = RangedU64ValueParser::<u32>::new().range(0..=100))]
     pub(crate) retries: u32,
     /// Classes whose success is an order [default: those that earn]
@@ -62,7 +63,7 @@ pub(crate) struct Replay {
     pub(crate) report: Option<PathBuf>,
 }
 
-/// A service time, and of which class.
+/// A service time and its class.
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceOf {
     pub(crate) class: Option<String>,
@@ -82,7 +83,7 @@ impl std::str::FromStr for ServiceOf {
     }
 }
 
-/// More than nothing, and not more than a day.
+/// Parses a time above 0 and up to a day.
 fn some_time(text: &str) -> Result<Span, String> {
     let time: Span = text.parse().map_err(|error| format!("{error}"))?;
     let sensible = time > Span::ZERO && time <= Span::from_secs(86_400);

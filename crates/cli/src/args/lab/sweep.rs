@@ -20,7 +20,7 @@ combination is played with every policy.";
 pub(crate) struct Sweep {
     /// The scenario file
     pub(crate) scenario: PathBuf,
-    /// What to vary, and the values it takes; repeat it for the product of several
+    /// Key to vary and the values it takes; repeat it for the product of several
     #[arg(long, required = true, value_name = "KEY=V1,V2,…")]
     pub(crate) vary: Vec<Vary>,
     #[command(flatten)]
@@ -57,7 +57,7 @@ impl std::str::FromStr for Vary {
     }
 }
 
-/// What stands between commas, those in brackets or quotes left alone.
+/// Splits a text at the commas that are not in brackets or quotes.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let (mut depth, mut quoted) = (0_i32, false);
     text.split(move |c| {

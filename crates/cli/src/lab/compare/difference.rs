@@ -1,29 +1,30 @@
-//! The difference of two cells in one figure, and its error.
+//! The difference of two cells in one figure, and its standard error.
 
 use bywash_scenario::{Cell, SeedFigures, standard_error};
 
-/// So many standard errors are larger than chance, with 1, 2, … degrees of freedom: of twenty
-/// differences that are none, one is called so by mistake. An error that was estimated from a few seeds
-/// may itself be far too small. Source: Student's t, the quantile of 97.5 %.
+/// The number of standard errors that a difference must exceed, for 1, 2, … degrees of freedom, to
+/// count as larger than chance. One of twenty differences that are zero is then called larger by
+/// mistake. A standard error estimated from a few seeds may itself be far too small, so the number
+/// is higher for few degrees. Source: Student's t, the 97.5 % quantile.
 const LARGE: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
-/// With more degrees than that: the normal law's.
+/// The same for more degrees of freedom: the quantile of the normal distribution.
 const LARGE_OF_MANY: f64 = 1.960;
 
-/// How exactly a difference is known.
+/// The precision of a difference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Error {
-    /// Its standard error.
+    /// The standard error of the difference.
     pub(super) standard: f64,
-    /// Degrees of freedom that it was estimated with.
+    /// The degrees of freedom that it was estimated with.
     degrees: usize,
 }
 
 impl Error {
-    /// What chance alone exceeds once in twenty.
+    /// Returns the difference that chance alone exceeds once in twenty times.
     fn large(self) -> f64 {
         let index = self.degrees.saturating_sub(1);
         self.standard * LARGE.get(index).copied().unwrap_or(LARGE_OF_MANY)
@@ -38,7 +39,7 @@ pub(super) struct Pair<'a> {
     pub(super) same_seeds: bool,
 }
 
-/// A figure of a cell, as a share.
+/// A figure of a cell, as a fraction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measure {
     pub(super) key: &'static str,
@@ -91,20 +92,20 @@ pub(super) struct Difference {
     pub(super) measure: Measure,
     pub(super) left: f64,
     pub(super) right: f64,
-    /// In percent too; none if a side has but one seed, or tells no seeds.
+    /// In percent too; `None` if a side has only one seed, or no figures per seed.
     pub(super) error: Option<Error>,
 }
 
-/// Whether a difference may be chance.
+/// The judgement whether a difference may be chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chance {
-    /// Both are the same.
+    /// Both values are the same.
     Same,
-    /// It may.
+    /// The difference may be chance.
     Within,
-    /// It is larger.
+    /// The difference is larger than chance.
     Larger,
-    /// Nobody can say.
+    /// There is no estimate of the error.
     Unknown,
 }
 
@@ -120,7 +121,7 @@ impl Chance {
 }
 
 impl Difference {
-    /// How much more the right side has.
+    /// Returns by how much the right side exceeds the left one.
     pub(super) fn by(&self) -> f64 {
         self.right - self.left
     }
@@ -136,13 +137,13 @@ impl Difference {
 }
 
 impl Pair<'_> {
-    /// The policy, or both.
+    /// Returns the name of the policy, or of both.
     pub(super) fn name(&self) -> String {
         let (left, right) = (&self.left.policy, &self.right.policy);
         if left == right { left.clone() } else { format!("{left} → {right}") }
     }
 
-    /// Whether both sides had the same visitors, seed by seed.
+    /// Returns whether both sides had the same visitors, seed by seed.
     pub(super) fn is_paired(&self) -> bool {
         let (left, right) = (&self.left.per_seed, &self.right.per_seed);
         let planned = |(a, b): (&SeedFigures, &SeedFigures)| {
@@ -160,7 +161,7 @@ impl Pair<'_> {
         })
     }
 
-    /// In percent.
+    /// Returns the error of a figure's difference, in percent.
     fn error(&self, of: fn(&SeedFigures) -> f64) -> Option<Error> {
         let percent = |seed: &SeedFigures| 100.0 * of(seed);
         let values = |cell: &Cell| cell.per_seed.iter().map(percent).collect::<Vec<f64>>();
@@ -179,7 +180,8 @@ impl Pair<'_> {
 mod tests {
     use super::*;
 
-    /// A cell whose seeds came to these shares of useful work, of so many planned orders each.
+    /// Makes a cell whose seeds have these shares of useful work, each with `planned` planned
+    /// orders.
     fn cell(useful: &[f64], planned: u64) -> Cell {
         let seed = |useful_work: &f64| {
             format!(
@@ -218,7 +220,7 @@ mod tests {
 
     #[test]
     fn few_seeds_must_differ_by_more_standard_errors_than_many() {
-        // Each time a mean of 2 points and some 3.5 standard errors.
+        // In both cases the mean is 2 points, and about 3.5 standard errors.
         let by = |points: &[f64]| {
             let right: Vec<f64> = points.iter().map(|by| 0.5 + by / 100.0).collect();
             let (left, right) = (cell(&vec![0.5; points.len()], 10), cell(&right, 10));

@@ -1,8 +1,10 @@
-//! `bywash lab compare`: what differs between two results, and whether by more than chance.
+//! `bywash lab compare`: shows the differences between two results, and whether they are larger
+//! than chance.
 //!
-//! A visitor is drawn from a seed and her number alone. So two policies with the same seeds faced the very
-//! same visitors, and how lucky a seed was is no part of their difference: the error is that of the
-//! differences seed by seed. Where the seeds or the visitors are not the same, both errors count.
+//! A visitor is drawn from a seed and their number alone. Two policies with the same seeds
+//! therefore faced exactly the same visitors, and the luck of a seed is not part of their
+//! difference: the error is that of the differences seed by seed. If the seeds or the visitors
+//! differ, the errors of both sides count.
 
 mod difference;
 mod side;
@@ -32,8 +34,8 @@ pub(super) fn compare(args: &Compare) -> Result<(), Failure> {
     if args.json { print_json(&to_value(&sides, &pairs)) } else { print(&text(&pairs)) }
 }
 
-/// The cells that both sides have: of the same load and closes and, unless each side has only one
-/// policy, of the same label.
+/// Returns the cells that both sides have: of the same load and closes, and of the same label
+/// unless each side has only one policy.
 fn matched(sides: &[Side; 2]) -> Vec<Pair<'_>> {
     let [left, right] = sides;
     let by_label = left.policies() > 1 || right.policies() > 1;
@@ -48,7 +50,7 @@ fn matched(sides: &[Side; 2]) -> Vec<Pair<'_>> {
     left.result.cells.iter().filter_map(pair).collect()
 }
 
-/// What a reader must know before believing the differences.
+/// Prints the warnings that a reader must know before trusting the differences.
 fn warn(sides: &[Side; 2], pairs: &[Pair<'_>]) {
     for side in sides {
         if let Some(why) = &side.result.invalid {

@@ -1,4 +1,4 @@
-//! One side of a comparison: a stored result, or a policy of a scenario that is played for it.
+//! One side of a comparison: a stored result, or a policy of a scenario to play.
 
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use crate::failure::Failure;
 use crate::lab::narrowed::narrowed;
 use crate::lab::{presentable, progress_bar, read, wrong};
 
-/// A result and what it was called on the command line.
+/// A result and its name on the command line.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) name: String,
     pub(super) result: RunResult,
 }
 
-/// What an argument means.
+/// The meaning of an argument.
 enum Meant<'a> {
     Stored(&'a Path),
     Played(&'a Path, &'a str),
 }
 
-/// Both sides; what is to be played is played together.
+/// Returns both sides. Scenarios to play are played together.
 pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2], Failure> {
     let meant = [left, right].map(Meant::of);
     let plays = meant.iter().any(|meant| matches!(meant, Meant::Played(..)));
@@ -35,7 +35,7 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
     }
     let scenarios = meant.iter().filter_map(|meant| meant.scenario(narrow));
     let mut scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
-    // What is stored is read before anything is played for it.
+    // Stored results are read before anything is played.
     let stored = meant.iter().filter_map(|meant| meant.stored(narrow));
     let stored = stored.collect::<Result<Vec<_>, _>>()?;
     if let ([scenario], [result]) = (&mut scenarios[..], &stored[..]) {
@@ -54,8 +54,8 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
     Ok([side(left, &meant[0]), side(right, &meant[1])])
 }
 
-/// What has no counterpart in the stored result need not be played; and with its visitors both can be
-/// compared seed by seed. What the command line says counts before that.
+/// Narrows the scenario to the cells of the stored result, as others need not be played, and uses
+/// the same visitors, so that both can be compared seed by seed. Arguments take precedence.
 fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
     let is_level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
     let mut levels: Vec<f64> = stored.cells.iter().map(|cell| cell.rho).filter(is_level).collect();
@@ -69,7 +69,7 @@ fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
         scenario.closes.retain(has);
     }
     let first = stored.seeds.first().copied().unwrap_or_default();
-    // What `--first-seed` and `--seeds` take.
+    // The ranges of `--first-seed` and `--seeds`.
     let seeds = (1..=1_000_000_000).contains(&first) && (1..=10_000).contains(&stored.seeds.len());
     let follow = || (first..).zip(&stored.seeds).all(|(number, seed)| number == *seed);
     let told = narrow.seeds.is_some() || narrow.first_seed.is_some();
@@ -81,8 +81,9 @@ fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
     }
 }
 
-/// So many orders over all seeds are another length with another number of seeds, and a live run is as long
-/// as one seed of its file: the stored result says how long it was.
+/// Sets the length of the scenario to that of the stored result, if it is given in orders. A number
+/// of orders over all seeds is another length with another number of seeds, and a live run is as
+/// long as one seed of its file.
 fn last_as_long(scenario: &mut Scenario, stored: &RunResult) {
     let Length::Orders(orders) = scenario.length else { return };
     let Some(cell) = stored.cells.iter().find(|cell| cell.duration_s > 0.0) else { return };
@@ -100,7 +101,7 @@ fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
 }
 
 impl<'a> Meant<'a> {
-    /// `FILE:LABEL` where there is such a file, else a file: names may have colons too.
+    /// Parses `FILE:LABEL` if that file exists, else a file: names may contain colons too.
     fn of(argument: &'a str) -> Self {
         let path = Path::new(argument);
         let split = |(at, _): (usize, &str)| (Path::new(&argument[..at]), &argument[at + 1..]);
@@ -123,7 +124,7 @@ impl<'a> Meant<'a> {
         }))
     }
 
-    /// The scenario to play, with the one policy.
+    /// Returns the scenario to play, with only the one policy.
     fn scenario(&self, narrow: &Narrow) -> Option<Result<Scenario, Failure>> {
         let Self::Played(path, label) = *self else { return None };
         Some(one_policy(path, label, narrow))
@@ -145,7 +146,7 @@ fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Fai
         let words = format!("{} has no policy `{label}`; {words}", path.display());
         return Err(Failure::usage(presentable(&words)));
     }
-    // So that one mistake is told with its file, and before anything is played.
+    // Check here, so that a mistake is reported with its file and before anything is played.
     bywash_sim::lab::check_whole(&scenario).map_err(|error| wrong(path, &error.to_string()))?;
     Ok(scenario)
 }
@@ -159,12 +160,12 @@ fn stored(path: &Path) -> Result<RunResult, Failure> {
 }
 
 impl Side {
-    /// How many policies it has.
+    /// Returns the number of its policies.
     pub(super) fn policies(&self) -> usize {
         self.labels().len()
     }
 
-    /// Its policies and loads, in a few words.
+    /// Describes its policies and loads in a few words.
     pub(super) fn described(&self) -> String {
         let mut levels: Vec<String> =
             self.result.cells.iter().map(|cell| cell.rho.to_string()).collect();

@@ -1,4 +1,4 @@
-//! What a paper claims, as its data file says it, and what becomes of each figure.
+//! The claims of a paper, as its data file states them, and the verdict on each figure.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::metric::{Metric, Played};
 #[serde(deny_unknown_fields)]
 pub(super) struct Paper {
     pub(super) title: String,
-    /// What was printed, what was free, and what fixed it.
+    /// The printed values, the free ones, and how those were fixed.
     pub(super) about: String,
-    /// Why figures are off, by a name.
+    /// The reasons for deviations, by name.
     pub(super) reasons: BTreeMap<String, String>,
     #[serde(rename = "run")]
     pub(super) runs: Vec<Run>,
@@ -27,17 +27,18 @@ pub(super) struct Paper {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Run {
-    /// What figures call it.
+    /// The name by which figures refer to the run.
     pub(super) name: String,
-    /// An embedded scenario.
+    /// The name of an embedded scenario.
     pub(super) scenario: String,
-    /// Keys of it to change.
+    /// Keys of the scenario to change.
     #[serde(default)]
     pub(super) set: Vec<String>,
-    /// Requests that were planned in the paper's run: counts are scaled to it.
+    /// The number of requests planned in the paper's run: counts are scaled to it.
     #[serde(default)]
     pub(super) planned: Option<f64>,
-    /// Steps in which requests of each class are correlated with the servers' work, if they are: `1s`.
+    /// The step in which requests of each class are correlated with the servers' work, as in `1s`;
+    /// `None`: they are not.
     #[serde(default, deserialize_with = "step")]
     pub(super) correlate: Option<Span>,
 }
@@ -57,36 +58,37 @@ pub(super) struct Claim {
     pub(super) figures: Vec<Figure>,
 }
 
-/// One figure of a claim, and what is expected of it.
+/// One figure of a claim, and the expected value.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Figure {
-    /// Which run it is read off.
+    /// The run that the figure is read from.
     pub(super) run: String,
-    /// The policy's label; none for what no policy changes.
+    /// The policy's label; empty for a figure that no policy changes.
     #[serde(default)]
     pub(super) of: String,
     pub(super) metric: Metric,
-    /// Divided by another: the figure is a ratio.
+    /// Another figure to divide by: the figure is a ratio.
     #[serde(default)]
     pub(super) per: Option<Reading>,
-    /// What the paper prints, and how far ours may be off.
+    /// The value in the paper, and the tolerance.
     #[serde(default)]
     pub(super) printed: Option<f64>,
     #[serde(default)]
     pub(super) tolerance: f64,
-    /// Or which figure it lies above: the paper says so in words, or draws it.
+    /// Instead of a value: another figure that this one exceeds. The paper says so in words, or in
+    /// a plot.
     #[serde(default)]
     pub(super) above: Option<Reading>,
-    /// Or which it equals, to the tolerance.
+    /// Instead of a value: another figure that this one equals, within the tolerance.
     #[serde(default)]
     pub(super) like: Option<Reading>,
-    /// Why it is expected to be off, and what is to be seen then.
+    /// The reason for an expected deviation, and the range expected then.
     #[serde(default)]
     pub(super) unless: Option<Reason>,
 }
 
-/// Where a figure is read: the same run and policy as the figure's, unless said otherwise.
+/// The source of a figure; the same run and policy as the figure's by default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reading {
@@ -98,23 +100,23 @@ pub(super) struct Reading {
     pub(super) metric: Option<Metric>,
 }
 
-/// Why a figure is off, and what the reason says ours must be: from, to.
+/// A reason for a deviation, and the range (from, to) that it predicts for our value.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Reason {
-    /// Name of one of the paper's reasons.
+    /// The name of one of the paper's reasons.
     pub(super) why: String,
     pub(super) here: (f64, f64),
 }
 
-/// What became of a figure.
+/// The verdict on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is as the paper says.
+    /// The figure agrees with the paper.
     Holds,
-    /// It is not, and just as the reason given says.
+    /// The figure deviates from the paper as the reason predicts.
     Explained,
-    /// It is not.
+    /// The figure deviates from the paper in another way.
     Broken,
 }
 
@@ -128,23 +130,23 @@ impl Verdict {
     }
 }
 
-/// A figure, measured.
+/// A measured figure.
 #[derive(Debug)]
 pub(super) struct Outcome<'p> {
     pub(super) claim: &'p Claim,
     pub(super) figure: &'p Figure,
     pub(super) here: f64,
-    /// What it is held against: the printed figure or the other reading.
+    /// The value to compare with: the printed one or another figure.
     pub(super) against: f64,
     pub(super) verdict: Verdict,
-    /// Why it is off, if it is explained.
+    /// The reason for the deviation, if it is explained.
     pub(super) reason: Option<&'p str>,
 }
 
 type Runs = BTreeMap<String, Played>;
 
 impl Paper {
-    /// Reads a data file.
+    /// Reads the data file of a paper.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let paper: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         for (claim, figure) in paper.figures() {
@@ -166,7 +168,7 @@ impl Paper {
         self.claims.iter().flat_map(|claim| claim.figures.iter().map(move |figure| (claim, figure)))
     }
 
-    /// Every figure, measured on the runs.
+    /// Returns every figure, measured on the runs.
     pub(super) fn outcomes(&self, runs: &Runs) -> Result<Vec<Outcome<'_>>, String> {
         let outcome = |(claim, figure): (&'_ Claim, &'_ Figure)| {
             let measured = figure.measured(runs);
@@ -201,7 +203,7 @@ impl Paper {
 }
 
 impl Figure {
-    /// What it is, and what it is held against.
+    /// Returns the figure, and the value to compare it with.
     fn measured(&self, runs: &Runs) -> Result<(f64, f64), String> {
         let mut here = self.read(runs, &Reading::default())?;
         if let Some(per) = &self.per {
@@ -227,7 +229,7 @@ impl Figure {
 mod tests {
     use super::*;
 
-    /// A paper of one claim about utilities, which need no run to be played.
+    /// Returns a paper with one claim about utilities, which can be read without playing a run.
     fn paper(figure: &str) -> Result<Paper, String> {
         let text = format!(
             "title = \"t\"\nabout = \"a\"\n[reasons]\nwhy = \"because\"\n\
@@ -238,7 +240,7 @@ mod tests {
         Paper::parse(&text)
     }
 
-    /// What becomes of it where the utility of the login is 3645.
+    /// Returns the verdict on the figure if the utility of the login is 3645.
     fn verdict(figure: &str) -> Verdict {
         let paper = paper(figure).unwrap();
         let text = include_str!("../../../../../lab/scenarios/seed-1.toml");

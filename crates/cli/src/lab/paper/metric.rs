@@ -1,8 +1,9 @@
-//! What can be read off a run: the columns and facts of the seeds' tables.
+//! The values that can be read from a run: the columns and facts of the papers' tables.
 //!
-//! Written as in `completed %`, `completed of login`, `over 15s`. The percentages are of what visitors
-//! meant to ask for, which is the seed's base; counts are scaled to the paper's number of planned
-//! requests and are those of one run. Several classes are told as one: `answered of search + browse`.
+//! Values are written as in `completed %`, `completed of login`, `over 15s`. Percentages are
+//! relative to the requests that visitors meant to send, which is the papers' base. Counts are per
+//! run and scaled to the paper's number of planned requests. Several classes can be combined:
+//! `answered of search + browse`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,18 +14,18 @@ use bywash_units::Span;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
-/// A scenario and what it came to.
+/// A scenario and its result.
 #[derive(Debug)]
 pub(super) struct Played {
     pub(super) scenario: Scenario,
     pub(super) result: RunResult,
-    /// Requests that were planned in the paper's run.
+    /// The number of requests planned in the paper's run.
     pub(super) planned: Option<f64>,
-    /// What goes with the load, if that was looked for.
+    /// Correlations of requests with the load, if the run computes them.
     pub(super) correlations: Vec<Correlations>,
 }
 
-/// How requests of a class ended.
+/// The ways in which requests of a class ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     Generated,
@@ -33,47 +34,49 @@ pub(super) enum Count {
     Dropped,
 }
 
-/// What is measured.
+/// A value that is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Metric {
     /// A share of all planned requests, in percent.
     Share(Count),
-    /// What was planned less what was made, retries included, in percent of what was planned.
+    /// Planned requests less requests made (retries included), in percent of the planned ones.
     NotGenerated,
-    /// Of what was asked for, what was not answered, in percent: seed 2's throughput loss.
+    /// Unanswered requests in percent of the requests made: paper 2's throughput loss.
     Loss,
-    /// Mean response time of what was answered, in milliseconds.
+    /// Mean response time of answered requests, in milliseconds.
     Mean,
-    /// Mean response time of what was answered of a class, in seconds.
+    /// Mean response time of the answered requests of a class, in seconds.
     MeanOf(String),
-    /// Standard deviation of the response times of what was answered of a class, in percent of their mean.
+    /// Standard deviation of the response times of the answered requests of a class, in percent of
+    /// their mean.
     DeviationOf(String),
-    /// How many of a class were answered in a run.
+    /// Answered requests of a class, per run.
     Answered(String),
-    /// How many were answered in a run.
+    /// Answered requests, per run.
     Total,
-    /// The same, in a second.
+    /// Answered requests per second.
     Rate,
-    /// Mean time from the first request of a session to its last answer, in seconds, of those that ended in the run.
+    /// Mean time from the first request of a session to its last answer, in seconds, over the
+    /// sessions that ended in the run.
     Session,
-    /// The longest response time of what was answered, in seconds.
+    /// The longest response time of an answered request, in seconds.
     Longest,
     /// 99th percentile of the response times of a class, in milliseconds.
     Slow(String),
     /// Pearson's coefficient of a class's requests and the servers' work.
     Correlation(String),
-    /// Its p-value.
+    /// The p-value of that coefficient.
     Chance(String),
-    /// Of what the servers could have done in a run that looks for correlations, what they did, in percent.
+    /// The servers' work in percent of their capacity, in a run that computes correlations.
     Used,
-    /// Of what was asked for, the share that was answered and took no longer, in percent.
+    /// Requests answered within this time, in percent of the requests made.
     Within(Span),
-    /// As in the result, in percent.
+    /// Useful work as in the result, in percent.
     UsefulWork,
     /// Requests of a class, or of all of `browsing`.
     Of(Count, String),
-    /// Of the requests that were not refused, the share that took longer, with those whose client
-    /// left before.
+    /// The fraction of the requests that were not refused that took longer than this. A request
+    /// counts as longer if its client left before.
     Over(Span),
     /// 5000 × the probability that a session at this class ends in an order.
     Utility(String),
@@ -86,10 +89,10 @@ const COUNTS: [(&str, Count); 4] = [
     ("dropped", Count::Dropped),
 ];
 
-/// What is measured of the class of a name.
+/// Makes the metric of the class with this name.
 type OfClass = fn(String) -> Metric;
 
-/// What is told of a class, by the words in front of its name.
+/// The metrics of a class, by the words in front of its name.
 const OF_CLASS: [(&str, OfClass); 7] = [
     ("mean s of ", Metric::MeanOf),
     ("deviation % of ", Metric::DeviationOf),
@@ -177,7 +180,7 @@ impl<'de> Deserialize<'de> for Metric {
 }
 
 impl Metric {
-    /// Reads it off the cell of a policy, of which a run has one.
+    /// Reads the value from the cell of a policy, of which a run has one.
     pub(super) fn read(&self, run: &Played, policy: &str) -> Result<f64, String> {
         if let Self::Utility(class) = self {
             return utility(&run.scenario, class);
@@ -246,7 +249,7 @@ impl Metric {
     }
 }
 
-/// The share of what was answered that took no longer.
+/// Returns the fraction of answered requests that took at most `span`.
 fn within(cell: &Cell, span: Span) -> f64 {
     cell.response.all.within(span.as_secs_f64() * 1e3).unwrap_or(0.0)
 }
@@ -262,7 +265,7 @@ impl Count {
     }
 }
 
-/// The cell of a class, of which something is asked that does not add up.
+/// Returns the cell of a single class, for a metric that cannot be summed over classes.
 fn only<'c>(run: &Played, cell: &'c Cell, name: &str) -> Result<&'c ClassCell, String> {
     let mut all = classes(run, cell, name)?;
     match (all.next(), all.next()) {
@@ -284,7 +287,7 @@ fn correlation(run: &Played, policy: &str, class: &str) -> Result<Correlation, S
     line.ok_or_else(|| format!("nothing of `{class}` varied"))
 }
 
-/// The cells of a class, of several, or of all classes that browse.
+/// Returns the cells of a class, of several, or of all classes that browse.
 fn classes<'c>(
     run: &Played,
     cell: &'c Cell,
@@ -304,7 +307,8 @@ fn classes<'c>(
     Ok(found.into_iter())
 }
 
-/// By visits: from a class, a session makes as many orders as it visits the order's class.
+/// Returns a utility. A session that starts at a class makes as many orders as it visits the
+/// order's class.
 fn utility(scenario: &Scenario, class: &str) -> Result<f64, String> {
     let start = scenario.classes.iter().position(|one| one.name == class);
     let start = start.ok_or_else(|| format!("there is no class `{class}`"))?;

@@ -1,9 +1,9 @@
-//! `bywash lab paper`: a seed played whole, what it printed beside what we measure.
+//! `bywash lab paper`: plays all runs of a source paper and prints its figures next to ours.
 //!
-//! A paper is a data file in `lab/papers`: the runs it needs, and its claims, each a list of figures
-//! with what was printed and how far ours may be off. Where we do not come to the printed figure the
-//! file says why, and what must then show instead: a reason that the run does not bear out counts as
-//! much as no reason. Nothing is chosen per figure: one file holds the free parameters of all.
+//! A paper is a data file in `lab/papers`. It has the runs that it needs and its claims; each claim
+//! is a list of figures with the printed value and a tolerance. Where our figure deviates, the file
+//! gives a reason and the range that the reason predicts. A reason that the run does not confirm
+//! counts as no reason. No value is chosen per figure: one file holds the free parameters of all.
 
 mod claims;
 mod metric;
@@ -22,7 +22,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::streams::{print, print_json};
 
-/// The papers that are in the program, by number.
+/// The embedded papers, by number.
 const PAPERS: [(u32, &str); 5] = [
     (1, include_str!("../../../../../lab/papers/1.toml")),
     (2, include_str!("../../../../../lab/papers/2.toml")),
@@ -31,7 +31,7 @@ const PAPERS: [(u32, &str); 5] = [
     (5, include_str!("../../../../../lab/papers/5.toml")),
 ];
 
-/// The scenarios that papers play, by the name of the file.
+/// The embedded scenarios that papers play, by the name of the file.
 const SCENARIOS: [(&str, &str); 10] = [
     ("seed-1", include_str!("../../../../../lab/scenarios/seed-1.toml")),
     ("seed-1-order", include_str!("../../../../../lab/scenarios/seed-1-order.toml")),
@@ -67,7 +67,7 @@ pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {
     verdict(&outcomes)
 }
 
-/// Plays every run of a paper, all on all cores.
+/// Plays every run of a paper, in parallel on all cores.
 fn play(paper: &Paper) -> Result<BTreeMap<String, Played>, Failure> {
     let scenarios = paper.runs.iter().map(scenario).collect::<Result<Vec<_>, _>>()?;
     let (bar, progress) = progress_bar();

@@ -1,4 +1,4 @@
-//! Paper beside measured: as a table, as JSON, as a report.
+//! The paper's and the measured figures as a table, as JSON and as a report.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use super::claims::{Outcome, Paper, Verdict};
 use super::metric::{Metric, Played};
 use crate::lab::command;
 
-/// The table, and below it the reasons.
+/// Returns the table of each claim, with the reasons below it.
 pub(super) fn text(paper: &Paper, outcomes: &[Outcome<'_>]) -> String {
     let mut text = format!("{}\n\n", paper.title);
     let mut claim = "";
@@ -29,7 +29,7 @@ pub(super) fn text(paper: &Paper, outcomes: &[Outcome<'_>]) -> String {
     text
 }
 
-/// A claim: its title, its figures, its reasons.
+/// Adds a claim: its title, its figures and its reasons.
 fn add(text: &mut String, rows: &[&Outcome<'_>]) {
     let Some(first) = rows.first() else { return };
     // Writing to a string cannot fail.
@@ -71,7 +71,7 @@ fn table(rows: &[&Outcome<'_>]) -> Table {
     table
 }
 
-/// The reasons that figures of a claim are off for, each once, with a letter.
+/// Returns each reason for deviations of a claim once, with a letter.
 fn reasons<'p>(rows: &[&Outcome<'p>]) -> Vec<(String, &'p str)> {
     let mut found: Vec<&str> = Vec::new();
     for why in rows.iter().filter_map(|outcome| outcome.reason) {
@@ -96,7 +96,7 @@ fn what(outcome: &Outcome<'_>) -> String {
     }
 }
 
-/// What it is held against.
+/// Returns the value or figure to compare with.
 fn against(outcome: &Outcome<'_>) -> String {
     let other = number(outcome.against);
     let name = |reading: &super::claims::Reading| {
@@ -110,7 +110,7 @@ fn against(outcome: &Outcome<'_>) -> String {
     }
 }
 
-/// Counts whole, shares to the thousandth.
+/// Formats counts as whole numbers and shares in thousandths.
 fn number(value: f64) -> String {
     match value.abs() {
         above if above >= 1000.0 => format!("{value:.0}"),
@@ -130,7 +130,7 @@ fn summary(outcomes: &[Outcome<'_>]) -> String {
     )
 }
 
-/// Paragraphs in lines that a terminal shows whole.
+/// Folds paragraphs into lines that fit a terminal.
 fn folded(text: &str) -> String {
     const WIDTH: usize = 96;
     let mut lines = String::new();
@@ -177,7 +177,7 @@ pub(super) fn json(paper: &Paper, outcomes: &[Outcome<'_>]) -> Value {
     })
 }
 
-/// The claims, and each run as `lab sim` would report it.
+/// Returns a report of the claims, and of each run as `lab sim` would report it.
 pub(super) fn report(
     paper: &Paper,
     outcomes: &[Outcome<'_>],

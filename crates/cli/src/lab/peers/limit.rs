@@ -1,20 +1,20 @@
-//! How many requests a peer may send to the shop at once.
+//! The concurrency limit of a peer: how many requests it may send to the shop at the same time.
 
 use std::str::FromStr;
 
-/// A limit, as a number or as a multiple of what is right.
+/// A limit, as a number or as a multiple of the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// So many.
+    /// A number of requests.
     Slots(u32),
-    /// So many times the shop's workers: `2x` is wrong by a factor of two.
+    /// A multiple of the shop's workers: `2x` is wrong by a factor of two.
     Times(u32),
 }
 
 const MOST: u32 = 100_000;
 
 impl Limit {
-    /// The number, for a shop with so many workers.
+    /// Returns the number, for a shop with this many workers.
     pub(super) fn slots(self, workers: u32) -> Result<u32, String> {
         let slots = match self {
             Self::Slots(slots) => Some(slots),

@@ -1,9 +1,9 @@
-//! `bywash lab peers`: bywash beside what others run, live.
+//! `bywash lab peers`: compares bywash with other proxies, live.
 //!
-//! For each level of load, seed and peer: a new shop, the peer in front of it with one worker, and
-//! the very same visitors. The peers take turns within a level, so that a machine that gets slower
-//! meanwhile does so for all. Everything is on loopback and ends with this command, however that
-//! ends.
+//! For each level of load, seed and peer there is a new shop, the peer in front of it with one
+//! worker, and exactly the same visitors. The peers take turns within a level, so that a machine
+//! that slows down during the comparison does so for all. Everything is on loopback and ends with
+//! this command, however it ends.
 
 pub(crate) mod limit;
 pub(crate) mod peer;
@@ -26,15 +26,15 @@ use crate::args::PeersRun;
 use crate::failure::Failure;
 use crate::streams::{is_terminal, say};
 
-/// Clients at once, if the system lets a process have as many files open.
+/// The maximum number of concurrent clients, if the system lets a process open enough files.
 const MOST_CLIENTS: u64 = 20_000;
-/// Files that a proxy needs besides two for each client.
+/// The files that a proxy needs in addition to two for each client.
 const SPARE_FILES: u64 = 400;
-/// A shop and a peer are up, and down again, in less than this.
+/// The time within which a shop and a peer are started and stopped.
 const CHANGE: Duration = Duration::from_secs(1);
 
 pub(crate) fn peers(args: &PeersRun) -> Result<(), Failure> {
-    // First of all: what is interrupted leaves no process behind.
+    // First of all, so that an interrupted command leaves no process behind.
     custody::take().map_err(Failure::running)?;
     compare(args).inspect_err(|_| custody::give_way())
 }
@@ -56,7 +56,7 @@ fn compare(args: &PeersRun) -> Result<(), Failure> {
     if rows.is_empty() {
         return ended;
     }
-    // What was measured before something failed is worth telling.
+    // Measurements made before a failure are worth reporting.
     let comparison = Comparison { setting: &setting, rows, present: &present, left_out };
     comparison.deliver(args.json, args.report.as_deref())?;
     ended?;
@@ -86,10 +86,10 @@ fn setting(args: &PeersRun) -> Result<Setting, Failure> {
     })
 }
 
-/// Peers that are installed, with the version of each; and those that are not.
+/// The peers that are installed, each with its version, and those that are not.
 type Found = (Vec<(Peer, String)>, Vec<Peer>);
 
-/// Which of the peers asked for are installed.
+/// Finds which of the requested peers are installed.
 fn look(setting: &Setting, args: &PeersRun) -> Result<Found, Failure> {
     let asked = if args.peers.is_empty() { Peer::ALL.to_vec() } else { args.peers.clone() };
     let (mut present, mut left_out) = (Vec::new(), Vec::new());
@@ -113,7 +113,7 @@ fn look(setting: &Setting, args: &PeersRun) -> Result<Found, Failure> {
     Ok((present, left_out))
 }
 
-/// Which runs there are.
+/// The runs to play.
 struct Plan<'a> {
     setting: &'a Setting,
     present: &'a [(Peer, String)],
@@ -140,7 +140,7 @@ impl Plan<'_> {
         )
     }
 
-    /// All of them; a row is added when its seeds are through.
+    /// Plays all runs. A row is added when all its seeds are played.
     fn play(&self, rows: &mut Vec<Row>) -> Result<(), Failure> {
         let mut done = 0;
         let lesson = self.lesson()?;
@@ -161,7 +161,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// What bywash has learned before the first of them, if anybody asks for it.
+    /// Plays the lesson for the peer that starts with learned state, if that peer is present.
     fn lesson(&self) -> Result<Option<Lesson>, Failure> {
         let learns = self.present.iter().any(|(peer, _)| *peer == Peer::BywashLearned);
         let teach = || watched("the lesson", |watch| self.setting.teach(watch));
@@ -183,7 +183,7 @@ impl Plan<'_> {
     }
 }
 
-/// Plays something; how it goes is told on a terminal.
+/// Plays something, and shows its progress on a terminal.
 fn watched<T>(
     what: &str,
     play: impl FnOnce(&mut dyn FnMut(&Progress)) -> Result<T, Failure>,

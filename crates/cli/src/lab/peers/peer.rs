@@ -1,7 +1,7 @@
-//! The peers: which program each is, and its configuration.
+//! The peers: the program and the configuration of each.
 //!
-//! A configuration is a template in `lab/peers`, one file each, so that it can be read and judged by
-//! whoever knows the program; what is filled in is the same for all.
+//! Each configuration is a template file in `lab/peers`, so that readers who know the program can
+//! judge it. The inserted values are the same for all peers.
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,39 +12,39 @@ use bywash_sim::peers::haproxy_expert;
 
 use crate::lab::classes;
 
-/// Who stands in front of the shop.
+/// A proxy in front of the shop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Peer {
-    /// The gateway, nothing tuned
+    /// bywash without tuning
     Bywash,
-    /// The gateway that ranks by value, and has learned it in a quiet minute
+    /// bywash that ranks by value, which it has learned in a quiet run
     BywashLearned,
-    /// The gateway with every decision switched off: a plain proxy
+    /// bywash with every decision switched off: a plain proxy
     BywashPlain,
-    /// `HAProxy` in ordinary hands
+    /// `HAProxy` with an ordinary configuration
     Haproxy,
-    /// `HAProxy` in expert hands
+    /// `HAProxy` with an expert's configuration
     HaproxyExpert,
-    /// The same in hands that know which signals buyers show
+    /// The same, and it knows which signals buyers show
     HaproxyTold,
     /// nginx, which refuses and has no queue
     Nginx,
-    /// Envoy, which looks for its limit itself
+    /// Envoy, which finds its concurrency limit itself
     Envoy,
 }
 
-/// Where a peer listens and what it may take, the same for all.
+/// The addresses and limits of a peer, the same for all.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) port: u16,
     pub(super) admin: u16,
-    /// The shop's.
+    /// The shop's port.
     pub(super) upstream: u16,
-    /// Requests at the shop at once.
+    /// The concurrency limit at the shop.
     pub(super) limit: u32,
-    /// Clients at once.
+    /// The maximum number of concurrent clients.
     pub(super) connections: u64,
-    /// Where it may write.
+    /// The folder that the peer may write to.
     pub(super) folder: &'a Path,
 }
 
@@ -73,7 +73,7 @@ impl Peer {
         }
     }
 
-    /// The program it is.
+    /// Returns the program of the peer.
     pub(super) const fn kind(self) -> Kind {
         match self {
             Self::Bywash | Self::BywashLearned | Self::BywashPlain => Kind::Bywash,
@@ -101,7 +101,7 @@ impl Peer {
         }
     }
 
-    /// What its configuration's file is called; Envoy goes by the ending.
+    /// Returns the name of its configuration file; Envoy recognises the format by the extension.
     const fn file(self) -> &'static str {
         match self {
             Self::Bywash | Self::BywashLearned | Self::BywashPlain => "bywash.toml",
@@ -111,7 +111,7 @@ impl Peer {
         }
     }
 
-    /// Arguments that make its program serve `file`.
+    /// Returns the arguments with which its program serves `file`.
     pub(super) fn arguments(self, file: &Path) -> Vec<String> {
         let mut arguments = self.kind().arguments(file);
         if self == Self::BywashPlain {
@@ -120,7 +120,7 @@ impl Peer {
         arguments
     }
 
-    /// Writes its configuration into the folder of `place`; where it is.
+    /// Writes its configuration into the folder of `place` and returns the path.
     pub(super) fn configure(
         self,
         scenario: &Scenario,
@@ -150,7 +150,8 @@ impl Peer {
             ("MOST_TOLD", times(haproxy_expert::MOST_TOLD)),
             ("MOST_BROWSE", times(haproxy_expert::MOST_BROWSE)),
             ("MOST_ALL", times(haproxy_expert::MOST_ALL)),
-            // Those who wait and those who run: nobody is refused for her address here.
+            // The sum of waiting and running requests: no client is refused because of its address
+            // here.
             ("MOST_SOURCE", times(haproxy_expert::MOST_TOLD + 1)),
             ("RETRY_AFTER", (haproxy_expert::RETRY_AFTER.as_millis() / 1000).to_string()),
             ("TOLD", signs(&told)),
@@ -168,21 +169,21 @@ impl Peer {
     }
 }
 
-/// Where, of the folder of a peer, it keeps what it has learned.
+/// Returns where a peer keeps its learned state, in its folder.
 pub(super) fn state(folder: &Path) -> PathBuf {
     folder.join("state")
 }
 
-/// Slots that browsing may take where a quarter is kept for the checkout.
+/// Returns the slots that browsing may take if a quarter is reserved for the checkout.
 fn browsing(limit: u32) -> u32 {
     limit.saturating_sub((limit / 4).max(1)).max(1)
 }
 
-/// A priority class of `HAProxy` for each step of the checkout.
+/// Returns the lines that give each step of the checkout a priority class of `HAProxy`.
 fn ranks(checkout: &[&str]) -> String {
     let mut text = String::new();
     for (rank, path) in (1..).zip(checkout) {
-        // Writing to a text cannot fail. So below.
+        // Writing to a string cannot fail, here and below.
         let _ = writeln!(
             text,
             "    http-request set-priority-class int({rank}) if session {{ path {path} }}"
@@ -191,7 +192,8 @@ fn ranks(checkout: &[&str]) -> String {
     text
 }
 
-/// The lines by which `HAProxy` knows who shows a signal; of several that have a name any will do.
+/// Returns the lines by which `HAProxy` recognises a signal. If several have the same name, any
+/// match is enough.
 fn signs(told: &[String]) -> String {
     if told.is_empty() {
         return "    acl told always_false".to_owned();
@@ -199,7 +201,7 @@ fn signs(told: &[String]) -> String {
     told.iter().map(|sign| format!("    acl told {sign}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The checkout's entries of nginx's map.
+/// Returns the checkout's entries of nginx's map.
 fn unlimited(checkout: &[&str]) -> String {
     let mut text = String::new();
     for path in checkout {
@@ -253,12 +255,12 @@ mod tests {
             Peer::HaproxyExpert.config(&scenario(), place(Path::new("/scratch"), 4)).unwrap();
         let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
         assert!(text.contains("int(1) if session { path /confirm }\n"), "{text}");
-        // Of several that apply the last counts.
+        // If several lines apply, the last one counts.
         assert!(place("class int(1000)\n") < place("class int(500) if session\n"));
         assert!(place("class int(500)") < place("class int(4) if session { path /login }"));
     }
 
-    /// What is played live is what is played in virtual time.
+    /// The live configuration has the same values as the simulated one.
     #[test]
     fn the_expert_has_the_classes_and_bounds_of_the_simulated_one() {
         for limit in [1, 4] {
@@ -311,7 +313,7 @@ mod tests {
         }
     }
 
-    /// The product's own check is in the tests of the binary.
+    /// Checks the configurations of other programs; the tests of the binary check bywash's own.
     #[test]
     fn each_installed_program_likes_its_configuration_at_any_limit() {
         for peer in Peer::ALL.into_iter().filter(|peer| peer.kind() != Kind::Bywash) {

@@ -1,8 +1,8 @@
-//! One peer in front of one shop: opened, played against, closed.
+//! One run: starts a shop and a peer in front of it, plays the visitors, and stops both.
 //!
-//! A shop is new for every run and so is the peer's process: what one run leaves behind (a queue of
-//! the departed, a learned limit) would be the next one's handicap. What [`Peer::BywashLearned`] may
-//! know is the same at the beginning of every run: the [`Lesson`].
+//! Every run has a new shop and a new process of the peer, because the remains of a run (a queue of
+//! clients that have left, a learned limit) would handicap the next one. [`Peer::BywashLearned`]
+//! begins every run with the same learned state: the [`Lesson`].
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -20,43 +20,44 @@ use crate::failure::Failure;
 use crate::lab::live::not_begun;
 use crate::lab::shop;
 
-/// How long visitors may go on after the last arrival.
+/// The maximum time that visitors go on after the last arrival.
 pub(super) const DRAIN: Span = Span::from_secs(5);
 
-/// Load of the lesson: what a shop has on a good day.
+/// The load of the lesson: that of a shop on a good day.
 const QUIET: f64 = 0.7;
-/// Its visitors are those of no run: seeds begin at 1.
+/// The seed of the lesson. The seeds of runs begin at 1, so no run has the same visitors.
 const LESSON_SEED: u64 = 0;
-/// A gateway has ended within this: nobody asks it for anything any more.
+/// The maximum time for a gateway to end when no client is left.
 const STOP_BOUND: Duration = Duration::from_secs(20);
 
-/// What the gateway has learned in a quiet run before the first: the folder it lies in.
+/// The folder with the state that the gateway has learned in a quiet run before the first.
 pub(super) struct Lesson(Scratch);
 
-/// What is the same for every run.
+/// The settings that are the same for every run.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) scenario: Scenario,
     pub(super) closes: Closes,
-    /// Requests at the shop at once.
+    /// The concurrency limit at the shop.
     pub(super) limit: u32,
-    /// Clients at once.
+    /// The maximum number of concurrent clients.
     pub(super) connections: u64,
     /// The Envoy program.
     pub(super) envoy: PathBuf,
 }
 
-/// What became of the visitors of one run.
+/// The result of one run.
 pub(super) struct Played {
     pub(super) tally: Tally,
-    /// Orders in the shop's database; under lasting overload, until arrivals ended.
+    /// Orders in the shop's database; if overload lasts to the end, only those until arrivals
+    /// ended.
     pub(super) rows: u64,
-    /// Why it must not be used, if so.
+    /// The reason why the result must not be used, if there is one.
     pub(super) invalid: Option<String>,
 }
 
 impl Setting {
-    /// The program that a peer is.
+    /// Returns the path of the peer's program.
     pub(super) fn program(&self, peer: Peer) -> Result<PathBuf, Failure> {
         Ok(match peer.kind() {
             Kind::Bywash => std::env::current_exe().map_err(Failure::running)?,
@@ -66,7 +67,7 @@ impl Setting {
         })
     }
 
-    /// Has the peer's program check the configuration that it is to get.
+    /// Lets the peer's program check the configuration that it will get.
     pub(super) fn check(&self, peer: Peer) -> Result<(), Failure> {
         let scratch = scratch(peer)?;
         let (file, _) = self.configure(peer, &scratch, free_port().map_err(Failure::running)?)?;
@@ -95,7 +96,7 @@ impl Setting {
         Ok((file.map_err(wrong)?, port))
     }
 
-    /// One run: the visitors of `seed` at `rho`.
+    /// Plays one run: the visitors of `seed` at `rho`.
     pub(super) fn play(
         &self,
         peer: Peer,
@@ -124,7 +125,7 @@ impl Setting {
         Ok(Played { tally, rows, invalid: run.invalid.or(lost) })
     }
 
-    /// What bywash learns of quiet visitors.
+    /// Plays a quiet run and keeps the state that bywash learns in it.
     pub(super) fn teach(&self, watch: &mut dyn FnMut(&Progress)) -> Result<Lesson, Failure> {
         let peer = Peer::BywashLearned;
         let scratch = Scratch::new("lesson").map_err(Failure::running)?;
@@ -136,7 +137,7 @@ impl Setting {
         Ok(Lesson(scratch))
     }
 
-    /// The visitors of `seed` at `rho` come to the program, and go.
+    /// Plays the visitors of `seed` at `rho` against the program.
     fn visitors(
         &self,
         program: &mut Running,
@@ -169,8 +170,9 @@ impl Setting {
         Ok((program, port))
     }
 
-    /// Orders that count: where overload lasts to the end, those placed while visitors came, as for
-    /// every other figure. Who has made people wait must not sell to them when nobody else comes.
+    /// Counts the orders. If overload lasts to the end, only orders placed while visitors arrived
+    /// count, as for every other figure: a peer that made clients wait must not sell to them after
+    /// arrivals have ended.
     fn in_time(&self, orders: &[Order], rho: f64, begun: SystemTime) -> u64 {
         let duration = self.scenario.duration(rho);
         let end = bywash_units::Time::ZERO + duration - Span::from_millis(1);
@@ -184,7 +186,7 @@ impl Setting {
 }
 
 impl Lesson {
-    /// Puts what was learned where the peer of that folder looks for it.
+    /// Copies the learned state to where the peer of that folder looks for it.
     fn learn_by_heart(&self, scratch: &Scratch) -> io::Result<()> {
         let [from, to] = [&self.0, scratch].map(|folder| peer::state(folder.path()));
         fs::create_dir_all(&to)?;

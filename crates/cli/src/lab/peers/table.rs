@@ -1,4 +1,4 @@
-//! What a comparison yields: one table, the same as JSON, and a report.
+//! The result of a comparison: a table, the same as JSON, and a report.
 
 use std::path::Path;
 
@@ -13,15 +13,15 @@ use crate::failure::Failure;
 use crate::lab::{command, environment, to_json, write_report};
 use crate::streams::{print, print_json};
 
-/// One peer at one level of load, its seeds together.
+/// One peer at one level of load, over all seeds.
 pub(super) struct Row {
     pub(super) peer: Peer,
     pub(super) cell: Cell,
     /// Orders in the shops' databases.
     rows: u64,
-    /// Standard error of their share of the possible, over the seeds.
+    /// The standard error over the seeds of the share of possible orders.
     error: Option<f64>,
-    /// Milliseconds.
+    /// In milliseconds, as the next field.
     p99_transact: Option<f64>,
     p99_browse: Option<f64>,
     pub(super) invalid: Option<String>,
@@ -75,7 +75,7 @@ impl Row {
     }
 }
 
-/// Everything that was measured.
+/// All measurements.
 pub(super) struct Comparison<'a> {
     pub(super) setting: &'a Setting,
     pub(super) rows: Vec<Row>,
@@ -84,7 +84,7 @@ pub(super) struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// The result without what only this command knows.
+    /// Returns the result in the general format, without the values that only this command has.
     pub(super) fn result(&self) -> RunResult {
         let scenario = &self.setting.scenario;
         RunResult {
@@ -95,7 +95,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Prints it and writes its report, as asked.
+    /// Prints the comparison and writes its report, as the arguments ask.
     pub(super) fn deliver(&self, json: bool, report: Option<&Path>) -> Result<(), Failure> {
         if let Some(path) = report {
             write_report(path, &self.report())?;
@@ -123,7 +123,7 @@ impl Comparison<'_> {
         table
     }
 
-    /// The result of any run, and beside it what only this comparison knows.
+    /// Returns the result in the general format, with the values that only this command has added.
     fn json(&self) -> Result<Value, Failure> {
         let mut json = to_json(&self.result())?;
         for (row, cell) in self.rows.iter().zip(json["cells"].as_array_mut().into_iter().flatten())

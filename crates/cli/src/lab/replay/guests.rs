@@ -1,14 +1,15 @@
-//! Requests become visitors: whose they were, in which order, and what belongs to one wish.
+//! Groups requests into visitors, in order, and requests of a visitor into wishes.
 //!
-//! A session is cut after half an hour without a request. Ours names a session from the second
-//! request on, as the first has no cookie yet; so a session that appears for the first time is
-//! continued from the stranger who was answered last at its address and is not continued yet. Behind
-//! a shared address that is a guess, though one that keeps every number. A stranger whom nothing
-//! continues is a visitor of one request. In the common formats an address and a browser are a
-//! visitor.
+//! A session ends after half an hour without a request. Our log names a session only from its
+//! second request on, because the first has no cookie yet. A session that appears for the first
+//! time therefore continues a stranger: the one that was answered last at its address and is not
+//! continued yet. With a shared address this is a guess, but one that keeps every count. A stranger
+//! that no session continues is a visitor of one request. In the common formats, an address and a
+//! browser together are a visitor.
 //!
-//! What was refused, given up or broken off, and then asked for again by the same visitor, was one
-//! wish: whether she tries again is for the replay.
+//! A wish is what a visitor wants. A request that was refused, given up or broken off and the same
+//! visitor's next request for the same target belong to one wish: the replay decides about retries
+//! itself.
 
 use std::collections::HashMap;
 
@@ -17,28 +18,27 @@ use bywash_units::Span;
 
 use super::intake::Asked;
 
-/// A session is over after so long without a request.
+/// The time without a request after which a session is over.
 const SILENCE: Span = Span::from_secs(30 * 60);
 
-/// Strangers at one address who are looked at for a session that continues them. The newest are
-/// looked at first, so one who is further back has most probably gone.
+/// The number of strangers at one address that may be continued by a session. The newest are tried
+/// first, so one that is further back has most probably gone.
 const LOOKED_AT: usize = 64;
 
-/// A visitor: her wishes, by their places among the requests.
+/// A visitor: their wishes, by index into the requests.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Guest {
     pub(super) wishes: Vec<Wish>,
 }
 
-/// Something that she wanted: when she asked first, and the request that it ended with.
+/// A wish of a visitor: its first request, and its last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Wish {
     pub(super) first: u32,
     pub(super) last: u32,
 }
 
-/// The visitors of requests that stand in the order of their beginning; in the order in which they
-/// came.
+/// Groups requests, sorted by their beginning, into visitors, sorted by their arrival.
 pub(super) fn guests(asked: &[Asked]) -> Vec<Guest> {
     let mut door =
         Door { asked, guests: Vec::new(), known: HashMap::new(), strangers: HashMap::new() };
@@ -52,9 +52,9 @@ pub(super) fn guests(asked: &[Asked]) -> Vec<Guest> {
 struct Door<'a> {
     asked: &'a [Asked],
     guests: Vec<Guest>,
-    /// Whose requests those of a session or a browser are.
+    /// The visitor of each session or browser.
     known: HashMap<u64, usize>,
-    /// By their address, the newest last.
+    /// The strangers that are not continued yet, by address, the newest last.
     strangers: HashMap<u64, Vec<usize>>,
 }
 
@@ -86,7 +86,7 @@ impl Door<'_> {
         self.guests.len() - 1
     }
 
-    /// Her last request.
+    /// Returns the last request of a visitor.
     fn last(&self, guest: usize) -> Option<&Asked> {
         self.guests[guest].wishes.last().map(|wish| &self.asked[wish.last as usize])
     }
@@ -95,7 +95,7 @@ impl Door<'_> {
         self.last(guest).is_some_and(|last| request.began <= last.ended() + SILENCE)
     }
 
-    /// The stranger whom a new session at this address continues.
+    /// Finds and removes the stranger that a new session at this address continues.
     fn stranger(&mut self, address: u64, request: &Asked) -> Option<usize> {
         let there = self.strangers.get(&address)?;
         let was_answered = |guest: &usize| {
@@ -158,7 +158,7 @@ mod tests {
         Who::Stranger { address: 1 }
     }
 
-    /// The last request of each wish of each visitor.
+    /// Returns the last request of each wish of each visitor.
     fn of(asked: &[Asked]) -> Vec<Vec<u32>> {
         let lasts = |guest: Guest| guest.wishes.iter().map(|wish| wish.last).collect();
         guests(asked).into_iter().map(lasts).collect()
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(of(&come), [vec![0], vec![1]]);
         let come = [at(0, stranger(), OK), at(1900, session(5), OK)];
         assert_eq!(of(&come), [vec![0], vec![1]]);
-        // She is still being answered.
+        // The stranger is still being answered.
         let slow = Asked { service: Some(Span::from_secs(9)), ..at(0, stranger(), OK) };
         assert_eq!(of(&[slow, at(1, session(5), OK)]), [vec![0], vec![1]]);
     }

@@ -1,7 +1,8 @@
-//! A log, line by line: what each request was, and how many lines were none.
+//! Reads a log line by line: the requests, and counts of the lines that are not requests.
 //!
-//! Of a request only what is played is kept, a hundred bytes, so a million lines take some 250
-//! megabytes with all that is made of them; `--limit` bounds how many are read.
+//! Only the data that a replay needs are kept of a request, about a hundred bytes. A million lines
+//! take about 250 megabytes with everything computed from them; `--limit` bounds the number of
+//! lines.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -16,28 +17,28 @@ use bywash_units::Span;
 /// A request of the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
-    /// Since 1970.
+    /// The time since 1970.
     pub(super) began: Span,
-    /// How exactly that is known.
+    /// The resolution of that time.
     pub(super) grain: Span,
     pub(super) class: u8,
     pub(super) who: Who,
     pub(super) end: End,
     pub(super) waited: Option<Span>,
     pub(super) service: Option<Span>,
-    /// The same for the same method and target.
+    /// A hash of method and target.
     pub(super) target: u64,
-    /// Its method asks for nothing to be done (RFC 9110 §9.2.1).
+    /// Whether its method is safe (RFC 9110 §9.2.1).
     pub(super) safe: bool,
 }
 
 impl Asked {
-    /// How long it took, as far as the log tells.
+    /// Returns how long the request took, as far as the log tells.
     pub(super) fn took(&self) -> Span {
         self.waited.unwrap_or_default() + self.service.unwrap_or_default()
     }
 
-    /// Whether nobody served it.
+    /// Returns whether the request was not served.
     pub(super) fn is_vain(&self) -> bool {
         match self.end {
             End::Answered(_) | End::Late(_) | End::Untold => false,
@@ -45,48 +46,49 @@ impl Asked {
         }
     }
 
-    /// When it was over.
+    /// Returns when the request ended.
     pub(super) fn ended(&self) -> Span {
         self.began + self.took()
     }
 }
 
-/// What became of the lines.
+/// Counts of the lines of a log.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) lines: u64,
     pub(super) requests: u64,
-    /// Messages that were none.
+    /// Messages that were not valid requests.
     pub(super) malformed: u64,
     /// Requests that the server in front answered itself.
     pub(super) elsewhere: u64,
-    /// Lines that do not parse, and the first of them.
+    /// Lines that do not parse, and below it the first of them.
     pub(super) flawed: u64,
     pub(super) first: Vec<(u64, String)>,
-    /// Requests whose time is more than a month from most others'.
+    /// Requests whose time is more than a month from that of most others.
     pub(super) strays: u64,
-    /// It has more lines than are read.
+    /// Whether the log has more lines than are read.
     pub(super) cut: bool,
 }
 
-/// What a log yields.
+/// The content of a log.
 #[derive(Debug, Default)]
 pub(super) struct Intake {
-    /// In the order of their beginning.
+    /// The requests in the order of their beginning.
     pub(super) asked: Vec<Asked>,
     pub(super) account: Account,
 }
 
-/// Lines that are shown of those that do not parse, and how much of each.
+/// The number of lines that do not parse to show.
 const SHOWN: usize = 3;
+/// The number of characters to show of each.
 const WIDTH: usize = 60;
 
-/// A night is not longer than this to either side of its middle; what is, is a clock that was wrong,
-/// and playing the years between would take as long as it sounds.
+/// The longest time from the middle of a log. A request beyond it comes from a wrong clock, and
+/// playing the years between would take very long.
 const FAR: Span = Span::from_secs(31 * 86_400);
 
 impl Intake {
-    /// Reads a file, or standard input for `-`; at most so many lines.
+    /// Reads a file, or standard input for `-`; at most `limit` lines.
     pub(super) fn read(path: &Path, classes: &Classifier, limit: u64) -> io::Result<Self> {
         if path == Path::new("-") {
             let input = BufReader::with_capacity(1 << 18, io::stdin());
@@ -95,8 +97,8 @@ impl Intake {
         Self::of(open(path)?, classes, limit)
     }
 
-    /// The format is told by the first lines; where they tell none it is the usual ones, and each
-    /// line that is none of them is counted.
+    /// Reads a log whose format is detected from the first lines. If it is not recognised, it is
+    /// taken as one of the usual formats, and each line that does not parse is counted.
     pub(super) fn of(
         mut reader: impl BufRead,
         classes: &Classifier,
@@ -152,7 +154,7 @@ impl Intake {
     }
 }
 
-/// A line as a terminal may show it.
+/// Escapes a line for a terminal.
 fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]).into_owned();
     let start: String = text.chars().take(WIDTH).flat_map(char::escape_debug).collect();
@@ -160,7 +162,7 @@ fn shown(line: &[u8]) -> String {
 }
 
 fn asked(logged: &Logged<'_>, classes: &Classifier) -> Asked {
-    // As the gateway would have written it; what it would have refused has the class `other`.
+    // The target as the gateway logs it. A target that it would reject has the class `other`.
     let class = match Target::canonical(logged.target.as_bytes()) {
         Ok(target) => classes.class(&classify::Asked::new(&logged.method, target.path_and_query())),
         Err(_) => classes.default_class(),
@@ -178,8 +180,8 @@ fn asked(logged: &Logged<'_>, classes: &Classifier) -> Asked {
     }
 }
 
-/// Requests of which only the second is known are spread evenly over it, in the order of the file:
-/// else all of a second would come at its first moment.
+/// Spreads requests whose time is only known to the second evenly over that second, in the order of
+/// the file. Otherwise all of them would arrive at its beginning.
 fn spread(asked: &mut [Asked]) {
     let same_second = |a: &Asked, b: &Asked| {
         let coarse = Span::from_secs(1);

@@ -1,10 +1,11 @@
-//! `bywash lab replay`: an access log through any policy, in virtual time. "What would session-first
-//! have done last night?"
+//! `bywash lab replay`: plays an access log with other policies, in virtual time. It answers, for
+//! example: "What would session-first have done last night?"
 //!
-//! `intake` reads the log line by line, `guests` makes visitors of its requests, `night` makes a
-//! scenario of them with the classes of a configuration and the command line's `terms`, and the
-//! outcome of the log itself as a row of the same table; the simulator does the rest. `told` says what was found and what was assumed:
-//! a log does not know how long somebody would have waited, nor who would have come again.
+//! `intake` reads the log line by line. `guests` groups its requests into visitors. `night` makes a
+//! scenario of them, with the classes of a configuration and the `terms` of the command line; it
+//! also returns the outcome of the log itself as a row of the same table. The simulator plays the
+//! scenario. `told` describes the findings and the assumptions: a log does not tell how long a
+//! visitor would have waited, nor whether they would have retried.
 
 mod guests;
 mod intake;
@@ -79,7 +80,8 @@ fn config(path: &Path) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// A policy as the configuration sets it if it is the one it names, else with its defaults.
+/// Returns a policy: with the configuration's parameters if the configuration uses it, else with
+/// its defaults.
 fn choice(name: &str, config: &Config) -> PolicyChoice {
     let text = |value| match value {
         Value::Count(count) => count.to_string(),

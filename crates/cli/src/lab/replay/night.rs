@@ -1,5 +1,5 @@
-//! What a log yields as a scenario: the visitors as they were recorded, the classes of a
-//! configuration, and the offered load that the requests amount to.
+//! The scenario of a log: the recorded visitors, the classes of a configuration, and the offered
+//! load of the requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,40 +14,40 @@ use super::scene::scenario;
 use super::terms::Terms;
 use crate::args::Replay;
 
-/// A visitor tries again after this, if she tries again.
+/// The time after which visitors retry, if they do.
 pub(super) const PAUSE: Span = Span::from_secs(5);
 
-/// What is taken for the service of a request if nothing is known of any.
+/// The assumed service time of a request if none is known at all.
 const UNKNOWN: Span = Span::from_millis(100);
 
-/// What is taken for the service of a request of a class where the log does not tell.
+/// The assumed service time of a class, for requests without one in the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mean {
     pub(super) time: Span,
     pub(super) from: From,
 }
 
-/// Where it is from.
+/// The source of an assumed service time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum From {
-    /// The log: the mean of those of the class that were answered.
+    /// The log: the mean of the answered requests of the class.
     Class,
     /// The command line.
     Told,
-    /// The log: the mean of all that were answered.
+    /// The log: the mean of all answered requests.
     Log,
-    /// Nowhere.
+    /// No source: a fixed assumption.
     Nothing,
 }
 
 /// A log as a scenario.
 pub(super) struct Night {
     pub(super) scenario: Scenario,
-    /// The load that the log amounts to.
+    /// The load of the log.
     pub(super) rho: f64,
-    /// The same of its busiest minute, if it is longer than two.
+    /// The load of its busiest minute, if the log is longer than two minutes.
     pub(super) busiest: Option<f64>,
-    /// From its first request to its last answer.
+    /// The time from its first request to its last answer.
     pub(super) lasted: Span,
     pub(super) visitors: usize,
     pub(super) wishes: usize,
@@ -56,28 +56,31 @@ pub(super) struct Night {
     began: Span,
 }
 
-/// What is asked for only after the last visitor has come, though nobody had to wait: played faster,
-/// visitors come closer together and think as long as before.
+/// The wishes that begin only after the last visitor has arrived, even without waiting. They exist
+/// because in a faster replay visitors arrive closer together but think as long as before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Beyond {
     pub(super) wishes: usize,
-    /// Orders among them.
+    /// The orders among them.
     pub(super) orders: usize,
 }
 
-/// What the log does not tell.
+/// The gaps in the log.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
-    /// Wishes whose service is a mean, as nobody served them or as it was not written down.
+    /// Wishes whose service is a mean because they were not served, and below it those whose
+    /// service was not logged.
     pub(super) unserved: usize,
     pub(super) untold: usize,
-    /// Where the means that were used are from.
+    /// The sources of the means that were used.
     pub(super) means: BTreeSet<From>,
-    /// Visitors whose last wish was not served: nobody knows what they would have asked for next.
+    /// Visitors whose last wish was not served: their further wishes are unknown.
     pub(super) cut_short: usize,
 }
 
 impl Night {
+    /// Makes a scenario of the requests of a log.
+    ///
     /// # Panics
     /// If nothing was asked.
     pub(super) fn new(
@@ -89,7 +92,7 @@ impl Night {
     ) -> Self {
         let began = asked.first().expect("whoever calls has seen a request").began;
         let ended = asked.iter().map(Asked::ended).max().unwrap_or(began);
-        // Below a second the times of a log mean nothing.
+        // The times of a log have no meaning below a second.
         let lasted = less(ended, began).max(Span::from_secs(1));
         let means = means(asked, terms);
         let guests = guests(asked);
@@ -114,7 +117,7 @@ impl Night {
         }
     }
 
-    /// What became of the requests in the log, as a row beside what becomes of them now.
+    /// Returns the outcome of the requests in the log, as a row next to those of the replay.
     pub(super) fn as_it_was(&self, asked: &[Asked], terms: &Terms) -> Cell {
         let scenario = &self.scenario;
         let mut tally = Tally::new(scenario, self.rho, self.lasted);
@@ -142,7 +145,7 @@ impl Night {
         if self.gaps.untold > 0 {
             tally.wasted_unknown();
         }
-        // A log in which nobody leaves was kept by a server that does not see it.
+        // A log without departures comes from a server that does not detect them.
         let departures = asked.iter().any(|request| request.end == End::Left);
         let closes = if departures { Closes::Visible } else { Closes::Hidden };
         Tally::cell(&[tally], scenario, "as it was", self.rho, closes)
@@ -162,7 +165,7 @@ fn less(later: Span, earlier: Span) -> Span {
     Span::from_nanos(later.as_nanos().saturating_sub(earlier.as_nanos()))
 }
 
-/// What a request tells of its own service: only one that was answered tells the whole.
+/// Returns the service time that a request reveals: only an answered request has the whole of it.
 fn measured(asked: &Asked) -> Option<Span> {
     match asked.end {
         End::Answered(_) | End::Late(_) | End::Untold => asked.service,
@@ -170,7 +173,7 @@ fn measured(asked: &Asked) -> Option<Span> {
     }
 }
 
-/// The mean service of each class.
+/// Returns the mean service of each class.
 fn means(asked: &[Asked], terms: &Terms) -> Vec<Mean> {
     let mut sums = vec![(0.0, 0_u64); terms.orders.len()];
     for (class, service) in asked.iter().filter_map(|asked| Some((asked.class, measured(asked)?))) {
@@ -195,7 +198,7 @@ fn means(asked: &[Asked], terms: &Terms) -> Vec<Mean> {
     sums.iter().enumerate().map(of).collect()
 }
 
-/// Makes visits of wishes.
+/// Converts wishes to visits.
 struct Recorder<'a> {
     asked: &'a [Asked],
     terms: &'a Terms,
@@ -261,7 +264,7 @@ impl Recorder<'_> {
         beyond
     }
 
-    /// The work that was asked for in the busiest stretch of this length.
+    /// Returns the work requested in the busiest stretch of this length.
     fn busiest(&self, guests: &[Guest], stretch: Span) -> Option<Span> {
         let mut work: BTreeMap<u64, Span> = BTreeMap::new();
         for wish in guests.iter().flat_map(|guest| &guest.wishes) {
@@ -301,7 +304,7 @@ mod tests {
         }
     }
 
-    /// A line of our own: who, what, its end at so many seconds, and how long it was served.
+    /// Returns a line of our own log: session, request, outcome at this second, and service time.
     fn line(session: &str, what: &str, end: (&str, u16), second: f64, service_ms: u64) -> String {
         let (method, target) = what.split_once(' ').unwrap();
         let (outcome, status) = end;
@@ -316,8 +319,8 @@ mod tests {
 
     const OK: (&str, u16) = ("served", 200);
 
-    /// Ten seconds: three looks of 1, 2 and 3 s, a purchase, one that was refused, one that failed
-    /// for the buyer's own fault.
+    /// Returns a log of ten seconds: three looks of 1, 2 and 3 s, a purchase, one that was refused,
+    /// and one that failed because of the buyer's own fault.
     fn log() -> String {
         [
             line("a", "GET /look", OK, 1.0, 1000),
@@ -354,7 +357,8 @@ mod tests {
     fn what_is_asked_for_after_the_faster_arrivals_are_over_is_known() {
         let beyond = |speed: &str| night(&log(), &["--speed", speed]).0.beyond;
         assert_eq!(beyond("1"), Beyond::default());
-        // Arrivals are over after 2.5 s. Both purchases follow by 3 s and more on what came at once.
+        // Arrivals end after 2.5 s. Both purchases follow, by 3 s and more, requests that arrived
+        // at once.
         assert_eq!(beyond("4"), Beyond { wishes: 2, orders: 2 });
     }
 

@@ -1,4 +1,4 @@
-//! The scenario of a log: its classes are the configuration's, its visitors the recording's.
+//! The scenario of a log, with the classes of the configuration and the visitors of the recording.
 
 use bywash_config::Config;
 use bywash_engine::{ClassId, ClassSet, Tier as EngineTier};
@@ -23,7 +23,7 @@ pub(super) fn scenario(
 ) -> Scenario {
     let classes = config.classes.iter().enumerate().map(|(index, class)| Class {
         name: class.class.name.clone(),
-        // Nothing is sent.
+        // These fields are empty because no request is sent.
         method: String::new(),
         path: String::new(),
         form: String::new(),
@@ -57,7 +57,7 @@ pub(super) fn scenario(
         max_wait: config.engine.max_wait,
         sessions: Some(config.engine.sessions),
         classes: classes.collect(),
-        // Nobody is drawn.
+        // The graph is empty because no visitor is drawn.
         graph: Graph { start: 0, next: vec![Vec::new(); config.classes.len()], order: 0 },
         starts: Vec::new(),
         profile: Profile::Times(recording.starts(args.speed)),
@@ -76,7 +76,7 @@ pub(super) fn scenario(
 
 fn client(args: &Replay) -> Client {
     Client {
-        // Recorded.
+        // Think times are recorded.
         think: Law::Constant(Span::ZERO),
         patience: Law::Exponential(args.patience),
         waits_for: WaitsFor::Answer,

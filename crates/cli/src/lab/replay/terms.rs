@@ -1,5 +1,5 @@
-//! What was asked for beside the log: workers, orders and services, with the names looked up in the
-//! configuration.
+//! The options of a replay in addition to the log: workers, orders and services, with the names
+//! looked up in the configuration.
 
 use bywash_config::Config;
 use bywash_scenario::file::Class;
@@ -9,20 +9,22 @@ use bywash_units::Span;
 use super::intake::Asked;
 use crate::args::{Replay, ServiceOf};
 
-/// What was asked for beside the log, with the names looked up.
+/// The options of a replay, with the names looked up.
 #[derive(Debug)]
 pub(super) struct Terms {
     pub(super) workers: u32,
-    /// Whether a success of each class is an order.
+    /// Whether a success of a class is an order, by class.
     pub(super) orders: Vec<bool>,
-    /// The service of each class where the log does not tell, and of any.
+    /// The service time of each class if the log has none, and below it that of any class.
     pub(super) given: Vec<Option<Span>>,
     pub(super) any: Option<Span>,
 }
 
 impl Terms {
+    /// Looks up the names of the arguments in the configuration.
+    ///
     /// # Errors
-    /// Everything that does not fit the configuration, at once.
+    /// If options do not fit the configuration; the message has all of them.
     pub(super) fn new(args: &Replay, config: &Config) -> Result<Self, String> {
         let mut wrong = Vec::new();
         let names: Vec<&str> =
@@ -63,19 +65,19 @@ impl Terms {
         if wrong.is_empty() { Ok(terms) } else { Err(wrong.join("\nbywash: ")) }
     }
 
-    /// Whether a success of some class is an order.
+    /// Returns whether a success of some class is an order.
     pub(super) fn has_orders(&self) -> bool {
         self.orders.contains(&true)
     }
 
-    /// The names of the classes whose success is an order.
+    /// Returns the names of the classes whose success is an order.
     pub(super) fn orders<'a>(&self, classes: &'a [Class]) -> Vec<&'a str> {
         let both = classes.iter().zip(&self.orders);
         both.filter(|(_, order)| **order).map(|(class, _)| class.name.as_str()).collect()
     }
 
-    /// Whether this request was an order, or would have been if it had been served: as the gateway
-    /// tells, which takes a redirection for a success only if something was to be done.
+    /// Returns whether this request was an order, or would have been if it had been served. The
+    /// rule is the gateway's: a redirection is a success only for an unsafe method.
     pub(super) fn is_order(&self, asked: &Asked) -> bool {
         let good = match asked.end {
             End::Answered(status) | End::Late(status) => {

@@ -1,4 +1,4 @@
-//! What a replay says beside its table: what was in the log, and what had to be assumed.
+//! The text next to a replay's table: the findings in the log, and the assumptions.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::night::{Beyond, From, Night, PAUSE};
 use super::terms::Terms;
 use crate::args::Replay;
 
-/// Lines that were not read, for whoever watches.
+/// Returns messages about lines that were not read.
 pub(super) fn flaws(account: &Account) -> Vec<String> {
     let mut said = Vec::new();
     if account.flawed > 0 {
@@ -27,7 +27,7 @@ pub(super) fn flaws(account: &Account) -> Vec<String> {
     said
 }
 
-/// The same as JSON.
+/// Returns the counts of lines as JSON.
 pub(super) fn account(account: &Account) -> Value {
     let first = |(line, why): &(u64, String)| json!({ "line": line, "why": why });
     json!({
@@ -42,7 +42,7 @@ pub(super) fn account(account: &Account) -> Value {
     })
 }
 
-/// What was found and assumed, topic by topic.
+/// Returns the findings and assumptions, topic by topic.
 pub(super) fn facts(
     night: &Night,
     account: &Account,
@@ -140,7 +140,7 @@ fn orders(scenario: &Scenario, terms: &Terms) -> String {
     format!("successes of {}", terms.orders(&scenario.classes).join(", "))
 }
 
-/// What no assumption mends.
+/// Describes what is unknown and not assumed either.
 fn unknown(night: &Night) -> String {
     format!(
         "what {} visitors who were refused or gave up at last would have asked for next; load and \
@@ -149,8 +149,8 @@ fn unknown(night: &Night) -> String {
     )
 }
 
-/// What of the wishes cannot be counted, if anything: under overload to the end it is over when nobody
-/// comes any more.
+/// Describes the wishes that are not counted, if there are any: if overload lasts to the end, the
+/// replay ends when arrivals end.
 fn counted(night: &Night, speed: f64) -> Option<String> {
     let Beyond { wishes, orders } = night.beyond;
     let cut = night.rho * speed >= 1.0 && wishes > 0;
@@ -163,7 +163,7 @@ fn counted(night: &Night, speed: f64) -> Option<String> {
     })
 }
 
-/// For a terminal.
+/// Formats the facts for a terminal.
 pub(super) fn text(facts: &[(String, String)]) -> String {
     let mut text = "\n".to_owned();
     for (topic, fact) in facts {

@@ -1,7 +1,7 @@
-//! Useful work and revenue against a varied key.
+//! Figures of useful work and revenue against a varied key.
 //!
-//! A line is a policy at one level of load and visibility of closes; where other keys vary too, a point
-//! is the mean over them. What is no number and no span of time is drawn as bars.
+//! A line is a policy at one level of load and visibility of closes. Where other keys vary too, a
+//! point is the mean over their values. If a value is neither a number nor a time, bars are drawn.
 
 use bywash_report::figure::{Axis, Bars, Curves, Point, Series, Svg, bars, curves};
 use bywash_report::{Block, Section};
@@ -11,7 +11,7 @@ use bywash_units::Span;
 use super::Row;
 use crate::args::Vary;
 
-/// A share of a cell, with its name.
+/// A share of a cell: its title, its value and its standard error.
 type Measure = (&'static str, fn(&Cell) -> f64, fn(&Cell) -> Option<f64>);
 
 const MEASURES: [Measure; 2] = [
@@ -19,7 +19,7 @@ const MEASURES: [Measure; 2] = [
     ("revenue, % of the bound", |cell| cell.revenue_share, |cell| cell.revenue_error),
 ];
 
-/// The figures of one key.
+/// Returns the figures of one key.
 pub(super) fn section(vary: &[Vary], key: usize, rows: &[Row]) -> Section {
     let others = "Each point is the mean over the values of the other keys.";
     let prose = if vary.len() > 1 { others.to_owned() } else { String::new() };
@@ -65,7 +65,7 @@ fn figure(vary: &Vary, key: usize, rows: &[Row], measure: Measure) -> Svg {
     })
 }
 
-/// What tells one line from another: the policy, and load and closes where they differ.
+/// Returns the names of the lines: the policy, and the load and closes where these differ.
 fn lines(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in rows.iter().flat_map(|row| &row.cells) {
@@ -78,7 +78,8 @@ fn lines(rows: &[Row]) -> Vec<String> {
 }
 
 fn name(cell: &Cell, rows: &[Row]) -> String {
-    // The first row tells what each has: a varied ρ or closes is an axis, not a line.
+    // The first row has the loads and closes of every row: if ρ or closes is varied, it is an axis
+    // and not a line.
     let own = rows.first().map_or(&[][..], |row| &row.cells);
     let loads = own.iter().any(|other| other.rho.total_cmp(&own[0].rho).is_ne());
     let closes = own.iter().any(|other| other.closes != own[0].closes);
@@ -87,7 +88,8 @@ fn name(cell: &Cell, rows: &[Row]) -> String {
     format!("{}{load}{closes}", cell.policy)
 }
 
-/// The mean of a line where the key has this value, with the error of one of them if there is but one.
+/// Returns the mean of a line over the rows in which the key has this value, and the mean of their
+/// errors.
 fn mean(
     rows: &[Row],
     key: usize,
@@ -108,7 +110,7 @@ fn mean(
     (n > 0).then(|| (100.0 * sum / n as f64, error))
 }
 
-/// The values as numbers, spans of time in seconds; none if one of them is neither.
+/// Returns the values as numbers, with times in seconds; `None` if a value is neither.
 fn numbers(values: &[String]) -> Option<Vec<f64>> {
     let number = |value: &String| {
         let span = || value.parse::<Span>().ok().map(Span::as_secs_f64);
@@ -122,7 +124,7 @@ fn axis_title(vary: &Vary) -> String {
     format!("{}{}", vary.key, if spans { ", s" } else { "" })
 }
 
-/// Values over more than a decade and a half are told apart by their ratios.
+/// Returns whether the axis is logarithmic: for values over more than a decade and a half.
 fn wide(numbers: &[f64]) -> bool {
     let (low, high) =
         (numbers.iter().copied().reduce(f64::min), numbers.iter().copied().reduce(f64::max));

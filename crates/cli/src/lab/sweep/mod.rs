@@ -1,4 +1,4 @@
-//! `bywash lab sweep`: the policies of a scenario over the product of some of its keys.
+//! `bywash lab sweep`: plays the policies of a scenario over the product of some of its keys.
 //!
 //! Everything is read and checked before anything is played, so that the last of a thousand
 //! combinations does not fail after an hour.
@@ -18,10 +18,10 @@ use crate::args::{Sweep, Vary};
 use crate::failure::Failure;
 use crate::streams::{print, print_json};
 
-/// More combinations than this are a mistake, or want a coarser grid.
+/// The maximum number of combinations. More are a mistake, or need a coarser grid.
 const MOST_COMBINATIONS: usize = 2000;
 
-/// One combination and what it came to.
+/// One combination and its results.
 #[derive(Debug)]
 struct Row {
     /// A value for each varied key, in their order.
@@ -30,7 +30,7 @@ struct Row {
 }
 
 pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
-    // The file's own mistakes first.
+    // Report mistakes of the file itself first.
     let plain = read(&args.scenario)?;
     let text = text(&args.scenario)?;
     let combinations = combinations(&args.vary)?;
@@ -52,7 +52,7 @@ pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
     }
 }
 
-/// A value for each key, the last key changing fastest.
+/// Returns all combinations of one value for each key, the last key changing fastest.
 fn combinations(vary: &[Vary]) -> Result<Vec<Vec<String>>, Failure> {
     let number = vary.iter().try_fold(1_usize, |n, vary| n.checked_mul(vary.values.len()));
     if number.is_none_or(|number| number > MOST_COMBINATIONS) {
@@ -77,7 +77,7 @@ fn text(path: &Path) -> Result<String, Failure> {
     Scenario::text(path).map_err(|error| Failure::configuration(format!("bywash: {error}")))
 }
 
-/// An option that would set again what is varied.
+/// Rejects an option that sets a key which is also varied.
 fn twofold(args: &Sweep) -> Result<(), Failure> {
     let options = [
         ("run.rho", "--rho", !args.narrow.rho.is_empty()),
@@ -93,7 +93,7 @@ fn twofold(args: &Sweep) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The scenario of one combination.
+/// Returns the scenario of one combination.
 fn scenario(args: &Sweep, text: &str, values: &[String]) -> Result<Scenario, Failure> {
     let settings = args.vary.iter().zip(values);
     let settings: Vec<Setting> = settings
@@ -118,7 +118,7 @@ fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
     Ok(results)
 }
 
-/// A row for each combination and policy.
+/// Returns the table, with a row for each combination and policy.
 fn table(vary: &[Vary], rows: &[Row]) -> Table {
     let keys = vary.iter().map(|vary| (vary.key.as_str(), Align::Right));
     let columns: Vec<(&str, Align)> = keys
@@ -162,7 +162,7 @@ fn entries(cell: &Cell) -> [String; 9] {
     ]
 }
 
-/// What each combination came to, without what only a single run is looked at for.
+/// Returns the results of each combination, without the details that only a single run needs.
 fn to_value(name: &str, seeds: &[u64], vary: &[Vary], rows: &[Row]) -> Result<Value, Failure> {
     let row = |row: &Row| {
         let settings = vary.iter().zip(&row.values);

@@ -1,4 +1,5 @@
-//! Draws the screen. Colour says nothing that no word or sign says; without it (`NO_COLOR`) all is there.
+//! Draws the screen. Colour carries no information of its own; without it (`NO_COLOR`) nothing is
+//! lost.
 
 mod over;
 mod table;
@@ -23,16 +24,17 @@ use crate::plain::plain;
 use over::over;
 use table::table;
 
-/// What fits in nothing smaller.
+/// The minimum size of the terminal (columns, lines).
 pub(super) const LEAST: (u16, u16) = (80, 12);
 
-/// Lines above the tables, and from so many on there is a second table below that of classes.
+/// The lines above the tables.
 const HEAD: u16 = 3;
+/// The minimum height of the tables for further tables below that of classes.
 const ENOUGH: u16 = 18;
-/// Lines of a table below it at least: its title, its head and three rows.
+/// The minimum lines of such a table: its title, its head and three rows.
 const BELOW: u16 = 5;
 
-/// How things look.
+/// The style options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paint {
     pub(super) has_colour: bool,
@@ -72,7 +74,7 @@ fn headline(frame: &mut Frame<'_>, area: Rect, screen: &Screen, paint: Paint) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// What it does, in words and in a colour.
+/// Returns the first line: the state of the gateway in words and in a colour.
 fn first(headline: Headline, paint: Paint) -> Line<'static> {
     let Headline { program, mode, state, now, window: _ } = headline;
     let colour = match state {
@@ -93,7 +95,7 @@ fn first(headline: Headline, paint: Paint) -> Line<'static> {
     ])
 }
 
-/// Whether it is heard, and what of it is shown.
+/// Returns the third line: whether the gateway answers, and which part of the table is shown.
 fn third(screen: &Screen, paint: Paint) -> Line<'static> {
     if let Some(silence) = &screen.model.silence {
         let words = format!("STALE since {} UTC: {}", clock(silence.since), plain(&silence.why));
@@ -133,7 +135,8 @@ fn tabs(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     frame.render_widget(Line::from(spans), area);
 }
 
-/// The one that is looked at, and below that of classes what there is to decide and the last requests.
+/// Draws the selected table. Below that of classes there are also the elephants to decide about and
+/// the last requests.
 fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     let grid = model.grid();
     let (chosen, sort) = (Some(model.chosen(&grid)), model.look().sort);
@@ -145,7 +148,7 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     table(frame, above, &grid, chosen, sort);
     let elephants = model.all(View::Elephants);
     if !elephants.rows.is_empty() {
-        // If there is room for requests as well.
+        // Leave room for requests only if there is enough.
         let left = if rest.height > 2 * BELOW { BELOW } else { 0 };
         let place = cut(&mut rest, elephants.rows.len() + 3, left);
         titled(frame, place, "Which requests cause the load: 2 and a to decide", &elephants);
@@ -155,7 +158,7 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
     }
 }
 
-/// So many lines off the top, but for those that are to be left.
+/// Takes up to `wanted` lines off the top and leaves at least `left`.
 fn cut(rest: &mut Rect, wanted: usize, left: u16) -> Rect {
     let height = u16::try_from(wanted).unwrap_or(u16::MAX).min(rest.height - left);
     let top = Rect { height, ..*rest };

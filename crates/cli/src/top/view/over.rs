@@ -1,4 +1,4 @@
-//! Texts, questions and the help, over the tables.
+//! Texts, questions and the help, drawn over the tables.
 
 use std::fmt::Write;
 
@@ -34,7 +34,7 @@ fn help() -> String {
     words
 }
 
-/// A text over everything, and below it what is asked. Lines of it are plain already.
+/// Draws a text over everything, and a question below it. The text is escaped already.
 fn framed(frame: &mut Frame<'_>, title: &str, text: &str, from: u16, asked: &str) {
     let all = frame.area();
     let width = all.width.min(104);
@@ -66,7 +66,7 @@ fn framed(frame: &mut Frame<'_>, title: &str, text: &str, from: u16, asked: &str
     frame.render_widget(Text::from(told.chain(asked).collect::<Vec<_>>()), within);
 }
 
-/// Lines of at most so many columns, broken between words where that can be.
+/// Splits a text into lines of at most `width` columns, between words where that is possible.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for mut rest in text.lines() {
@@ -81,7 +81,7 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Where a line has had so many columns, if it goes on; one character always goes.
+/// Returns where a line exceeds `width` columns, if it does. The first character always fits.
 fn too_long(line: &str, width: usize) -> Option<usize> {
     let mut columns = 0;
     let too_far = |(at, c): (usize, char)| {

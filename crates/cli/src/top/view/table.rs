@@ -1,4 +1,4 @@
-//! A table in its place.
+//! Draws a table into an area.
 
 use bywash_report::Align;
 use ratatui::Frame;
@@ -58,7 +58,7 @@ fn drawn(
     }
 }
 
-/// Where columns begin, after that of the cursor, and how wide they are.
+/// Returns where columns begin, after that of the cursor, and how wide they are.
 fn places(widths: &[usize]) -> impl Iterator<Item = (u16, u16)> {
     let mut x = 1;
     widths.iter().map(move |width| {
@@ -68,7 +68,7 @@ fn places(widths: &[usize]) -> impl Iterator<Item = (u16, u16)> {
     })
 }
 
-/// A text in its place, with a sign where something of it had to go.
+/// Draws a text into an area. A text that is cut ends with an ellipsis.
 fn put(frame: &mut Frame<'_>, area: Rect, text: &str, align: Align, style: Style) {
     let area = area.intersection(frame.area());
     let mut text = Span::styled(text.to_owned(), style);

@@ -1,4 +1,4 @@
-//! What is drawn, line by line.
+//! Tests of the drawn screen, line by line.
 
 use std::sync::mpsc::channel;
 
@@ -14,7 +14,7 @@ use crate::top::screen::Screen;
 
 fn screen(model: Model) -> Screen {
     let (errands, todo) = channel();
-    // The other end is there for as long as the process, which is all that is asked of it.
+    // Leak the receiver, so that sending keeps working.
     std::mem::forget(todo);
     Screen::new(model, "127.0.0.1:7070".into(), "ana".into(), errands)
 }
