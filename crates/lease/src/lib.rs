@@ -1,4 +1,4 @@
-//! Which request uses which connection to a database, and which of them are stopped.
+//! Tracks which request uses which database connection, and which requests are stopped.
 //!
 //! When a client has disconnected, its query should be cancelled, but no other client's query. This
 //! is difficult: a database only knows connections, an application lends the same connection to one

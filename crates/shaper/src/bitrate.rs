@@ -14,7 +14,7 @@ const UNITS: [(&str, u64); 4] =
     [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 
 impl BitRate {
-    /// 64 kbit/s. At a lower rate, one full packet takes more than a fifth of a second.
+    /// 64 kbit/s. At this rate, one full packet takes about a fifth of a second.
     pub const LEAST: Self = Self { bytes: 8_000 };
     /// 32 Gbit/s. The kernel stores a rate as bytes per second in 32 bits.
     pub const MOST: Self = Self { bytes: 4_000_000_000 };

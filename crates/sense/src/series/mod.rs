@@ -7,7 +7,7 @@
 //! [`Sampler`] reads all sources in steps and yields [`Use`]s. [`Windows`] aligns the uses of
 //! several sources to the same windows.
 //!
-//! | source | what it reads | resources |
+//! | source | reads | resources |
 //! |---|---|---|
 //! | [`Processors`] | `/proc/stat` | `host/cpu` |
 //! | [`Disks`] | `/proc/diskstats` | `host/disk/NAME` |

@@ -31,7 +31,8 @@ impl Unit {
 pub struct Resource {
     /// The tier that the operator assigned: `web`, `db`.
     pub tier: String,
-    /// `host/cpu`, `host/disk/vda`, `process/mariadbd/cpu`, `database/threads_running`.
+    /// The name: `host/cpu`, `host/disk/vda`, `process/mariadbd/cpu`,
+    /// `database/threads_running`.
     pub name: String,
     /// The unit in which its use is counted.
     pub unit: Unit,
