@@ -1,4 +1,4 @@
-//! What the stop daemon says.
+//! The responses of the stop daemon.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,55 +6,58 @@ use std::str::FromStr;
 use crate::message::{Malformed, Reason, whole};
 use crate::name::RequestId;
 
-/// An answer; its line begins with the number of the message, or with 0 if nobody asked.
+/// A response of the daemon. Its line begins with the number of the message that it answers, or
+/// with 0 if it answers none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is done: the lease holds, or the connection may be lent to another.
+    /// The message was carried out: the lease is held, or the connection may be lent again.
     Done,
-    /// A lease that does not hold: its request has been stopped, and nothing shall begin for it.
+    /// The lease is not held, because its request has been stopped. No query may begin for that
+    /// request.
     Stopped(Reason),
-    /// What became of a stop at first sight.
+    /// The result of the first stop of a request.
     Cancelled {
-        /// Statements that were cancelled; where the daemon only observes, that would have been.
+        /// The number of statements that were cancelled. If the daemon only observes, the number
+        /// that it would have cancelled.
         cancelled: u32,
-        /// Statements of the request that were not: they may write, or the budget is used up, or the database
-        /// refused or was not there.
+        /// The number of statements of the request that were not cancelled: they may write, the
+        /// budget is used up, or the database refused or was unreachable.
         spared: u32,
     },
-    /// The holder of a lease of `self` is told to stop.
+    /// The daemon tells the holder of a lease of `self` to stop its work.
     Told {
-        /// What for.
+        /// The request that was stopped.
         request: RequestId,
-        /// Why.
+        /// The reason for the stop.
         reason: Reason,
-        /// What it leased.
+        /// The number under which the holder leased the work.
         connection: u64,
     },
-    /// It is not done.
+    /// The message was not carried out.
     Refused(Fault, String),
 }
 
-/// Why something was not done.
+/// The reason for which a message was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// It was no message.
+    /// The line is not a valid message.
     Malformed,
-    /// Whoever says it may not.
+    /// The sender is not allowed to send this message.
     Forbidden,
-    /// No such database is configured.
+    /// No database of this name is configured.
     UnknownDatabase,
-    /// The connection is leased to somebody else; neither lease holds now. Close it.
+    /// The connection is leased to another holder. Neither lease is held now. Close the connection.
     Taken,
-    /// There are too many leases.
+    /// A limit on the number of leases is reached.
     Full,
-    /// There is no such lease, or it has ended by itself.
+    /// There is no such lease, or it has expired.
     NotLeased,
-    /// It came when it was too late.
+    /// The message arrived after its `not-after`.
     Late,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 7] = [
         Self::Malformed,
         Self::Forbidden,
@@ -65,7 +68,7 @@ impl Fault {
         Self::Late,
     ];
 
-    /// The word for it.
+    /// Returns the fault as it is spelled in a response.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -80,10 +83,11 @@ impl Fault {
 }
 
 impl Answer {
-    /// The answer of a line, without its end, and the number of what it answers: 0 if nobody asked.
+    /// Parses a line without its line end. Returns the response and the number of the message that
+    /// it answers, or 0 if it answers none.
     ///
     /// # Errors
-    /// Says what is wrong, and the number in front if that could be read.
+    /// Tells what is wrong, with the number at the start of the line if it could be read.
     pub fn parse(line: &str) -> Result<(u64, Self), Malformed> {
         let (number, answer) = line.split_once(' ').unwrap_or((line, ""));
         let number =
@@ -93,7 +97,7 @@ impl Answer {
     }
 
     fn of(text: &str) -> Option<Self> {
-        // What is wrong is said in a sentence.
+        // The explanation after a fault contains spaces.
         if let Some(refused) = text.strip_prefix("ERR ") {
             let (fault, why) = refused.split_once(' ').unwrap_or((refused, ""));
             let fault = Fault::ALL.into_iter().find(|one| one.name() == fault)?;

@@ -1,97 +1,101 @@
-//! What is said to the stop daemon: one line, one message.
+//! The messages to the stop daemon, one per line.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::name::{DatabaseName, RequestId};
 
-/// The longest line, without its end; a longer one is no message.
+/// The maximum length of a line in bytes, without its line end. A longer line is not a valid
+/// message.
 pub const LONGEST: usize = 512;
 
 /// One message, with the number that its answer will carry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Whatever its sender likes, but 0, which is for what nobody asked for.
+    /// A number that the sender chooses. It must not be 0, which marks unsolicited lines of the
+    /// daemon.
     pub number: u64,
-    /// What it says.
+    /// The content of the message.
     pub order: Order,
 }
 
-/// What is said.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// From now on a connection works for a request.
+    /// A connection works for a request from now on.
     Lease {
-        /// For which.
+        /// The request.
         request: RequestId,
-        /// To which database.
+        /// The database of the connection.
         database: DatabaseName,
-        /// Which connection: the number that the database has for it.
+        /// The number by which the database identifies the connection.
         connection: u64,
-        /// Until then at most, in milliseconds since 1970 (UTC).
+        /// The time at which the lease expires, in milliseconds since 1970 (UTC).
         not_after: Option<u64>,
     },
-    /// It does not any more.
+    /// A connection no longer works for a request.
     Release {
-        /// For which it did.
+        /// The request that it worked for.
         request: RequestId,
-        /// To which database.
+        /// The database of the connection.
         database: DatabaseName,
-        /// Which connection.
+        /// The number by which the database identifies the connection.
         connection: u64,
     },
-    /// Whatever works for a request shall stop.
+    /// All work for a request shall stop.
     Stop {
-        /// Which.
+        /// The request.
         request: RequestId,
-        /// Why.
+        /// The reason for the stop.
         reason: Reason,
-        /// How much of it.
+        /// The part of the work that shall stop.
         scope: Scope,
-        /// From then on it is too late, in milliseconds since 1970 (UTC).
+        /// The time from which the stop is too late, in milliseconds since 1970 (UTC).
         not_after: Option<u64>,
-        /// The trace and span under which the request was sent on, if queries are marked with that.
+        /// The trace and span under which the request was forwarded, if its queries are marked with
+        /// them.
         traceparent: Option<String>,
     },
 }
 
-/// What is stopped of a request. Its name goes on with its calls to other services: whoever gave the name says that all
-/// of them stop, and one of them that ends before the others speaks for itself.
+/// The part of a request's work that is stopped. The name of a request is passed on with its calls
+/// to other services. The component that gave the name stops all of them. A service whose part ends
+/// before the others stops only its own part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// Everything, also what begins later.
+    /// All work for the request, including work that begins later.
     #[default]
     All,
-    /// What was leased in the same conversation: `scope=own`.
+    /// The work that was leased over the same connection to the daemon: `scope=own`.
     Own,
 }
 
-/// Why a request is stopped.
+/// The reason for which a request is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// Its client has gone.
+    /// Its client has disconnected.
     ClientLeft,
-    /// It has run for too long for the present load.
+    /// The request has run for too long at the present load.
     RanTooLong,
-    /// The time that its client had given it is over.
+    /// The deadline that its client set has passed.
     Deadline,
 }
 
-/// A line that is no message.
+/// The error for a line that is not a valid message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Malformed {
-    /// The number in front, if there is one.
+    /// The number at the start of the line, or 0 if there is none.
     pub number: u64,
-    /// What is wrong with it.
+    /// The mistake in the line.
     pub why: &'static str,
 }
 
 impl Reason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 3] = [Self::ClientLeft, Self::RanTooLong, Self::Deadline];
 
-    /// The word for it.
+    /// Returns the reason as it is spelled in a message.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClientLeft => "client_left",
@@ -106,10 +110,10 @@ impl Reason {
 }
 
 impl Message {
-    /// The message of a line, without its end.
+    /// Parses a line without its line end.
     ///
     /// # Errors
-    /// Says what is wrong, and the number in front if that could be read.
+    /// Tells what is wrong, with the number at the start of the line if it could be read.
     pub fn parse(line: &[u8]) -> Result<Self, Malformed> {
         if line.len() > LONGEST {
             return Err(Malformed { number: 0, why: "a line is at most 512 bytes long" });
@@ -193,7 +197,7 @@ fn moment(word: &str) -> Result<u64, &'static str> {
     whole(word).ok_or("not-after is a time in milliseconds since 1970")
 }
 
-/// Version 00 of the W3C's Trace Context, in its one spelling.
+/// Checks a `traceparent` of version 00 of the W3C Trace Context, in its only spelling.
 fn traceparent(word: &str) -> Result<String, &'static str> {
     let hex = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let parts: Vec<&str> = word.split('-').collect();
@@ -210,13 +214,14 @@ fn traceparent(word: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Digits and nothing else: what `parse` of the standard library takes more of, a sign, is a mistake.
+/// Parses a number that consists of digits only. The standard library's `parse` also accepts a
+/// sign.
 pub(crate) fn whole(word: &str) -> Option<u64> {
     let plain = word.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| word.parse().ok()).flatten()
 }
 
-/// The values of `key=value`, each at most once, in the order of the keys.
+/// Returns the values of `key=value` words in the order of the keys. Each key may occur once.
 fn named<'a, const N: usize>(
     keys: [&str; N],
     words: &[&'a str],

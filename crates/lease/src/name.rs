@@ -1,29 +1,30 @@
-//! Names that arrive from outside: short, of few characters, so that they can stand in a line, a log and a label.
+//! Names that come from outside. They are short and have few characters, so that they can stand in
+//! a line of the protocol, a log and a metric label.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The database of whoever has the lease, see the head of the crate.
+/// The name of the private database of each holder: see the documentation of the crate.
 pub const OWN: &str = "self";
 
-/// Text that is no name.
+/// The error for text that is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAName {
-    /// As a request's.
+    /// Not a valid name of a request.
     #[error("a request is 1 to 128 letters, digits or any of . _ : -")]
     Request,
-    /// As a database's.
+    /// Not a valid name of a database.
     #[error("a database is 1 to 32 letters, digits or any of _ -")]
     Database,
 }
 
-/// The name of a request, as its gateway or server gave it.
+/// The name of a request, given by its gateway or server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(Arc<str>);
 
-/// The name of a database, as the operator gave it.
+/// The name of a database, given by the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DatabaseName(Arc<str>);
 
@@ -49,19 +50,19 @@ impl FromStr for DatabaseName {
 }
 
 impl RequestId {
-    /// Its letters.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl DatabaseName {
-    /// The database of whoever has the lease.
+    /// Returns the name of the private database of each holder.
     pub fn own() -> Self {
         Self(OWN.into())
     }
 
-    /// Its letters.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

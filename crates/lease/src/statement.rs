@@ -1,8 +1,9 @@
-//! What a database says it runs: whose it is, and whether it only reads.
+//! Reads the text of a running statement: which request it belongs to, and whether it only reads.
 //!
-//! Both look at text that an application wrote, perhaps with words of its visitors in it. So a mark counts only at
-//! the very front, where no visitor writes, and a statement only reads if nothing in it, literals and comments
-//! apart, says otherwise: what is not understood is taken for a write.
+//! An application wrote the text, perhaps with input of its visitors in it. Therefore a mark counts
+//! only at the very front, where no visitor's input can stand. A statement counts as reading only
+//! if nothing in it says otherwise, literals and comments apart: text that is not understood is
+//! taken for a write.
 
 /// The marks in front of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,9 +14,11 @@ pub struct Marks<'a> {
     pub traceparent: Option<&'a str>,
 }
 
-/// The marks of a statement. They stand in one comment in front, in any order, with a comma between.
+/// Parses the marks of a statement. They stand in one comment in front, in any order, separated by
+/// commas.
 ///
-/// In front, as databases show only the beginning of a long statement (PostgreSQL 1,024 bytes).
+/// The comment stands in front because databases show only the beginning of a long statement
+/// (PostgreSQL 1,024 bytes).
 pub fn marks(text: &str) -> Marks<'_> {
     let mut marks = Marks::default();
     let comment = text.trim_ascii_start().strip_prefix("/*").and_then(|rest| rest.split_once("*/"));
@@ -34,10 +37,10 @@ pub fn marks(text: &str) -> Marks<'_> {
     marks
 }
 
-/// Whether a statement only reads, as far as its text says so.
+/// Returns whether a statement only reads, as far as its text tells.
 ///
-/// A function that it calls may write, and the end of a long text may be missing: where the database knows whether
-/// its transaction has written (PostgreSQL), that is asked too.
+/// A function that it calls may write, and the end of a long text may be missing. Where the
+/// database knows whether the transaction has written (PostgreSQL), the caller asks it too.
 pub fn only_reads(text: &str) -> bool {
     let Some(words) = words(text) else { return false };
     let first = words.iter().find(|word| **word != "(");
@@ -49,23 +52,25 @@ pub fn only_reads(text: &str) -> bool {
     reads && !words.contains(&";") && !words.iter().any(|word| is_any(word, &LOCKS))
 }
 
-/// What changes data, also inside `WITH` and under `EXPLAIN ANALYZE`.
+/// Keywords that change data, also inside `WITH` and under `EXPLAIN ANALYZE`.
 const CHANGES: [&str; 8] =
     ["INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "TRUNCATE", "CREATE", "EXECUTE"];
 
-/// What makes a reading statement hold rows for a change (`FOR UPDATE`, `LOCK IN SHARE MODE`) or write a file or a
-/// table (`INTO`).
+/// Keywords that make a reading statement lock rows (`FOR UPDATE`, `LOCK IN SHARE MODE`) or write a
+/// file or a table (`INTO`).
 const LOCKS: [&str; 3] = ["FOR", "LOCK", "INTO"];
 
 fn is_any(word: &str, words: &[&str]) -> bool {
     words.iter().any(|one| word.eq_ignore_ascii_case(one))
 }
 
-/// The words of a statement outside of literals, quoted names and comments; brackets and semicolons are words.
+/// Returns the words of a statement outside of literals, quoted names and comments. Brackets and
+/// semicolons are words.
 ///
-/// `None` for what databases read in different ways, so that one of them may see a word where we see none: a literal or
-/// a comment that does not end, a backslash in a literal, `#` and `--` without a blank behind (comments in MySQL,
-/// operators in PostgreSQL), `$…$` (a literal in PostgreSQL), a comment in a comment, and a comment that MySQL executes.
+/// Returns `None` if databases disagree about the text, so that one of them may see a word where
+/// this function sees none: a literal or a comment that does not end, a backslash in a literal, `#`
+/// and `--` without a space after it (comments in MySQL, operators in PostgreSQL), `$…$` (a literal
+/// in PostgreSQL), a comment in a comment, and a comment that MySQL executes.
 fn words(text: &str) -> Option<Vec<&str>> {
     let mut words = Vec::new();
     let mut rest = text.trim_ascii_end().trim_end_matches(';');
@@ -96,20 +101,22 @@ fn is_of_a_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Returns what follows a comment. `None` for one with `/*` inside: PostgreSQL nests comments, MySQL does not.
+/// Returns the text after a comment. Returns `None` for a comment with `/*` inside: PostgreSQL
+/// nests comments, MySQL does not.
 fn after_comment(text: &str) -> Option<&str> {
     let (comment, rest) = text[2..].split_once("*/")?;
     (!comment.contains("/*") && !comment.ends_with('/')).then_some(rest)
 }
 
-/// What follows a comment of a line.
+/// Returns the text after a line comment.
 fn after_line(text: &str) -> Option<&str> {
     let is_comment = text[2..].starts_with(|next: char| next.is_ascii_whitespace());
     let rest = || text.split_once('\n').map_or("", |(_, next)| next);
     is_comment.then(rest)
 }
 
-/// What follows a literal. A doubled mark is one inside it: it ends, and another begins.
+/// Returns the text after a literal. A doubled quote inside it counts as its end and the start of
+/// another literal.
 fn after_literal(text: &str, mark: char) -> Option<&str> {
     let (literal, rest) = text[1..].split_once(mark)?;
     (!literal.contains('\\')).then_some(rest)

@@ -1,15 +1,17 @@
-//! Who has leased what, and what was stopped.
+//! The leases that are held, and the requests that were stopped.
 //!
-//! A lease goes `held` → `cancelling` → `held` or gone. While it is `cancelling` its connection belongs to the daemon:
-//! a release waits, another lease is refused. So between [`Table::begin`] and [`Table::end`] the connection works for
-//! the stopped request, or for nobody. A cancellation that takes long, or of which nobody knows what became of it, is
-//! in `doubt` ([`Table::doubt`]): a release is refused then, as the connection must not be used again.
+//! A lease goes `held` → `cancelling` → `held` or is removed. While it is `cancelling`, its
+//! connection belongs to the daemon: a release waits, and another lease is refused. So between
+//! [`Table::begin`] and [`Table::end`] the connection works for the stopped request or for none. A
+//! cancellation that takes long, or whose result is unknown, is in `doubt` ([`Table::doubt`]): a
+//! release is then refused, because the connection must not be used again.
 //!
-//! Two who say that they have the same connection cannot both be right (a process that was forked, a database that
-//! was started anew and counts from one again, somebody who lies): neither lease holds then, and nothing is cancelled.
+//! Two holders that claim the same connection cannot both be right (a process was forked, a
+//! database was restarted and numbers its connections from one again, or a holder lies). Then
+//! neither lease is held, and nothing is cancelled.
 //!
-//! Everything is bounded: leases in all and of one holder, connections of one request, and stops that are remembered,
-//! of which the oldest are forgotten first.
+//! All sizes are bounded: leases in total and per holder, connections per request, and remembered
+//! stops, of which the oldest are forgotten first.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -18,41 +20,41 @@ use bywash_units::{Span, Time};
 use crate::message::Reason;
 use crate::name::{DatabaseName, OWN, RequestId};
 
-/// A conversation with the daemon: its leases end with it.
+/// A client connection to the daemon. Its leases end with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Holder(pub u64);
 
-/// A connection as its database numbers it.
+/// A database connection, as its database numbers it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Backend {
-    /// Of which database.
+    /// The database.
     pub database: DatabaseName,
-    /// Its number there.
+    /// The number of the connection in its database.
     pub connection: u64,
-    /// Whose numbers these are, if they are not the database's.
+    /// The holder that chose the number, if the database did not assign it.
     pub of: Option<Holder>,
 }
 
 impl Backend {
-    /// The connection that `holder` calls by this number.
+    /// Identifies the connection to which `holder` refers by this number.
     pub fn new(database: DatabaseName, connection: u64, holder: Holder) -> Self {
         let of = (database.as_str() == OWN).then_some(holder);
         Self { database, connection, of }
     }
 }
 
-/// How much is kept.
+/// The limits on what the table keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Leases in all.
+    /// The number of leases in total.
     pub leases: usize,
-    /// Leases of one holder.
+    /// The number of leases per holder.
     pub leases_of_one: usize,
-    /// Connections of one request.
+    /// The number of connections per request.
     pub of_a_request: usize,
-    /// Stops that are remembered.
+    /// The number of stops that are remembered.
     pub stops: usize,
-    /// How long a stop is remembered.
+    /// The time for which a stop is remembered.
     pub memory: Span,
 }
 
@@ -68,47 +70,49 @@ impl Default for Bounds {
     }
 }
 
-/// A part of the work for a request: what this holder had leased for it by then.
+/// A part of the work for a request: the connections that this holder had leased for it at a given
+/// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Whose leases.
+    /// The holder of the leases.
     pub holder: Holder,
-    /// Not those that came later.
+    /// The time after which leases no longer count.
     pub until: Time,
 }
 
-/// What became of a wish to lease.
+/// The result of an attempt to lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leased {
-    /// It holds.
+    /// The lease is held.
     Held,
-    /// Its request has been stopped.
+    /// The request has been stopped.
     Stopped(Reason),
-    /// Somebody else has this connection, or it is being cancelled.
+    /// Another holder has leased this connection, or it is being cancelled.
     Taken,
-    /// One of the bounds is reached.
+    /// One of the limits is reached.
     Full,
 }
 
-/// What became of a wish to release.
+/// The result of an attempt to release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// It is.
+    /// The connection is released.
     Now,
-    /// A cancellation is under way: [`Table::end`] names the message when it is over, or [`Table::doubt`].
+    /// A cancellation is under way. [`Table::end`] or [`Table::doubt`] returns the message to
+    /// answer later.
     Later,
-    /// A cancellation may be under way for long: the connection is not to be used any more.
+    /// A cancellation may be under way for long: the connection must not be used again.
     Doubtful,
-    /// It was not leased, or the lease has ended by itself.
+    /// The connection was not leased, or the lease has expired.
     NotLeased,
 }
 
-/// What becomes of a stop.
+/// The result of a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// What works for the request.
+    /// The first stop of the request, with the connections that work for it.
     First(Vec<(Backend, Holder)>),
-    /// It has been stopped before.
+    /// The request has been stopped before.
     Again,
 }
 
@@ -125,9 +129,10 @@ struct Lease {
 enum Stage {
     Held,
     Cancelling,
-    /// The same, and nobody waits for its end.
+    /// A cancellation is under way, and releases no longer wait for its end.
     Doubtful,
-    /// Its end waits for that of the cancellation: the message to answer then, if anybody still waits.
+    /// The lease ends with the cancellation. Holds the number of the release to answer then, if one
+    /// waits.
     Ending(Option<u64>),
 }
 
@@ -139,12 +144,12 @@ pub struct Table {
     by_request: HashMap<RequestId, Vec<Backend>>,
     by_holder: HashMap<Holder, HashSet<Backend>>,
     stops: HashMap<RequestId, Reason>,
-    /// By the time at which they are forgotten.
+    /// The stopped requests in the order of the times at which they are forgotten.
     memory: VecDeque<(Time, RequestId)>,
 }
 
 impl Table {
-    /// An empty one.
+    /// Creates an empty table.
     pub fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -156,19 +161,20 @@ impl Table {
         }
     }
 
-    /// How many leases there are.
+    /// Returns the number of leases.
     pub fn len(&self) -> usize {
         self.leases.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no leases.
     pub fn is_empty(&self) -> bool {
         self.leases.is_empty()
     }
 
-    /// From now until `until` a connection works for a request, unless it is released before.
+    /// Leases a connection to a request from now until `until`, unless it is released before.
     ///
-    /// A holder that leases a connection which it has leased already has forgotten to release it.
+    /// If a holder leases a connection that it already holds, it has forgotten to release it, and
+    /// the old lease ends.
     pub fn lease(
         &mut self,
         now: Time,
@@ -209,7 +215,8 @@ impl Table {
             && self.by_request.get(request).is_none_or(|all| all.len() < bounds.of_a_request)
     }
 
-    /// A connection does not work for a request any more. `message` is the number to be answered.
+    /// Ends a lease because the connection no longer works for the request. `message` is the number
+    /// of the release, for the answer.
     pub fn release(
         &mut self,
         holder: Holder,
@@ -239,7 +246,7 @@ impl Table {
         }
     }
 
-    /// A request shall stop. It is remembered, so that nothing begins for it any more.
+    /// Stops a request. The stop is remembered, so that no more work begins for the request.
     pub fn stop(&mut self, now: Time, request: &RequestId, reason: Reason) -> Stopped {
         self.forget(now);
         if self.stops.contains_key(request) {
@@ -253,13 +260,14 @@ impl Table {
         Stopped::First(self.works_for(now, request, None))
     }
 
-    /// Whether a request has been stopped, and that is remembered.
+    /// Returns whether a request has been stopped and the stop is still remembered.
     pub fn is_stopped(&mut self, now: Time, request: &RequestId) -> bool {
         self.forget(now);
         self.stops.contains_key(request)
     }
 
-    /// The connections that work for a request, or `only` for this part, and who has leased them.
+    /// Returns the connections that work for a request, with their holders. `only` restricts them
+    /// to a part of the work.
     pub fn works_for(
         &self,
         now: Time,
@@ -274,12 +282,13 @@ impl Table {
         backends.iter().filter(held).map(named).collect()
     }
 
-    /// For which request a connection works, or worked until its cancellation began.
+    /// Returns the request that a connection works for, or worked for until its cancellation began.
     pub fn request_of(&self, backend: &Backend) -> Option<&RequestId> {
         self.leases.get(backend).map(|lease| &lease.request)
     }
 
-    /// Whether a connection may be cancelled for a request now. If so it is the daemon's until [`Table::end`].
+    /// Begins the cancellation of a connection, if it works for this request now. Returns whether
+    /// it does. If so, the connection belongs to the daemon until [`Table::end`].
     #[must_use = "what may not be cancelled belongs to somebody else"]
     pub fn begin(
         &mut self,
@@ -296,7 +305,8 @@ impl Table {
         false
     }
 
-    /// A cancellation is over, whatever came of it. Whose release waits for that, and under which number.
+    /// Ends a cancellation, whatever its result was. Returns the holder and the number of the
+    /// release that waits for it.
     pub fn end(&mut self, backend: &Backend) -> Option<(Holder, u64)> {
         let lease = self.leases.get_mut(backend)?;
         match lease.stage {
@@ -313,8 +323,8 @@ impl Table {
         }
     }
 
-    /// A cancellation takes long. Whose release is to be refused, and under which number. It may still come to its
-    /// [`Table::end`].
+    /// Marks a cancellation as one that takes long. Returns the holder and the number of the
+    /// release that must be refused. [`Table::end`] may still follow.
     pub fn doubt(&mut self, backend: &Backend) -> Option<(Holder, u64)> {
         let lease = self.leases.get_mut(backend)?;
         match lease.stage {
@@ -330,8 +340,8 @@ impl Table {
         }
     }
 
-    /// Of a cancellation nobody will ever know what became of it: as [`Table::doubt`], and the lease is kept for as long
-    /// as stops are remembered.
+    /// Marks a cancellation whose result will never be known. Works like [`Table::doubt`], but the
+    /// lease is kept only for as long as stops are remembered.
     pub fn lose(&mut self, now: Time, backend: &Backend) -> Option<(Holder, u64)> {
         if let Some(lease) = self.leases.get_mut(backend) {
             lease.until = lease.until.min(now);
@@ -339,7 +349,8 @@ impl Table {
         self.doubt(backend)
     }
 
-    /// Ends a holder's leases: its conversation is over. Looks at no other holder's.
+    /// Ends the leases of a holder whose client connection has ended. Visits no other holder's
+    /// leases.
     pub fn gone(&mut self, holder: Holder) {
         let its: Vec<Backend> =
             self.by_holder.get(&holder).into_iter().flatten().cloned().collect();
@@ -351,8 +362,9 @@ impl Table {
         }
     }
 
-    /// A database was started then, and counts from one again: what was leased before is nobody's. Of one that is
-    /// being cancelled the end is waited for.
+    /// Ends the leases on a database from before `then`, when it was started: it numbers its
+    /// connections from one again. A lease that is being cancelled is kept until its cancellation
+    /// ends.
     pub fn started(&mut self, database: &DatabaseName, then: Time) {
         let held = |(backend, lease): (&Backend, &Lease)| {
             let is_old = lease.stage == Stage::Held && lease.since < then;
@@ -365,8 +377,9 @@ impl Table {
         }
     }
 
-    /// Takes out the leases whose time is over: whoever has them has forgotten them. One that is being cancelled stays
-    /// longer, by as much as stops are remembered: its cancellation may still be carried out.
+    /// Removes the leases that have expired: their holders have forgotten to release them. Returns
+    /// their number. A lease that is being cancelled is kept longer, for the time that stops are
+    /// remembered, because its cancellation may still be carried out.
     pub fn expire(&mut self, now: Time) -> usize {
         self.forget(now);
         let memory = self.bounds.memory;

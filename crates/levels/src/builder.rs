@@ -1,4 +1,4 @@
-//! What a pool is to be.
+//! The configuration of a pool.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,37 +9,37 @@ use crate::desk::Desk;
 use crate::error::BuildError;
 use crate::pool::Pool;
 
-/// What is promised about response times, from a request's arrival in the pool to its end.
+/// The response times that a pool promises, from a request's arrival in the pool to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal<'n> {
-    /// The mean of one level is such a part of another's.
+    /// The mean response time of one level is a fraction of another's.
     Ratio {
         /// The level that is to be faster.
         fast: &'n str,
-        /// The level that it is measured by.
+        /// The level that it is compared with.
         slow: &'n str,
-        /// Above 0, at most 1.
+        /// The fraction, above 0 and at most 1.
         target: f64,
     },
-    /// Such a share of a level's requests are answered within a time.
+    /// A fraction of a level's requests is answered within a time.
     Percentile {
-        /// Whose requests.
+        /// The level.
         level: &'n str,
-        /// From 0.5 to 0.999: 0.95 for the 95th percentile.
+        /// The fraction, from 0.5 to 0.999: 0.95 for the 95th percentile.
         share: f64,
-        /// The time.
+        /// The maximum response time.
         within: Duration,
     },
 }
 
-/// Threads for a pool that has the processors of this machine, or container, to itself: one more than there are. When a
-/// slot changes hands a thread goes to sleep and another wakes, and a processor that waited for it would have nothing to
-/// do.
+/// Returns the number of threads for a pool that has the processors of this machine or container to
+/// itself: one more than there are processors. When a slot changes hands, one thread goes to sleep
+/// and another wakes. With one thread fewer, a processor would idle in between.
 pub fn suggested_threads() -> u32 {
     std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32) + 1
 }
 
-/// Makes a [`Pool`]. Mistakes are told by [`Builder::build`].
+/// Builds a [`Pool`]. [`Builder::build`] reports mistakes in the settings.
 #[derive(Clone, Debug)]
 pub struct Builder {
     threads: u32,
@@ -50,11 +50,12 @@ pub struct Builder {
     begins: Option<fn()>,
 }
 
-/// Threads, places and levels of a pool at most, and threads of a level. More is a mistake (a size in bytes, -1 for "as
-/// many as there are"), which would take the machine's last thread before it was noticed.
+/// The maximum number of threads, places and levels of a pool, and of threads of a level. A larger
+/// number is a mistake (a size in bytes, or -1 for "as many as there are"), which would exhaust the
+/// machine's threads before anyone noticed.
 const MOST: u32 = 4096;
 
-/// A goal that owns its names.
+/// A goal with owned names.
 #[derive(Clone, Debug)]
 enum Named {
     Ratio(String, String, f64),
@@ -73,7 +74,7 @@ impl Builder {
         }
     }
 
-    /// One more level.
+    /// Adds a level.
     #[must_use]
     pub fn level(mut self, name: impl Into<String>, level: Level) -> Self {
         self.names.push(name.into());
@@ -81,7 +82,7 @@ impl Builder {
         self
     }
 
-    /// What is promised.
+    /// Sets the goal.
     #[must_use]
     pub fn goal(mut self, goal: Goal<'_>) -> Self {
         self.goal = Some(match goal {
@@ -93,22 +94,23 @@ impl Builder {
         self
     }
 
-    /// The seed's way, to compare with: so many requests run at a time, first come first served, each with all threads
-    /// of its level, among which the operating system decides.
+    /// Runs this many requests at a time, in order of arrival, each with all threads of its level,
+    /// between which the operating system decides. This is the method of paper 3, for comparison.
     #[must_use]
     pub fn parity(mut self, places: u32) -> Self {
         self.places = Some(places);
         self
     }
 
-    /// What each thread of the pool does first: for instance to leave signals to the program's other threads.
+    /// Sets a function that each thread of the pool calls first, for instance to block signals that
+    /// other threads of the program should handle.
     #[must_use]
     pub fn thread_begins(mut self, begins: fn()) -> Self {
         self.begins = Some(begins);
         self
     }
 
-    /// Makes it, and starts its threads.
+    /// Builds the pool and starts its threads.
     ///
     /// # Errors
     ///
@@ -139,12 +141,13 @@ impl Builder {
         let widest = self.terms.iter().map(|level| level.max_threads).max().unwrap_or(1);
         let most_workers = match self.places {
             Some(places) => places * widest,
-            // On slots, and in requests that wait for theirs.
+            // Workers with a slot, and workers in requests that wait for their slots.
             None => self.threads * (self.terms.len() as u32 + 1),
         };
         let most_workers = most_workers as usize;
         let desk = Arc::new(Desk::new(self.names, self.terms, levels, most_workers, self.begins));
-        // Before its threads: if one cannot be started, those that were end when it is dropped.
+        // Create the pool before its threads: if one cannot be started, dropping the pool ends the
+        // others.
         let pool = Pool::new(Arc::clone(&desk));
         let mut state = desk.lock();
         for _ in 0..self.threads {

@@ -1,7 +1,8 @@
-//! What all threads of a pool share: the decisions, and who waits for them.
+//! The state that all threads of a pool share: the scheduler, and the threads that wait for slots.
 //!
-//! One lock. It is taken to begin and to end a request, when a scope has its first task and its last, and by a thread
-//! that gives its slot back; not for each task. Whoever holds it may take the lock of a bag, never the other way round.
+//! There is one lock. It is taken to begin and to end a request, when the first task of a scope is
+//! queued and the last one is taken, and when a thread gives its slot back, but not for each task.
+//! A thread that holds this lock may take the lock of a task queue, never the other way round.
 
 use std::collections::VecDeque;
 use std::panic::catch_unwind;
@@ -20,25 +21,28 @@ use crate::stats::Tally;
 use crate::task::{Bag, Hand};
 use crate::worker;
 
-/// A slot is kept for so long whoever else wants it: below it, handing it over would cost more than it brings.
+/// The time for which a thread keeps its slot even if others want it. Below it, handing the slot
+/// over would cost more than it gains.
 pub(crate) const QUANTUM: Span = Span::from_micros(200);
 
-/// How often a worker that finds nobody in the pool looks once more, and lets others run in between, before it sleeps.
-/// Who comes right after is served by a thread that is awake. With somebody here it would take turns from those who run.
+/// The number of times that a worker in an empty pool checks again before it sleeps. It yields to
+/// other threads in between. A request that arrives right after is then served by a thread that is
+/// awake. If the pool is not empty, the worker sleeps at once, because it would take processor time
+/// from running requests.
 const LOOKS: u32 = 32;
 
-/// What a worker is to do, with a slot.
+/// Work for a worker, which comes with a slot.
 pub(crate) enum Work {
-    /// To run a request that nobody waits for.
+    /// Runs a request that was submitted as a job.
     Begin(Ticket, LevelId, Job),
-    /// To run tasks of a request.
+    /// Runs tasks of a request.
     Help(Ticket, Arc<Bag>),
 }
 
-/// A request that was handed in.
+/// A request that was submitted for the pool's threads.
 pub(crate) type Job = Box<dyn FnOnce(&mut Request) + Send>;
 
-/// Who begins when a request's turn comes.
+/// The party that begins a request when its turn comes.
 enum Waiter {
     Thread(Arc<Seat>),
     Job(Job),
@@ -52,24 +56,24 @@ struct Entry {
     bag: Option<Arc<Bag>>,
 }
 
-/// See the module.
+/// The shared state of a pool: see the module.
 pub(crate) struct Desk {
     pub(crate) names: Vec<String>,
     pub(crate) terms: Vec<bywash_engine::levels::Level>,
     begun: Instant,
-    /// What a worker does first.
+    /// The function that a worker calls first.
     begins: Option<fn()>,
     state: Mutex<State>,
     work: Condvar,
-    /// Told when nobody is here any more.
+    /// Notified when the last request has left the pool.
     empty: Condvar,
-    /// Whether somebody waits for a slot: a hint, read between tasks.
+    /// Whether a request waits for a slot. A hint that threads read between tasks.
     pressed: AtomicBool,
     #[cfg(feature = "rayon")]
     pub(crate) rayon: crate::rayon::Shelf,
 }
 
-/// Slots that a request has beside its own, until it is dropped.
+/// Slots that a request has in addition to its own, until the lease is dropped.
 #[cfg(feature = "rayon")]
 pub(crate) struct Lease<'d> {
     desk: &'d Arc<Desk>,
@@ -80,7 +84,7 @@ pub(crate) struct Lease<'d> {
 
 #[cfg(feature = "rayon")]
 impl Lease<'_> {
-    /// With the request's own.
+    /// Returns the number of threads, with the request's own.
     pub(crate) const fn threads(&self) -> u32 {
         self.others + 1
     }
@@ -104,7 +108,7 @@ pub(crate) struct State {
     entries: Vec<Entry>,
     ready: VecDeque<Work>,
     pub(crate) closed: bool,
-    /// Requests that have come and not gone.
+    /// The number of requests that have arrived and not left.
     here: usize,
     idle: usize,
     workers: usize,
@@ -152,7 +156,7 @@ impl Desk {
         self.state.lock()
     }
 
-    /// The level of a name.
+    /// Returns the level with this name.
     pub(crate) fn level(&self, name: &str) -> Result<LevelId, Refused> {
         let found = self.names.iter().position(|known| known == name);
         found.map(LevelId).ok_or_else(|| Refused::Unknown {
@@ -161,7 +165,7 @@ impl Desk {
         })
     }
 
-    /// A thread's request waits for its turn.
+    /// Queues a request whose own thread waits for its turn.
     pub(crate) fn arrive(
         self: &Arc<Self>,
         level: LevelId,
@@ -170,7 +174,7 @@ impl Desk {
         self.enter(level, Waiter::Thread(Arc::clone(seat)))
     }
 
-    /// A request that a worker shall run.
+    /// Queues a request that a worker runs.
     pub(crate) fn hand_in(self: &Arc<Self>, level: LevelId, job: Job) -> Result<(), Refused> {
         self.enter(level, Waiter::Job(job)).map(drop)
     }
@@ -195,7 +199,8 @@ impl Desk {
         Ok(ticket)
     }
 
-    /// A request that waits has waited long enough; `false` if its turn has come in the meantime.
+    /// Removes a request that has waited long enough from the queue. Returns `false` if its turn
+    /// has come in the meantime.
     pub(crate) fn leave(&self, level: LevelId, ticket: Ticket, seat: &Seat) -> bool {
         let mut state = self.lock();
         if seat.told().is_some() {
@@ -208,14 +213,16 @@ impl Desk {
         true
     }
 
-    /// The number of tasks that wait in a request's bag has become some, or none.
+    /// Updates the number of threads that a request wants. Called when its task queue is no longer
+    /// empty, or has become empty.
     pub(crate) fn tasks_changed(self: &Arc<Self>, ticket: Ticket, bag: &Arc<Bag>) {
         let mut state = self.lock();
         state.wants(ticket, bag);
         self.deal(state, 0);
     }
 
-    /// A request's own thread gives back the slot that it has had since then, and waits.
+    /// Gives back the slot that a request's own thread has had since `since`. The thread then
+    /// waits.
     pub(crate) fn pause(self: &Arc<Self>, ticket: Ticket, bag: &Arc<Bag>, since: Time) {
         let mut state = self.lock();
         let now = self.now();
@@ -224,10 +231,11 @@ impl Desk {
         self.deal(state, 0);
     }
 
-    /// A worker leaves a request with a slot that it has had since then.
+    /// Ends a worker's help to a request. It has had its slot since `since`.
     pub(crate) fn leave_bag(self: &Arc<Self>, ticket: Ticket, bag: &Arc<Bag>, since: Time) {
         let mut state = self.lock();
-        // Under the lock: the request cannot end in between, and its number go to another.
+        // Read the time under the lock. Otherwise the request could end in between and its ticket
+        // be reused.
         let now = self.now();
         if let Some(owner) = bag.leave() {
             state.levels.hand_over(now, ticket, now.since(since));
@@ -239,7 +247,7 @@ impl Desk {
         self.deal(state, 1);
     }
 
-    /// Workers that were called to a request and have not come are not needed any more.
+    /// Cancels the calls of workers to a request that have not arrived yet.
     pub(crate) fn call_off(self: &Arc<Self>, ticket: Ticket, bag: &Arc<Bag>) {
         let mut state = self.lock();
         let before = state.ready.len();
@@ -248,7 +256,7 @@ impl Desk {
         let called = before - state.ready.len();
         let now = self.now();
         for _ in 0..called {
-            // The owner is at work itself: nobody waits.
+            // The owner is at work itself and does not wait.
             bag.come();
             let owner = bag.leave();
             debug_assert!(owner.is_none(), "the owner calls off");
@@ -260,8 +268,8 @@ impl Desk {
         }
     }
 
-    /// Takes slots for a running request, `most` beside its own, as long as nobody else wants them. So that code which
-    /// knows nothing of slots may run on as many threads.
+    /// Takes up to `most` slots for a running request, in addition to its own, as long as no other
+    /// request wants them. Code that is unaware of slots may then run on as many threads.
     #[cfg(feature = "rayon")]
     pub(crate) fn lease(self: &Arc<Self>, ticket: Ticket, most: u32) -> Lease<'_> {
         let mut state = self.lock();
@@ -280,8 +288,8 @@ impl Desk {
         Lease { desk: self, ticket, others: kept, since: now }
     }
 
-    /// A request is over: its own thread gives back the slot that it has had since then, and if it is one of the pool's it
-    /// asks for work next.
+    /// Ends a request. Its own thread gives back the slot that it has had since `since`. `coming`
+    /// is 1 if this thread belongs to the pool, because it then asks for work next.
     pub(crate) fn end(
         self: &Arc<Self>,
         ticket: Ticket,
@@ -299,12 +307,13 @@ impl Desk {
         self.deal(state, coming);
     }
 
-    /// Whether a thread that is between two tasks, and has had its slot since then, should ask anew.
+    /// Returns whether a thread between two tasks, which has had its slot since `since`, should ask
+    /// for it again.
     pub(crate) fn should_yield(&self, since: Time) -> bool {
         self.pressed.load(Ordering::Relaxed) && self.now().since(since) >= QUANTUM
     }
 
-    /// No more requests come in; who waits is told so.
+    /// Closes the pool. It accepts no more requests, and waiting ones are refused.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -323,11 +332,11 @@ impl Desk {
         }
         self.work.notify_all();
         drop(state);
-        // What they own may be anything, and may use the pool.
+        // Dropping the jobs may run arbitrary code, which may use the pool.
         drop(dropped);
     }
 
-    /// One who was here is not any more.
+    /// Notes that a request has left the pool.
     fn gone(&self, state: &mut State) {
         state.here -= 1;
         if state.here == 0 {
@@ -345,7 +354,7 @@ impl Desk {
         }
     }
 
-    /// The same, for no longer than that: whether nobody is here.
+    /// Waits until the pool is empty, but not longer than until `end`. Returns whether it is empty.
     pub(crate) fn is_empty_by(&self, end: Instant) -> bool {
         let mut state = self.lock();
         while state.here > 0 {
@@ -356,7 +365,8 @@ impl Desk {
         true
     }
 
-    /// The next thing to do for a worker that has come, or come back; `None` if it is to go.
+    /// Returns the next work for a worker that has started or has finished its last work, or `None`
+    /// if the worker shall end.
     pub(crate) fn next_work(&self, comes_back: bool) -> Option<Work> {
         let mut state = self.lock();
         state.idle += usize::from(comes_back);
@@ -384,7 +394,8 @@ impl Desk {
         let desk = Arc::clone(self);
         let name = format!("levels-{}", state.workers);
         let run = move || {
-            // It counts as one that looks for work, and must: what the program throws is of no use to anybody.
+            // The worker already counts as idle, so it must run. A panic of the function is
+            // ignored.
             if let Some(begins) = desk.begins
                 && let Err(panic) = catch_unwind(begins)
             {
@@ -398,7 +409,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Gives free slots away, and lets go of the lock. So many of the workers that are not idle ask for work next.
+    /// Hands out free slots and releases the lock. `coming` is the number of workers that are not
+    /// idle but ask for work next.
     fn deal(self: &Arc<Self>, mut state: MutexGuard<'_, State>, coming: usize) {
         let now = self.now();
         while let Some(grant) = state.levels.grant(now) {
@@ -407,7 +419,7 @@ impl Desk {
         self.pressed.store(state.levels.pressed(), Ordering::Relaxed);
         while state.ready.len() > state.idle + coming && state.workers < state.most_workers {
             if self.add_worker(&mut state).is_err() {
-                // What is ready is done by those who come back.
+                // Workers that come back do the work that is ready.
                 break;
             }
         }
@@ -420,7 +432,7 @@ impl Desk {
 }
 
 impl State {
-    /// Tells whoever was given a slot.
+    /// Notifies the thread or the worker that a slot was granted to.
     fn tell(&mut self, grant: Grant) {
         let entry = &mut self.entries[grant.ticket().index()];
         match grant {
@@ -439,7 +451,7 @@ impl State {
         }
     }
 
-    /// A request has work for as many threads as there are tasks in its bag.
+    /// Asks for as many threads as there are tasks in a request's task queue.
     fn wants(&mut self, ticket: Ticket, bag: &Arc<Bag>) {
         let tasks = bag.tell_wanting() as u32;
         if tasks > 0 {

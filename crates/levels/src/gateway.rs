@@ -1,11 +1,13 @@
-//! The level that the gateway says a request has: the signed field `Bywash-Level`.
+//! Reads the service level of a request from the signed field `Bywash-Level` of the gateway.
 //!
-//! Whoever can reach the application can write a field. So the gateway signs it (`[levels]` in its file), with keys that
-//! the application has as well, and removes what clients write. What is forged, old or malformed names no level: a request
-//! that says so is to be treated as one that says nothing, and counted.
+//! Any client that can reach the application can write a field. Therefore the gateway signs it
+//! (`[levels]` in its file) with keys that the application shares, and removes the fields that
+//! clients write. A forged, old or malformed field names no level: treat such a request as one
+//! without the field, and count it.
 //!
-//! **Keys are exchanged while both run** (`bywash token-keys --rotate`): a signature that is none of ours may be of a key
-//! that has come since, so the file is read again then, at most once a second, as everybody can write what is forged.
+//! **Keys can be exchanged while both run** (`bywash token-keys --rotate`). A signature that
+//! matches none of the keys may have been made with a new key, so the file is read again. This
+//! happens at most once a second, because any client can write a forged field.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,13 +18,14 @@ use bywash_token::{KeyFault, LevelKeys, LevelRefusal, Moment, Secrets, read_leve
 use bywash_units::Span;
 use parking_lot::{Mutex, RwLock};
 
-/// A level is signed when its request is sent on: a minute is for clocks that differ.
+/// The time for which a signature is valid. The gateway signs a level when it forwards the request,
+/// so a minute only has to cover differences between clocks.
 const LIFETIME: Span = Span::from_secs(60);
 
-/// The file is not read more often.
+/// The minimum time between two reads of the file.
 const REST: Duration = Duration::from_secs(1);
 
-/// The keys of the gateway that speaks of levels. Clones are the same keys.
+/// The keys of a gateway that signs service levels. Clones share the same keys.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     file: Arc<KeyFile>,
@@ -32,40 +35,40 @@ pub struct Gateway {
 struct KeyFile {
     path: PathBuf,
     keys: RwLock<LevelKeys>,
-    /// When it was read.
+    /// The time at which the file was last read.
     read: Mutex<Instant>,
 }
 
-/// Why there are no keys.
+/// The reason for which there are no keys.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// The file cannot be read, or every user may.
+    /// The file cannot be read, or every user may read it.
     #[error("cannot use {path}: {cause}")]
     Unreadable {
-        /// Which file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The cause.
         cause: Unreadable,
     },
-    /// It holds no keys.
+    /// The file contains no keys.
     #[error("{path}: {cause}")]
     NoKeys {
-        /// Which file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The cause.
         cause: KeyFault,
     },
 }
 
 impl Gateway {
-    /// The field that a request's level stands in, in lower case.
+    /// The name of the field with the level of a request, in lower case.
     pub const FIELD: &'static str = bywash_token::level::FIELD;
 
-    /// Reads the gateway's `levels.key_file`, as `bywash token-keys` makes it.
+    /// Reads the gateway's `levels.key_file`, as `bywash token-keys` writes it.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, every user may read it, or it holds no keys.
+    /// If the file cannot be read, every user may read it, or it contains no keys.
     pub fn read(path: &Path) -> Result<Self, GatewayError> {
         let file = KeyFile {
             path: path.to_owned(),
@@ -75,18 +78,19 @@ impl Gateway {
         Ok(Self { file: Arc::new(file) })
     }
 
-    /// The level that the field names. Whether the pool has such a level, [`Pool::request`](crate::Pool::request) says.
+    /// Returns the level that the field names. [`Pool::request`](crate::Pool::request) checks
+    /// whether the pool has this level.
     ///
     /// # Errors
     ///
-    /// Why it names none.
+    /// The reason for which the field names no level.
     pub fn level<'t>(&self, field: &'t [u8]) -> Result<&'t str, LevelRefusal> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let now = Moment::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
         let read = || read_level(&self.file.keys.read(), field, now, LIFETIME);
         match read() {
             Err(LevelRefusal::Forged) => {
-                // Another thread may have found the new key while this one waited for it.
+                // Another thread may have read the new key while this one waited for the lock.
                 self.file.read_again();
                 read()
             }
@@ -96,7 +100,7 @@ impl Gateway {
 }
 
 impl KeyFile {
-    /// A file that cannot be used leaves the keys that there are.
+    /// Reads the file again. If it is unusable, the present keys stay.
     fn read_again(&self) {
         let mut read = self.read.lock();
         if read.elapsed() < REST {
@@ -140,7 +144,7 @@ mod tests {
         sign_level(&keys, "high", Moment::from_millis(at)).unwrap().as_bytes().to_vec()
     }
 
-    /// A file with this key, that its owner alone may read.
+    /// Writes a file with this key that only its owner may read.
     fn key_file(folder: &tempfile::TempDir, secret: u8) -> PathBuf {
         let path = folder.path().join("keys");
         fs::write(&path, secrets(secret).to_text()).unwrap();

@@ -1,9 +1,10 @@
 //! A thread pool that gives a request as many threads as its service level deserves.
 //!
-//! A site that computes its answers can treat customers differently without the operating system's help: who deserves
-//! more gets more threads [seed 3.1]. Threads alone do it only while the machine has some to spare. Here they are slots
-//! of a fixed pool, for which waiting requests and running ones compete, and what a level is promised is kept when
-//! the pool is full as well: [`Goal`].
+//! A site whose responses take computation can give some customers faster ones without the help of
+//! the operating system: requests of a higher level get more threads [seed 3.1]. More threads alone
+//! have an effect only while the machine has idle processors. Here a thread needs a slot of a fixed
+//! pool, and waiting requests and running ones compete for slots. So the promise to a level also
+//! holds when the pool is full: see [`Goal`].
 //!
 //! ```
 //! use bywash_levels::{Goal, Level, Pool, suggested_threads};
@@ -14,7 +15,7 @@
 //!     .goal(Goal::Ratio { fast: "high", slow: "low", target: 0.5 })
 //!     .build()?;
 //!
-//! // In the thread that answers a request: waits for its turn.
+//! // In the thread that handles a request: waits for its turn.
 //! let mut request = pool.request("high")?;
 //! let concepts = ["car", "road", "drive"];
 //! let found = request.map(&concepts, |concept| concept.len());
@@ -25,18 +26,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What a level is promised the pool keeps by deciding who gets the next slot, and says when it cannot
-//! ([`Stats::goal`]).
+//! The pool keeps its promise by deciding which request gets the next slot. It reports when it
+//! cannot keep it ([`Stats::goal`]).
 //!
-//! Which level a request has the gateway says, signed: `Gateway`.
+//! The gateway determines the level of a request and signs it: see `Gateway`.
 //!
-//! Rooms: [`Pool`] is made by a [`Builder`]; a [`Waiting`] is a place in line, a [`Request`] a turn, a [`Scope`] its
-//! tasks; `worker` are the pool's threads, `desk` what they share; who gets a slot is decided by
-//! [`bywash_engine::levels`], the code that the laboratory runs in virtual time. `task` has the only unsafe lines, with
-//! their proof. [`Fate`] is for bindings of other languages.
+//! # Modules
 //!
-//! Tasks are for work on processors: one that sleeps or waits for a socket keeps a slot that somebody could use. They
-//! should be short (some milliseconds): a slot changes hands between tasks, never within one.
+//! A [`Builder`] builds a [`Pool`]. A [`Waiting`] is a request in the queue, a [`Request`] is one
+//! with a slot, and a [`Scope`] holds its tasks. `worker` contains the threads of the pool and
+//! `desk` the state that they share. [`bywash_engine::levels`] decides which request gets a slot;
+//! the simulator runs the same code in virtual time. `task` and `scope` contain the only unsafe
+//! lines, with their proofs. [`Fate`] is for bindings of other languages.
+//!
+//! Tasks are for computation: a task that sleeps or waits for a socket keeps a slot that another
+//! could use. They should be short (some milliseconds), because a slot changes hands between tasks,
+//! never within one.
 
 mod builder;
 mod desk;

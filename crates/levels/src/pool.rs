@@ -1,4 +1,4 @@
-//! The pool, from outside.
+//! The public interface of the pool.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use crate::request::Request;
 use crate::stats::{GoalStats, LevelStats, Stats};
 use crate::waiting::Waiting;
 
-/// A pool of threads with levels. Clones are the same pool; when the last is dropped no more requests come in, and the
-/// threads end with the last request.
+/// A pool of threads with service levels. Clones are the same pool. When the last clone is dropped,
+/// the pool accepts no more requests, and its threads end with the last request.
 #[derive(Clone)]
 pub struct Pool {
     open: Arc<Open>,
 }
 
-/// Dropped with the last clone.
+/// Closes the pool when the last clone is dropped.
 struct Open(Arc<Desk>);
 
 impl Drop for Open {
@@ -29,8 +29,8 @@ impl Drop for Open {
 }
 
 impl Pool {
-    /// A pool on so many threads: one more than there are processors for it
-    /// ([`suggested_threads`](crate::suggested_threads)).
+    /// Creates a builder for a pool with this number of threads, which should be one more than the
+    /// number of its processors ([`suggested_threads`](crate::suggested_threads)).
     pub fn builder(threads: u32) -> Builder {
         Builder::new(threads)
     }
@@ -39,8 +39,10 @@ impl Pool {
         Self { open: Arc::new(Open(desk)) }
     }
 
-    /// Waits for this thread's turn in a level. A thread that has a turn and waits for another in the same pool takes a
-    /// slot out of use, and two of them may wait for each other: one request, one turn.
+    /// Waits for this thread's turn in a level.
+    ///
+    /// A thread must not have two turns in the same pool. One that has a turn and waits for another
+    /// occupies a slot without using it, and two such threads may wait for each other.
     ///
     /// # Errors
     ///
@@ -49,11 +51,11 @@ impl Pool {
         self.line_up(level)?.wait()
     }
 
-    /// As [`Pool::request`], and waits for no longer than that.
+    /// Works like [`Pool::request`], but waits at most for `patience`.
     ///
     /// # Errors
     ///
-    /// Those, or [`Refused::TimedOut`].
+    /// The errors of [`Pool::request`], and [`Refused::TimedOut`].
     pub fn request_within(&self, level: &str, patience: Duration) -> Result<Request, Refused> {
         let mut waiting = self.line_up(level)?;
         match Instant::now().checked_add(patience) {
@@ -62,20 +64,22 @@ impl Pool {
         }
     }
 
-    /// Takes a place in line for this thread, which waits when it likes, and leaves by dropping it.
+    /// Queues a request of this thread. The thread waits when it likes, and leaves the queue by
+    /// dropping the value.
     ///
     /// # Errors
     ///
-    /// As [`Pool::request`].
+    /// The errors of [`Pool::request`].
     pub fn line_up(&self, level: &str) -> Result<Waiting, Refused> {
         Waiting::new(self.desk(), self.desk().level(level)?)
     }
 
-    /// Has a request run by a thread of the pool when its turn comes. If it panics, it alone has failed.
+    /// Submits a job, which a thread of the pool runs when its turn comes. If it panics, only this
+    /// request fails.
     ///
     /// # Errors
     ///
-    /// As [`Pool::request`].
+    /// The errors of [`Pool::request`].
     pub fn submit<F>(&self, level: &str, job: F) -> Result<(), Refused>
     where
         F: FnOnce(&mut Request) + Send + 'static,
@@ -83,23 +87,24 @@ impl Pool {
         self.desk().hand_in(self.desk().level(level)?, Box::new(job))
     }
 
-    /// No more requests come in: those that wait are refused, what was handed in and has not begun is dropped. Those that
-    /// have begun go on. The pool is shut down for all its clones.
+    /// Shuts down the pool for all its clones. It accepts no more requests, refuses those that
+    /// wait, and drops submitted jobs that have not begun. Requests that have begun continue.
     pub fn close(&self) {
         self.desk().close();
     }
 
-    /// Waits until all who are in the pool have left it: after [`Pool::close`], those that had begun.
+    /// Waits until the pool is empty. After [`Pool::close`], it waits for the requests that had
+    /// begun.
     pub fn wait_until_empty(&self) {
         self.desk().wait_until_empty();
     }
 
-    /// The same, until then at most: whether nobody is in it.
+    /// Waits until the pool is empty, but not longer than until `end`. Returns whether it is empty.
     pub fn is_empty_by(&self, end: Instant) -> bool {
         self.desk().is_empty_by(end)
     }
 
-    /// What it has done and does.
+    /// Returns the statistics of the pool.
     pub fn stats(&self) -> Stats {
         let desk = self.desk();
         let state = desk.lock();
@@ -107,7 +112,7 @@ impl Pool {
             (0..desk.names.len()).map(|index| state.levels.load(LevelId(index))).collect();
         let standing = state.levels.standing(desk.now());
         let tally = state.tally.clone();
-        // What follows takes longer than anybody should wait for a slot.
+        // Release the lock: the rest takes longer than any thread should wait for a slot.
         drop(state);
         let level = |(index, (name, load)): (usize, (&String, Load))| LevelStats {
             waiting: load.waiting,

@@ -1,19 +1,20 @@
-//! Code that is written for rayon, on slots of this pool.
+//! Runs code that is written for rayon on slots of the pool.
 //!
-//! Parallel iterators run on threads of rayon's, of which nothing is known here. So a request takes its slots for as
-//! long as such code runs, as many as nobody else wants, and it runs in a pool of rayon's with as many threads. Slots
-//! do not change hands meanwhile: what can be written with [`Request::scope`](crate::Request::scope) shares better.
+//! Parallel iterators run on rayon's threads, about which the pool knows nothing. So a request
+//! takes its slots for as long as such code runs, as many as no other request wants, and the code
+//! runs in a rayon pool with the same number of threads. The slots do not change hands in the
+//! meantime, so code written with [`Request::scope`](crate::Request::scope) shares them better.
 //!
-//! Pools of rayon's are kept and used again. Their sizes are powers of two, so that there are few.
+//! Rayon pools are kept and reused. Their sizes are powers of two, so that there are few of them.
 
 use parking_lot::Mutex;
 
-/// Pools that nobody uses at the moment.
+/// Rayon pools that are not in use.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf(Mutex<Vec<rayon::ThreadPool>>);
 
 impl Shelf {
-    /// One of so many threads.
+    /// Takes or builds a pool with this number of threads.
     pub(crate) fn take(
         &self,
         threads: u32,
@@ -28,13 +29,13 @@ impl Shelf {
         rayon::ThreadPoolBuilder::new().num_threads(threads as usize).thread_name(name).build()
     }
 
-    /// It is free again.
+    /// Returns a pool for reuse.
     pub(crate) fn put(&self, pool: rayon::ThreadPool) {
         self.0.lock().push(pool);
     }
 }
 
-/// The greatest power of two that is not above this.
+/// Returns the largest power of two that is not above `threads`.
 pub(crate) fn size(threads: u32) -> u32 {
     1 << threads.max(1).ilog2()
 }

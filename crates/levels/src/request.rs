@@ -1,4 +1,4 @@
-//! A turn in the pool: from a request's first slot to its end.
+//! A request whose turn has come, from its first slot to its end.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,17 +13,19 @@ use crate::scope::Scope;
 use crate::seat::Seat;
 use crate::task::{Bag, Taken};
 
-/// Looks at the bag before its owner goes to sleep: a worker that has ended the last task is gone by then.
+/// The number of times that an owner checks its task queue before it goes to sleep. By that time, a
+/// worker that has finished the last task has usually left.
 const LOOKS: u32 = 64;
 
-/// A request whose turn has come. The thread that has it runs on a slot of the pool; dropped, it gives it back.
+/// A request whose turn has come. Its thread runs on a slot of the pool, and dropping the request
+/// gives the slot back.
 pub struct Request {
     desk: Arc<Desk>,
     ticket: Ticket,
     level: LevelId,
-    /// Since when it has its slot.
+    /// The time at which the request got its slot.
     since: Time,
-    /// Threads of the pool that look for more to do as soon as it is over.
+    /// The number of pool threads that ask for work as soon as the request has ended.
     coming: usize,
     pub(crate) panicked: bool,
 }
@@ -34,32 +36,34 @@ impl Request {
         Self { desk, ticket, level, since, coming: 0, panicked: false }
     }
 
-    /// Over, and a thread of the pool that has run it looks for more to do.
+    /// Ends a request that a thread of the pool has run. The thread asks for work next.
     pub(crate) fn end_of_worker(mut self) {
         self.coming = 1;
     }
 
-    /// The name of its level.
+    /// Returns the name of the request's level.
     pub fn level(&self) -> &str {
         &self.desk.names[self.level.0]
     }
 
-    /// Threads that it may have at most.
+    /// Returns the maximum number of threads of the request.
     pub fn max_threads(&self) -> u32 {
         self.desk.terms[self.level.0].max_threads
     }
 
-    /// Counts it as failed when it ends, as one that panicked is: for code that says so in another way.
+    /// Counts the request as failed when it ends, like one that panicked. For code that does not
+    /// report failures by panics.
     pub fn fail(&mut self) {
         self.panicked = true;
     }
 
-    /// Runs tasks side by side on as many threads as the level and the others leave to it, this one among them, and
-    /// returns when all have ended. Tasks may borrow from the surroundings.
+    /// Runs tasks in parallel on as many threads as the level and the other requests leave to this
+    /// one, its own thread included. Returns when all tasks have ended. Tasks may borrow from the
+    /// enclosing frames.
     ///
     /// # Panics
     ///
-    /// If the closure or a task does; all other tasks have ended then.
+    /// If the closure or a task panics, after all other tasks have ended.
     pub fn scope<'env, F, T>(&mut self, spawn: F) -> T
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
@@ -67,9 +71,11 @@ impl Request {
         let bag = Arc::new(Bag::default());
         let others = self.max_threads() - 1;
         let scope = Scope::new(Arc::clone(&self.desk), self.ticket, Arc::clone(&bag), others);
-        // What the closure leaves half done when it panics nobody sees: the panic goes on below.
+        // State that the closure leaves half done is not observed, because the panic is resumed
+        // below.
         let result = catch_unwind(AssertUnwindSafe(|| spawn(&scope)));
-        // Tasks borrow from frames above: unwinding past them while they run must not be.
+        // Tasks borrow from frames above, so unwinding past those frames while tasks run is not
+        // allowed.
         let guard = AbortIfUnwound;
         self.join(&bag);
         std::mem::forget(guard);
@@ -77,7 +83,8 @@ impl Request {
             (Ok(result), None) => result,
             (Ok(_), Some(panic)) => self.panics(panic),
             (Err(panic), other) => {
-                // To drop what a task threw may panic as well, which while unwinding ends the process.
+                // Dropping a task's panic payload may panic too, which would abort the process
+                // during unwinding.
                 std::mem::forget(other);
                 self.panics(panic)
             }
@@ -89,13 +96,14 @@ impl Request {
         resume_unwind(panic)
     }
 
-    /// Calls `each` with every index, side by side.
+    /// Calls `each` with every index, in parallel.
     ///
     /// # Panics
     ///
-    /// As [`Request::scope`].
+    /// Like [`Request::scope`].
     pub fn parallel_for(&mut self, indices: std::ops::Range<usize>, each: impl Fn(usize) + Sync) {
-        /// Parts for each thread: slots change hands between them, and threads that are late find some left.
+        /// The number of parts per thread. Slots change hands between parts, and late threads find
+        /// some left.
         const PARTS: usize = 8;
         let (first, count) = (indices.start, indices.len());
         let parts = count.min(self.max_threads() as usize * PARTS);
@@ -105,11 +113,11 @@ impl Request {
         self.scope(|scope| scope.spawn_all((0..parts).map(part)));
     }
 
-    /// What `of` makes of every item, side by side, one task each.
+    /// Applies `of` to every item in parallel, with one task per item, and returns the results.
     ///
     /// # Panics
     ///
-    /// As [`Request::scope`].
+    /// Like [`Request::scope`].
     pub fn map<I: Sync, O: Send>(&mut self, items: &[I], of: impl Fn(&I) -> O + Sync) -> Vec<O> {
         let results: Vec<Mutex<Option<O>>> = items.iter().map(|_| Mutex::new(None)).collect();
         let make = |index: usize| *results[index].lock() = Some(of(&items[index]));
@@ -120,8 +128,8 @@ impl Request {
         results.into_iter().map(result).collect()
     }
 
-    /// Runs code that uses rayon (parallel iterators, `rayon::join`) on as many threads as are free for this request
-    /// when it begins, rounded down to a power of two. See the module `rayon`.
+    /// Runs code that uses rayon (parallel iterators, `rayon::join`) on as many threads as are free
+    /// for this request when it begins, rounded down to a power of two. See the module `rayon`.
     ///
     /// # Errors
     ///
@@ -129,7 +137,7 @@ impl Request {
     ///
     /// # Panics
     ///
-    /// If the code does.
+    /// If the code panics.
     #[cfg(feature = "rayon")]
     pub fn rayon<T: Send>(
         &mut self,
@@ -146,7 +154,7 @@ impl Request {
         }))
     }
 
-    /// Runs what is left in a bag, and waits for what others run.
+    /// Runs the remaining tasks of a task queue, and waits for those that others run.
     fn join(&mut self, bag: &Arc<Bag>) {
         loop {
             while let Taken::Task(task, last) = bag.take() {
@@ -174,7 +182,7 @@ impl Request {
         }
     }
 
-    /// Gives the slot back until there is something to do, or all is done.
+    /// Gives the slot back until there is a task to run, or all tasks have ended.
     fn pause(&mut self, bag: &Arc<Bag>) {
         let seat = Arc::new(Seat::here());
         if bag.sit(&seat) {

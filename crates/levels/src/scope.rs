@@ -1,4 +1,4 @@
-//! Tasks of a request, side by side.
+//! The tasks of a request that run in parallel.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use bywash_engine::levels::Ticket;
 use crate::desk::Desk;
 use crate::task::Bag;
 
-/// Where tasks of a request are spawned: see [`Request::scope`](crate::Request::scope).
+/// A scope in which a request spawns tasks: see [`Request::scope`](crate::Request::scope).
 pub struct Scope<'scope, 'env: 'scope> {
     desk: Arc<Desk>,
     ticket: Ticket,
     bag: Arc<Bag>,
-    /// Threads that the level may have beside the request's own.
+    /// The number of threads that the level allows in addition to the request's own.
     others: u32,
-    /// Neither lifetime may be taken for a longer or a shorter one.
+    /// Both lifetimes are invariant.
     lifetimes: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
 
@@ -24,10 +24,10 @@ impl<'scope> Scope<'scope, '_> {
         Self { desk, ticket, bag, others, lifetimes: PhantomData }
     }
 
-    /// Has a task run, by this thread when the scope's closure has returned or by another before. A task may spawn
-    /// others.
+    /// Spawns a task. Another thread may run it at once, or this thread runs it when the scope's
+    /// closure has returned. A task may spawn others.
     ///
-    /// If it panics, the scope does, once all tasks have ended.
+    /// If the task panics, the scope panics after all tasks have ended.
     pub fn spawn<F>(&'scope self, task: F)
     where
         F: FnOnce() + Send + 'scope,
@@ -35,7 +35,8 @@ impl<'scope> Scope<'scope, '_> {
         self.put(Box::new(task), self.others);
     }
 
-    /// As [`Scope::spawn`], of so many at once: nobody is called for the first before the last is there.
+    /// Spawns several tasks like [`Scope::spawn`]. No worker is called before the last task is
+    /// queued.
     pub(crate) fn spawn_all<F>(&'scope self, tasks: impl ExactSizeIterator<Item = F>)
     where
         F: FnOnce() + Send + 'scope,
@@ -49,8 +50,9 @@ impl<'scope> Scope<'scope, '_> {
 
     #[allow(unsafe_code, reason = "tasks borrow from the frame of their scope")]
     fn put(&self, task: Box<dyn FnOnce() + Send + 'scope>, most: u32) {
-        // SAFETY: a scope is made by `Request::scope` alone, which does not return, nor unwind, before its bag is done;
-        // 'scope lasts until then, as the reference that it names is to a local of that function.
+        // SAFETY: only `Request::scope` creates a scope, and it neither returns nor unwinds before
+        // the task queue is done. 'scope lasts until then, because the reference with this lifetime
+        // points to a local of that function.
         if unsafe { self.bag.put(task, most) } {
             self.desk.tasks_changed(self.ticket, &self.bag);
         }

@@ -1,19 +1,19 @@
-//! Where a thread waits for a slot.
+//! The wait of a thread for a slot.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::Thread;
 use std::time::Instant;
 
-/// What a thread that waits is told.
+/// The message that ends a thread's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// It has a slot.
+    /// The thread has a slot.
     Slot,
-    /// There will be none.
+    /// The thread gets no slot, because the pool is closed.
     Closed,
 }
 
-/// One thread's wait. Told once, by whoever takes it out of where it waits.
+/// The wait of one thread. It is notified once, by the thread that removes it from the queue.
 #[derive(Debug)]
 pub(crate) struct Seat {
     told: AtomicU8,
@@ -25,7 +25,7 @@ const SLOT: u8 = 1;
 const CLOSED: u8 = 2;
 
 impl Seat {
-    /// For the thread that calls.
+    /// Creates a wait for the calling thread.
     pub(crate) fn here() -> Self {
         Self { told: AtomicU8::new(NOTHING), thread: std::thread::current() }
     }
@@ -35,12 +35,12 @@ impl Seat {
             Told::Slot => SLOT,
             Told::Closed => CLOSED,
         };
-        // Release: what was done before the slot was handed over is seen by who has it next.
+        // Release: the next holder of the slot sees all writes from before it was handed over.
         self.told.store(what, Ordering::Release);
         self.thread.unpark();
     }
 
-    /// Waits until it is told.
+    /// Waits for the message.
     pub(crate) fn wait(&self) -> Told {
         loop {
             if let Some(told) = self.told() {
@@ -50,7 +50,7 @@ impl Seat {
         }
     }
 
-    /// The same, for no longer than that.
+    /// Waits for the message, but not longer than until `end`.
     pub(crate) fn wait_until(&self, end: Instant) -> Option<Told> {
         loop {
             if let Some(told) = self.told() {
@@ -61,7 +61,7 @@ impl Seat {
         }
     }
 
-    /// What it was told so far.
+    /// Returns the message, if it has come.
     pub(crate) fn told(&self) -> Option<Told> {
         match self.told.load(Ordering::Acquire) {
             SLOT => Some(Told::Slot),

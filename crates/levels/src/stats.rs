@@ -1,4 +1,4 @@
-//! What a pool has done.
+//! Statistics of a pool.
 
 use std::time::Duration;
 
@@ -6,70 +6,73 @@ use bywash_engine::levels::{LevelId, Occupant, Verdict};
 use bywash_units::Span;
 use hdrhistogram::Histogram;
 
-/// A pool, at one moment.
+/// A snapshot of a pool's statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stats {
-    /// Its levels, in the order in which they were named.
+    /// The levels, in the order in which the builder named them.
     pub levels: Vec<LevelStats>,
-    /// Its goal, if it has one.
+    /// The goal, if the pool has one.
     pub goal: Option<GoalStats>,
 }
 
-/// A level: counts since the pool was made, and what it does now.
+/// The counts of a level since the pool was built, and its present load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelStats {
-    /// Its name.
+    /// The name of the level.
     pub name: String,
-    /// Requests that came to their end.
+    /// Requests that ended.
     pub answered: u64,
-    /// Of these, those that panicked or [failed](crate::Request::fail).
+    /// Requests that ended with a panic or [failed](crate::Request::fail). They count as answered
+    /// too.
     pub panicked: u64,
     /// Requests that found the queue full.
     pub refused: u64,
     /// Requests that left before their turn came.
     pub left: u64,
-    /// From arrival to end: mean, of those that were answered.
+    /// The mean response time of answered requests, from arrival to end.
     pub mean: Duration,
-    /// The same: standard deviation over mean.
+    /// The standard deviation of the response time, divided by its mean.
     pub deviation: f64,
-    /// The same: median.
+    /// The median response time.
     pub median: Duration,
-    /// The same: 95th percentile.
+    /// The 95th percentile of the response time.
     pub p95: Duration,
-    /// The same: 99th percentile.
+    /// The 99th percentile of the response time.
     pub p99: Duration,
-    /// From arrival to the first slot: mean.
+    /// The mean time from arrival to the first slot.
     pub waited: Duration,
     /// Requests that wait for their turn.
     pub waiting: usize,
     /// Requests that have begun.
     pub running: usize,
-    /// Slots that they have.
+    /// Slots of the running requests.
     pub threads: u32,
-    /// Share of the slot time used in the last seconds, 0 to 1.
+    /// The level's fraction of the slot time that was used in the last seconds, from 0 to 1.
     pub share: f64,
 }
 
-/// How far a goal is reached.
+/// The state of a pool's goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GoalStats {
-    /// Whether it is.
+    /// Whether the goal is reached.
     pub verdict: Verdict,
-    /// The ratio that was measured, or the share that was answered within the time; of the last seconds.
+    /// The ratio that was measured, or the fraction of requests answered within the time. Covers
+    /// the last seconds.
     pub measured: Option<f64>,
-    /// What is done about it: the weight of the faster level's age, or seconds that the level's requests are let wait.
+    /// The control output: the weight of the faster level's age, or the seconds that the level's
+    /// requests are made to wait.
     pub effort: f64,
 }
 
-/// Of one level.
+/// The counts of one level.
 #[derive(Clone, Debug)]
 struct Counts {
     refused: u64,
     left: u64,
     panicked: u64,
-    /// Microseconds.
+    /// Response times in microseconds.
     response: Histogram<u64>,
-    /// Of all responses together.
+    /// The sum of all response times.
     taken: Span,
     waited: Span,
 }
@@ -83,7 +86,7 @@ impl Tally {
             refused: 0,
             left: 0,
             panicked: 0,
-            // One µs to an hour at two significant digits.
+            // 1 µs to 1 hour at two significant digits.
             response: Histogram::new_with_bounds(1, 3_600_000_000, 2)
                 .expect("constant bounds, low < high, 2 digits"),
             taken: Span::ZERO,
@@ -108,7 +111,7 @@ impl Tally {
         counts.response.saturating_record(ended.response.as_micros().max(1));
     }
 
-    /// A level as its counts say; what it does now is for the caller to add.
+    /// Returns the counts of a level. The caller adds its present load.
     pub(crate) fn level(&self, level: LevelId, name: &str) -> LevelStats {
         let counts = &self.0[level.0];
         let answered = counts.response.len();

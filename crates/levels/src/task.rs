@@ -1,8 +1,9 @@
-//! The tasks of a scope, and that they do not outlive what they borrow.
+//! The tasks of a scope. They do not outlive the data that they borrow.
 //!
-//! A task may borrow from the frame that opened its scope, and is run by threads that know nothing of that frame. So its
-//! lifetime is erased when it is put into the bag, and the scope does not return before every task has been run to its
-//! end or dropped: the only unsafe line of the crate rests on that, and on nothing else.
+//! A task may borrow from the frame that opened its scope, and threads run it that know nothing of
+//! that frame. So its lifetime is erased when it is put into the task queue, and the scope does not
+//! return before every task has run to its end or was dropped. The unsafe lines of this crate rely
+//! on that alone.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,25 +18,25 @@ type Task = Box<dyn FnOnce() + Send>;
 
 /// The tasks of one scope.
 ///
-/// Whoever runs tasks of it (the owner, workers) holds it by an `Arc`, so the bag itself outlives the scope; when the
-/// scope has returned it is empty.
+/// Each thread that runs its tasks (the owner and the workers) holds the task queue by an `Arc`, so
+/// the queue itself outlives the scope. When the scope has returned, the task queue is empty.
 #[derive(Default)]
 pub(crate) struct Bag(Mutex<Inside>);
 
 #[derive(Default)]
 struct Inside {
     tasks: VecDeque<Task>,
-    /// Tasks that were put in and have not ended.
+    /// The number of tasks that were put in and have not ended.
     unfinished: usize,
-    /// Workers that were called here and have not left.
+    /// The number of workers that were called to this task queue and have not left.
     helpers: usize,
-    /// Of these, those that have not come yet.
+    /// The number of helpers that have not arrived yet.
     called: usize,
-    /// The scope's own thread, while it waits for a slot or for the others.
+    /// The wait of the scope's own thread, while it waits for a slot or for the workers.
     owner: Option<Arc<Seat>>,
-    /// Tasks that the desk knows to be wanting another thread.
+    /// The number of tasks for which the scheduler knows that they want another thread.
     known: usize,
-    /// Of the first task that panicked.
+    /// The payload of the first panic of a task.
     panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -44,54 +45,56 @@ impl Inside {
         self.tasks.len().saturating_sub(self.called)
     }
 
-    /// Nobody is at work here or will be.
+    /// Returns whether no task is left and no worker is here or on its way.
     fn is_done(&self) -> bool {
         self.unfinished == 0 && self.helpers == 0
     }
 }
 
-/// Who uses another slot of a request.
+/// The thread that uses another slot of a request.
 pub(crate) enum Hand {
-    /// Its own thread, which waits.
+    /// The request's own thread, which waits.
     Owner(Arc<Seat>),
-    /// A worker.
+    /// A worker of the pool.
     Worker,
 }
 
-/// What taking a task or ending one came to.
+/// The result of taking a task.
 pub(crate) enum Taken {
-    /// A task, after which nothing is left in the bag if so.
+    /// A task. The flag is true if the task queue is now empty and the scheduler must be notified.
     Task(Running, bool),
-    /// Nothing to take.
+    /// The task queue is empty.
     Empty,
 }
 
-/// A task that was taken out: to be run, by [`Bag::run`].
+/// A task that was taken out, to be run by [`Bag::run`].
 pub(crate) struct Running(Task);
 
 impl Bag {
-    /// Puts a task in. Whether the desk must be told: not if it knows of `most`, which are all that it can do anything for.
+    /// Puts a task in. Returns whether the scheduler must be notified. It need not be if it already
+    /// knows of `most` tasks, because it cannot provide more threads than that.
     ///
     /// # Safety
     ///
-    /// The caller does not return to where `'scope` may end before [`Bag::is_done`].
+    /// The caller must not return to where `'scope` may end before [`Bag::is_done`].
     #[allow(unsafe_code, reason = "tasks borrow from the frame of their scope")]
     pub(crate) unsafe fn put<'scope>(
         &self,
         task: Box<dyn FnOnce() + Send + 'scope>,
         most: u32,
     ) -> bool {
-        // SAFETY: only the lifetime is changed. A task ends within `run`, which takes it by value, and `unfinished`
-        // counts it until then; by the caller's promise `'scope` lasts as long.
+        // SAFETY: only the lifetime is changed. A task ends within `run`, which takes it by value,
+        // and `unfinished` counts it until then. By the caller's promise `'scope` lasts as long.
         let task = unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'scope>, Task>(task) };
         let mut inside = self.0.lock();
         inside.tasks.push_back(task);
         inside.unfinished += 1;
-        // An owner that waits has been told of nothing since.
+        // An owner that waits has not been notified of new tasks.
         inside.owner.is_some() || (inside.wanting() > inside.known && inside.known < most as usize)
     }
 
-    /// Takes a task out. If it was the last, and the desk knew of some, it is to be told.
+    /// Takes a task out. The scheduler must be notified if it was the last one and the scheduler
+    /// knew of some.
     pub(crate) fn take(&self) -> Taken {
         let mut inside = self.0.lock();
         let Some(task) = inside.tasks.pop_front() else { return Taken::Empty };
@@ -99,20 +102,21 @@ impl Bag {
         Taken::Task(Running(task), tell)
     }
 
-    /// A worker that was called has come.
+    /// Notes that a worker that was called has arrived.
     pub(crate) fn come(&self) {
         self.0.lock().called -= 1;
     }
 
-    /// Runs a task that was taken out. A panic of it is kept for the scope.
+    /// Runs a task that was taken out. Keeps its panic for the scope.
     pub(crate) fn run(&self, Running(task): Running) {
-        // What a panicking task leaves half done is seen by nobody but the scope, which panics as well.
+        // Only the scope could observe state that a panicking task leaves half done, and it panics
+        // too.
         let panic = catch_unwind(AssertUnwindSafe(task)).err();
         let mut inside = self.0.lock();
         inside.unfinished -= 1;
         match panic {
             Some(panic) if inside.panic.is_some() => {
-                // To drop what a program threw may do anything, here of all places.
+                // Dropping a panic payload may run arbitrary code, which is not acceptable here.
                 std::mem::forget(panic);
             }
             Some(panic) => inside.panic = Some(panic),
@@ -120,24 +124,26 @@ impl Bag {
         }
     }
 
-    /// Tasks that wait for another thread than those that are on their way: for the desk, which knows of them then.
+    /// Returns the number of tasks without a thread that has come or is on its way, and records
+    /// that the scheduler knows of them.
     pub(crate) fn tell_wanting(&self) -> usize {
         let mut inside = self.0.lock();
         inside.known = inside.wanting();
         inside.known
     }
 
-    /// Whether all that was put in has ended, and nobody will look for more.
+    /// Returns whether all tasks have ended and no worker will look for more.
     pub(crate) fn is_done(&self) -> bool {
         self.0.lock().is_done()
     }
 
-    /// Whether nothing is left but for workers to leave.
+    /// Returns whether all tasks have ended. Workers may still have to leave.
     pub(crate) fn is_ending(&self) -> bool {
         self.0.lock().unfinished == 0
     }
 
-    /// The owner waits, unless all is done. The seat is taken out by whoever gives it a slot.
+    /// Registers the wait of the owner, unless all is done. Returns whether the owner waits. The
+    /// thread that gives it a slot removes the registration.
     pub(crate) fn sit(&self, seat: &Arc<Seat>) -> bool {
         let mut inside = self.0.lock();
         let waits = !inside.is_done();
@@ -145,7 +151,7 @@ impl Bag {
         waits
     }
 
-    /// Who comes with another slot.
+    /// Returns the thread that shall use another slot.
     pub(crate) fn next_hand(&self) -> Hand {
         let mut inside = self.0.lock();
         if let Some(seat) = inside.owner.take() {
@@ -157,14 +163,15 @@ impl Bag {
         Hand::Worker
     }
 
-    /// A worker leaves. If it was the last and the owner waits, the worker's slot is the owner's.
+    /// Notes that a worker leaves. Returns the owner if it waits and this was the last worker: the
+    /// worker's slot is then the owner's.
     pub(crate) fn leave(&self) -> Option<Arc<Seat>> {
         let mut inside = self.0.lock();
         inside.helpers -= 1;
         if inside.is_done() { inside.owner.take() } else { None }
     }
 
-    /// The panic of a task, if one did.
+    /// Returns the payload of the first panic of a task, if there was one.
     pub(crate) fn panic(&self) -> Option<Box<dyn Any + Send>> {
         self.0.lock().panic.take()
     }

@@ -1,4 +1,4 @@
-//! A place in line: from a request's arrival to its turn, or to its leaving.
+//! A request in the queue, from its arrival to its turn or to its leaving.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,17 +11,19 @@ use crate::error::Refused;
 use crate::request::Request;
 use crate::seat::{Seat, Told};
 
-/// A thread's place in line. It may wait in parts, and look after something else in between; dropped, it has left.
+/// A thread's request in the queue. The thread may wait several times and do other work in between.
+/// Dropping the value leaves the queue.
 ///
-/// Its turn may come at any time, and keeps a slot from others until the thread looks: so it should look often, or leave.
+/// The turn may come at any time, and then occupies a slot until the thread checks for it. So the
+/// thread should check often, or leave.
 pub struct Waiting {
     desk: Arc<Desk>,
     level: LevelId,
     ticket: Ticket,
     seat: Arc<Seat>,
-    /// The request is somebody else's: it has begun, or the pool has turned it out.
+    /// Whether the queue entry is used up: the turn has come, or the pool has refused the request.
     over: bool,
-    /// The thread is told by its own handle.
+    /// The notification wakes the thread that created the value, so the value must stay on it.
     this_thread: PhantomData<*const ()>,
 }
 
@@ -43,17 +45,17 @@ impl Waiting {
         self.end(told)
     }
 
-    /// The same, for no longer than that: `None` if nothing has come.
+    /// Waits for the turn, but not longer than until `end`. Returns `None` if it has not come.
     ///
     /// # Panics
     ///
-    /// If it has given its turn, or its error, before.
+    /// If it has already returned the turn or an error.
     pub fn wait_until(&mut self, end: Instant) -> Option<Result<Request, Refused>> {
         assert!(!self.over, "a turn is had once");
         self.seat.wait_until(end).map(|told| self.end(told))
     }
 
-    /// It has waited that long, and leaves; unless its turn comes just then.
+    /// Leaves the queue because `patience` is over, unless the turn has just come.
     pub(crate) fn leave(mut self, patience: Duration) -> Result<Request, Refused> {
         if self.desk.leave(self.level, self.ticket, &self.seat) {
             self.over = true;
@@ -73,7 +75,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // A turn that has come meanwhile is had, and over at once.
+        // Take a turn that has come in the meantime, and end it at once.
         if !self.over && !self.desk.leave(self.level, self.ticket, &self.seat) {
             let told = self.seat.wait();
             drop(self.end(told));

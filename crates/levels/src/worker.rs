@@ -1,4 +1,4 @@
-//! The pool's threads.
+//! The threads of the pool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,17 +9,18 @@ use crate::desk::{Desk, Work};
 use crate::request::Request;
 use crate::task::{Bag, Taken};
 
-/// A worker's life.
+/// Runs a worker until the pool ends.
 pub(crate) fn run(desk: &Arc<Desk>) {
     let mut comes_back = false;
     while let Some(work) = desk.next_work(comes_back) {
         match work {
             Work::Begin(ticket, level, job) => {
                 let mut request = Request::new(Arc::clone(desk), ticket, level);
-                // A job that panics is a request that failed.
+                // A job that panics is a failed request.
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut request))) {
                     request.panicked = true;
-                    // To drop what a program threw may do anything, and this thread has others to serve.
+                    // Dropping a panic payload may run arbitrary code, and this thread serves other
+                    // requests.
                     std::mem::forget(panic);
                 }
                 request.end_of_worker();
@@ -30,7 +31,8 @@ pub(crate) fn run(desk: &Arc<Desk>) {
     }
 }
 
-/// Runs tasks of a request for as long as there are some and nobody has a better claim to the slot.
+/// Runs tasks of a request until there are no more, or another request has a better claim to the
+/// slot.
 fn help(desk: &Arc<Desk>, ticket: Ticket, bag: &Arc<Bag>) {
     let since = desk.now();
     bag.come();

@@ -1,4 +1,5 @@
-//! The pool with real threads: that everything is run once, by whom it may, and that nothing gets stuck.
+//! Tests of the pool with real threads: each task runs once, on a thread that may run it, and
+//! nothing gets stuck.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bywash_levels::{BuildError, Fate, Goal, Level, Pool, Refused, Stats};
 
-/// Nothing here takes that long; what does is stuck.
+/// A time that no step here takes: a longer one is stuck.
 const STUCK: Duration = Duration::from_secs(60);
 
 fn wide(most: u32) -> Level {
@@ -24,12 +25,12 @@ fn pool(threads: u32) -> Pool {
         .expect("right")
 }
 
-/// Something to do for a processor.
+/// Keeps a processor busy.
 fn burn(rounds: usize) -> usize {
     (0..rounds).fold(1, |sum, i| std::hint::black_box(sum).wrapping_mul(31).wrapping_add(i))
 }
 
-/// Waits until the pool says so.
+/// Waits until the statistics of the pool satisfy a condition.
 fn until(pool: &Pool, is: impl Fn(&Stats) -> bool) -> Stats {
     let end = Instant::now() + STUCK;
     loop {
@@ -42,7 +43,7 @@ fn until(pool: &Pool, is: impl Fn(&Stats) -> bool) -> Stats {
     }
 }
 
-/// Nobody is in the pool, and it has all its slots: as many can begin at once.
+/// Checks that the pool is empty and has all its slots: that number of requests can begin at once.
 fn is_whole(pool: &Pool, threads: usize) {
     let stats = until(pool, |stats| stats.levels.iter().all(|level| level.running == 0));
     assert!(stats.levels.iter().all(|level| level.threads == 0), "{stats:?}");
@@ -112,7 +113,7 @@ fn a_lone_request_has_as_many_threads_as_its_level_and_no_more() {
         request.scope(|scope| {
             for _ in 0..most {
                 scope.spawn(|| {
-                    // Passes only when so many are at work at once.
+                    // Passes only when `most` threads are at work at once.
                     together.wait();
                     threads.lock().unwrap().insert(std::thread::current().id());
                 });
@@ -179,7 +180,7 @@ fn a_task_that_panics_fails_its_request_alone() {
     .unwrap_err();
     assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some("task 3"));
     assert_eq!(ended.into_inner(), 19, "the others were run");
-    // The request goes on, if whoever has it wants to.
+    // The request can be used again.
     assert_eq!(request.map(&[1, 2], |i| i + 1), [2, 3]);
     drop(request);
     assert_eq!(pool.stats().levels[0].panicked, 1);
@@ -255,7 +256,7 @@ fn who_waits_in_parts_keeps_the_place_in_line() {
     drop(turn);
     let turn = first.wait_until(Instant::now() + STUCK).expect("the first's turn").unwrap();
     drop((turn, first));
-    // Nobody has looked whether this one's turn has come: it has, and is given back.
+    // The second's turn has come without its thread checking: it is given back.
     drop(second);
     let turn = pool.request("low").unwrap();
     let third = pool.line_up("low").unwrap();
@@ -298,12 +299,12 @@ fn a_pool_that_is_dropped_turns_nobody_out_and_lets_nobody_in() {
     let kept = Arc::clone(&dropped);
     pool.submit("low", move |_| drop(kept)).unwrap();
     until(&pool, |stats| stats.levels[1].waiting == 2);
-    // The thread that waits has a clone: the pool lives on, and serves it.
+    // The waiting thread has a clone: the pool stays open and serves it.
     drop(pool);
     assert_eq!(turn.map(&[1, 2, 3], |i| i * 2), [2, 4, 6]);
     drop(turn);
     assert_eq!(waits.join().unwrap(), Ok(()));
-    // Run or dropped, what was handed in is gone.
+    // Whether the job ran or was dropped, it is gone.
     let end = Instant::now() + STUCK;
     while Arc::strong_count(&dropped) > 1 {
         assert!(Instant::now() < end, "the job is kept");
@@ -340,7 +341,7 @@ fn what_a_job_throws_is_dropped_by_nobody_and_its_thread_serves_the_next() {
         pool.submit("low", |_| std::panic::panic_any(Bomb)).unwrap();
     }
     drop(pool.request_within("low", STUCK).unwrap());
-    // Of those that nobody needs to wait for, and of which a thread of the pool runs one.
+    // Follow with a job for which no thread waits, and which a thread of the pool runs.
     let (done, answered) = std::sync::mpsc::channel();
     pool.submit("low", move |_| done.send(()).unwrap()).unwrap();
     answered.recv_timeout(STUCK).expect("it is served");
@@ -396,7 +397,7 @@ fn tasks_that_are_spawned_late_get_threads_as_well() {
     let mut turn = pool.request("high").unwrap();
     let together = Barrier::new(4);
     turn.scope(|scope| {
-        // Each taken by a helper before the next is there.
+        // A helper takes each task before the next one is spawned.
         for _ in 0..10 {
             let (begun, has_begun) = std::sync::mpsc::channel();
             scope.spawn(move || begun.send(()).unwrap());

@@ -1,27 +1,30 @@
-//! Authentication that holds for a connection and not for one request (RFC 4559, Microsoft's
+//! Detects authentication that holds for a connection instead of one request (RFC 4559, Microsoft's
 //! `[MS-NTHT]`).
 //!
-//! `NTLM` and `Negotiate` authenticate the connection that they come on: a server then takes every
-//! later request on it for the same user's. RFC 9110 §11.7 does not allow that, and servers do it.
+//! `NTLM` and `Negotiate` authenticate the connection that carries them: the server then attributes
+//! every later request on the connection to the same user. RFC 9110 §11.7 does not allow that, but
+//! servers do it.
 
 use crate::fields::Fields;
 use crate::name::Name;
 use crate::octet::members;
 
-/// The schemes, in lower case.
+/// The names of the schemes, in lower case.
 const SCHEMES: [&[u8]; 2] = [b"ntlm", b"negotiate"];
 
 /// The fields that carry challenges or credentials.
 const CARRIERS: [Name; 4] =
     [Name::Authorization, Name::ProxyAuthorization, Name::WwwAuthenticate, Name::ProxyAuthenticate];
 
-/// The carriers, and the field that says in so many words that an authentication persists.
+/// The carriers, and the field that states explicitly that an authentication persists.
 const SIGNS: u64 = Name::set(&CARRIERS) | Name::PersistentAuth.bit();
 
 impl Fields {
-    /// Returns whether these fields of a request or an answer are part of an authentication of the
-    /// connection. A comma inside a quoted string counts as the end of a list member: the result may
-    /// be true without need, and is never false where a server would authenticate the connection.
+    /// Returns whether these fields of a request or a response are part of an authentication of the
+    /// connection.
+    ///
+    /// A comma inside a quoted string counts as the end of a list member. The result may therefore
+    /// be a false positive, but it is never false where a server would authenticate the connection.
     pub fn authenticates_connection(&self) -> bool {
         if !self.has_any(SIGNS) {
             return false;

@@ -1,4 +1,4 @@
-//! The chunked transfer coding (RFC 9112 §7.1): strictly, and what it may cost is bounded.
+//! Decodes the chunked transfer coding (RFC 9112 §7.1) strictly and at a bounded cost.
 
 use crate::decode::{Part, up_to};
 use crate::fault::Fault;
@@ -8,42 +8,43 @@ use crate::trailers::Section;
 
 /// The longest extension of one chunk, in bytes.
 const MAX_EXTENSION: u32 = 4096;
-/// How much longer all extensions together may be than chunks are worth: see [`Chunks::charge`].
+/// The number of bytes by which all extensions together may exceed their allowance: see
+/// [`Chunks::charge`].
 const MAX_EXCESS: u64 = 16 * 1024;
 
-/// Takes a body out of its chunks.
+/// Decodes a chunked body.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     step: Step,
     limits: Limits,
-    /// In bytes.
+    /// Bytes of extensions beyond their allowance.
     excess: u64,
 }
 
-/// What comes next.
+/// The part of the body that comes next.
 #[derive(Debug)]
 enum Step {
     Frame(Frame),
-    /// So many bytes of a chunk; never none.
+    /// The number of bytes of the current chunk that are still to come. Never 0.
     Data(u64),
     Trailers(Section),
 }
 
-/// What is between the bytes of two chunks:
-/// `CR LF 1*HEXDIG [ BWS ";" extension ] CR LF`, without the first line end before the first.
+/// The position between the data of two chunks: `CR LF 1*HEXDIG [ BWS ";" extension ] CR LF`. The
+/// first chunk has no CR LF before its size.
 #[derive(Clone, Copy, Debug)]
 enum Frame {
-    /// The CR behind a chunk.
+    /// The CR after the data of a chunk.
     Cr,
-    /// The LF behind that.
+    /// The LF after that CR.
     Lf,
-    /// The size, of which so many digits have come.
+    /// The size, with the number of digits that have arrived.
     Size { size: u64, digits: u32 },
-    /// Space behind the size: only before an extension.
+    /// Space after the size. It is allowed only before an extension.
     Space { size: u64, extension: u32 },
-    /// So many bytes of it have come.
+    /// An extension, with the number of its bytes that have arrived.
     Extension { size: u64, extension: u32 },
-    /// The LF behind size and extension.
+    /// The LF after the size and the extension.
     End { size: u64, extension: u32 },
 }
 
@@ -52,7 +53,8 @@ impl Chunks {
         Self { step: Step::Frame(Frame::FIRST), limits, excess: 0 }
     }
 
-    /// As [`Decoder::decode`](crate::Decoder::decode), but not to be called again after the end.
+    /// Works like [`Decoder::decode`](crate::Decoder::decode), but must not be called again after
+    /// the end.
     pub(crate) fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), Fault> {
         let mut rest = input;
         while let Some((byte, behind)) = rest.split_first() {
@@ -83,8 +85,9 @@ impl Chunks {
         Ok((input.len(), Part::More))
     }
 
-    /// Extensions cost their reader work and carry nothing (CVE-2023-39326). As in Go's `net/http`,
-    /// a chunk is worth 16 bytes and twice its size of them, and what is beyond that adds up.
+    /// Charges the extension of a chunk whose frame has ended. Extensions cost the recipient work
+    /// and carry nothing (CVE-2023-39326). As in Go's `net/http`, each chunk allows for 16 bytes
+    /// plus twice its size of extensions. The excess over all chunks adds up.
     fn charge(&mut self, left: Frame) -> Result<(), Fault> {
         if let Frame::End { size, extension } = left {
             let worth = size.saturating_mul(2).saturating_add(16);
@@ -97,7 +100,7 @@ impl Chunks {
 impl Frame {
     const FIRST: Self = Self::Size { size: 0, digits: 0 };
 
-    /// What comes after `byte`.
+    /// Returns the step after `byte`.
     fn take(self, byte: u8) -> Result<Step, Fault> {
         let next = match (self, byte) {
             (Self::Cr, b'\r') => Self::Lf,
@@ -134,7 +137,7 @@ fn one_more(extension: u32) -> Result<u32, Fault> {
     if extension < MAX_EXTENSION { Ok(extension + 1) } else { Err(Fault::Body) }
 }
 
-/// At most 16 digits, and no more than a signed number holds.
+/// Appends a digit to a size. A size has at most 16 digits and fits into a signed 64-bit number.
 fn with_digit(size: u64, digits: u32, byte: u8) -> Result<u64, Fault> {
     let digit = char::from(byte).to_digit(16).map(u64::from).ok_or(Fault::Body)?;
     let fits = digits < 16 && size <= i64::MAX as u64 >> 4;

@@ -1,23 +1,24 @@
-//! Fields that some applications believe, and that a client can write as well as a hop in front.
+//! Lists fields that some applications trust, and that a client can write as well as a hop in front
+//! of the gateway.
 //!
-//! No standard lets a client say these things of itself. An application behind bywash that
-//! reads one reads it because a hop that stood in front once wrote it, or because its framework does
-//! so unasked. The lists were made from the documentation of those hops (nginx and its ingress
-//! controller, IIS with ARR and URL Rewrite, Apache, `WebLogic`, Envoy, oauth2-proxy, Grafana's proxy
-//! login, Cloudflare, Akamai, Fastly, Azure, AWS, Google) and of the frameworks that read the method
-//! overrides (Rack, Symfony, Laravel, ASP.NET, Express, Google's APIs). `X-Forwarded-*` and
-//! `X-Real-IP` are known by names of their own.
+//! No standard lets a client make these claims about itself. An application behind bywash reads
+//! such a field because a hop in front once wrote it, or because its framework reads it by default.
+//! The lists come from the documentation of those hops (nginx and its ingress controller, IIS with
+//! ARR and URL Rewrite, Apache, `WebLogic`, Envoy, oauth2-proxy, Grafana's proxy login, Cloudflare,
+//! Akamai, Fastly, Azure, AWS, Google) and of the frameworks that read the method overrides (Rack,
+//! Symfony, Laravel, ASP.NET, Express, Google's APIs). `X-Forwarded-*` and `X-Real-IP` are not
+//! listed here: they have variants of [`Name`].
 //!
-//! The lists leave out fields that hold a signed statement, which the application verifies (a JWT), and
-//! names that applications use for their own purposes (`X-User`, `X-Token`, `X-Method`).
+//! The lists leave out fields that hold a signed statement that the application verifies (a JWT),
+//! and names that applications use for their own purposes (`X-User`, `X-Token`, `X-Method`).
 
 use crate::name::{Name, alike, begins, is_alias};
 
-/// Another method than that of the request line.
+/// Fields that name another method than the request line.
 const METHOD_OVERRIDES: [&[u8]; 3] =
     [b"x-http-method", b"x-http-method-override", b"x-method-override"];
 
-/// Whole names of what only a hop can know.
+/// Complete names of fields with claims that only a hop can know to be true.
 const HOP_CLAIMS: [&[u8]; 47] = [
     // The client's address.
     b"cf-connecting-ip",
@@ -44,7 +45,7 @@ const HOP_CLAIMS: [&[u8]; 47] = [
     b"x-remote-addr",
     b"x-remote-ip",
     b"x-true-client-ip",
-    // The scheme that the client speaks.
+    // The scheme that the client uses.
     b"front-end-https",
     b"x-scheme",
     b"x-url-scheme",
@@ -62,7 +63,7 @@ const HOP_CLAIMS: [&[u8]; 47] = [
     b"x-arr-clientcert",
     b"x-client-cert",
     b"x-client-verify",
-    // Another target or host than those of the request.
+    // A target or host that differs from that of the request.
     b"x-envoy-original-path",
     b"x-host",
     b"x-http-host-override",
@@ -73,7 +74,7 @@ const HOP_CLAIMS: [&[u8]; 47] = [
     b"x-rewrite-url",
 ];
 
-/// How names begin that have one family for each user or certificate.
+/// Prefixes of names that exist once for each property of a user or certificate.
 const HOP_CLAIM_FAMILIES: [&[u8]; 6] = [
     b"ssl-client-",
     b"x-amzn-oidc-",
@@ -83,11 +84,11 @@ const HOP_CLAIM_FAMILIES: [&[u8]; 6] = [
     b"x-ssl-client-",
 ];
 
-/// Sets CGI's `HTTP_PROXY`, which many programs take for their own proxy (CVE-2016-5385).
+/// `Proxy` sets CGI's `HTTP_PROXY`, which many programs take for their own proxy (CVE-2016-5385).
 const PROXY: &[u8] = b"proxy";
 
-/// The lengths of the whole names that begin with each letter, a bit each. Every head has a score of
-/// fields that are none of these: one look says so of nearly all of them.
+/// The lengths of the complete names that begin with each letter, as a bit set per letter. A head
+/// has about 20 fields that are not listed here: one look-up excludes nearly all of them.
 const LENGTHS: [u64; 256] = {
     let mut lengths = [0; 256];
     mark(&METHOD_OVERRIDES, &mut lengths);
@@ -104,7 +105,8 @@ const fn mark(names: &[&[u8]], lengths: &mut [u64; 256]) {
     }
 }
 
-/// The name of a field that is one of these, in any spelling; [`Name::Other`] if it is not.
+/// Returns the name of a field in these lists, in any spelling, or [`Name::Other`] for any other
+/// field.
 pub(crate) fn name_of(spelled: &[u8]) -> Name {
     let first = spelled.first().map_or(0, u8::to_ascii_lowercase);
     let has_length = spelled.len() < 64 && LENGTHS[usize::from(first)] >> spelled.len() & 1 == 1;

@@ -1,15 +1,16 @@
-//! What `Connection` says, and what goes with the connection (RFC 9110 §7.6.1).
+//! The options of `Connection`, and the fields that belong to one connection (RFC 9110 §7.6.1).
 
 use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::name::Name;
 use crate::octet::members;
 
-/// More options than anybody has use for. Each is compared with each field, so they are bounded.
+/// The maximum number of options; no sender needs more. Each option is compared with each field, so
+/// the number is bounded.
 const MAX_OPTIONS: usize = 32;
 
-/// Fields for all recipients that a client must not have removed by naming them: those that say
-/// whom a request is for, how long it is, what is in it and who it comes from.
+/// End-to-end fields that a client must not have removed by naming them in `Connection`. They tell
+/// to whom the request is addressed, how long it is, what it contains and where it comes from.
 const KEPT: u64 = Name::set(&[
     Name::Authorization,
     Name::CacheControl,
@@ -32,7 +33,7 @@ const KEPT: u64 = Name::set(&[
     Name::XRequestId,
 ]);
 
-/// Fields that belong to one connection, whether `Connection` names them or not.
+/// Fields that belong to one connection, even if `Connection` does not name them.
 pub(crate) const HOP_BY_HOP: u64 = Name::set(&[
     Name::Connection,
     Name::Http2Settings,
@@ -43,7 +44,7 @@ pub(crate) const HOP_BY_HOP: u64 = Name::set(&[
     Name::Upgrade,
 ]);
 
-/// The options that mean something to a gateway.
+/// The connection options that a gateway acts on.
 #[allow(clippy::struct_excessive_bools, reason = "each is one option: a set of them")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -54,12 +55,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Those of a request, which may not name what is kept.
+    /// Reads the options of a request. A request must not name the fields in [`KEPT`].
     pub(crate) fn of_request(fields: &Fields) -> Result<Self, Fault> {
         Self::of(fields, KEPT)
     }
 
-    /// Those of an answer: an application may do as it likes with its own fields.
+    /// Reads the options of a response. An application may name any of its own fields.
     pub(crate) fn of_response(fields: &Fields) -> Result<Self, Fault> {
         Self::of(fields, 0)
     }
@@ -86,16 +87,18 @@ impl Options {
         }
     }
 
-    /// Whether the connection is to be used again, if the version is this (RFC 9112 §9.3).
+    /// Returns whether the connection persists after a message of this version (RFC 9112 §9.3).
     pub(crate) fn persists(self, version: http::Version) -> bool {
         !self.close && (version != http::Version::HTTP_10 || self.keep_alive)
     }
 }
 
 impl Fields {
-    /// Removes what belongs to one connection: the fields that `Connection` names, then itself and
-    /// those that do so by definition. `Content-Length` stays, whoever names it; so do `Expect`,
-    /// `Trailer` and proxy credentials, on which the gateway decides.
+    /// Removes the fields that belong to one connection: those that `Connection` names,
+    /// `Connection` itself, and those that are hop-by-hop by definition.
+    ///
+    /// `Content-Length` stays even if `Connection` names it. `Expect`, `Trailer` and proxy
+    /// credentials stay too, because the gateway decides about them.
     pub fn remove_hop_by_hop(&mut self) {
         if !self.has_any(HOP_BY_HOP) {
             return;
@@ -111,7 +114,7 @@ impl Fields {
         });
     }
 
-    /// The options that may be names of fields: all but the common ones.
+    /// Returns the options that may be names of fields, i.e. all but the common options.
     fn nominated(&self) -> Vec<Box<[u8]>> {
         let common = |option: &[u8]| {
             let options: [&[u8]; 4] = [b"", b"keep-alive", b"close", b"upgrade"];

@@ -1,7 +1,7 @@
-//! Takes a body out of the bytes that carry it (RFC 9112 §6).
+//! Decodes a body from the bytes that carry it (RFC 9112 §6).
 //!
-//! Nothing is copied but trailers, and never is a byte used that is behind the body: what follows
-//! is the next message, or nobody's.
+//! Only trailers are copied. A byte after the end of the body is never consumed: it belongs to the
+//! next message or to no message at all.
 
 use crate::chunk::Chunks;
 use crate::fault::Fault;
@@ -9,24 +9,24 @@ use crate::fields::Fields;
 use crate::framing::Framing;
 use crate::head::Limits;
 
-/// Takes a body out of bytes.
+/// Decodes a body.
 #[derive(Debug)]
 pub struct Decoder(State);
 
-/// What the input means.
+/// The meaning of the bytes that were consumed.
 #[derive(Debug)]
 pub enum Part<'a> {
-    /// The input is used up, and the body has not ended.
+    /// All of the input is consumed, and the body has not ended.
     More,
-    /// Some of the body, never empty.
+    /// Bytes of the body, never empty.
     Data(&'a [u8]),
-    /// The body has ended, perhaps with trailers.
+    /// The end of the body, with its trailers if it has any.
     End(Option<Fields>),
 }
 
 #[derive(Debug)]
 enum State {
-    /// So many bytes are to come; never none.
+    /// The number of bytes that are still to come. Never 0.
     Length(u64),
     UntilClose,
     Chunked(Chunks),
@@ -35,7 +35,7 @@ enum State {
 }
 
 impl Decoder {
-    /// For a body that is framed so.
+    /// Creates a decoder for a body with this framing.
     pub fn new(framing: Framing, limits: &Limits) -> Self {
         Self(match framing {
             Framing::None | Framing::Length(0) => State::Ended,
@@ -45,8 +45,13 @@ impl Decoder {
         })
     }
 
-    /// How many bytes of `input` were used, and what they mean. After [`Part::Data`] call again
-    /// with the rest. After [`Part::End`] every call says so again, and uses nothing.
+    /// Decodes from `input` and returns the number of bytes consumed and their meaning.
+    ///
+    /// After [`Part::Data`], call again with the rest of the input. After [`Part::End`], every call
+    /// returns `Part::End` again and consumes nothing.
+    ///
+    /// # Errors
+    /// [`Fault::Body`] if the body is malformed. The decoder then stays in this state.
     pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), Fault> {
         let result = match &mut self.0 {
             State::Length(left) => Ok(up_to(input, left)),
@@ -64,7 +69,10 @@ impl Decoder {
         result
     }
 
-    /// The other side has closed: was that the end?
+    /// Notes that the peer has closed its side of the connection.
+    ///
+    /// # Errors
+    /// [`Fault::Body`] if the body has not ended with that.
     pub fn closed(&mut self) -> Result<(), Fault> {
         let ended = match self.0 {
             State::UntilClose | State::Ended => true,
@@ -74,12 +82,12 @@ impl Decoder {
         if ended { Ok(()) } else { Err(Fault::Body) }
     }
 
-    /// Whether all of the body has been taken.
+    /// Returns whether the whole body has been decoded.
     pub fn is_ended(&self) -> bool {
         matches!(self.0, State::Ended)
     }
 
-    /// How many bytes of the body are still to come, if that is known.
+    /// Returns the number of bytes of the body that are still to come, if it is known.
     pub fn left(&self) -> Option<u64> {
         match self.0 {
             State::Ended => Some(0),
@@ -93,7 +101,7 @@ fn more_or(data: &[u8]) -> Part<'_> {
     if data.is_empty() { Part::More } else { Part::Data(data) }
 }
 
-/// The first bytes of `input`, no more than are `left`, which then are fewer.
+/// Takes at most `left` bytes from the start of `input` and subtracts their number from `left`.
 pub(crate) fn up_to<'a>(input: &'a [u8], left: &mut u64) -> (usize, Part<'a>) {
     let count = usize::try_from(*left).unwrap_or(usize::MAX);
     let data = input.get(..count).unwrap_or(input);

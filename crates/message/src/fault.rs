@@ -1,40 +1,40 @@
-//! Why a message is refused.
+//! The reasons for which a message is refused.
 
-/// Why a message is refused as such. Each has a counter.
+/// The reason for which a message is refused as malformed or unacceptable. Each has a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Fault {
-    /// No HTTP: a bad first line, a bare CR or LF, a folded line, space before a colon, a byte that
-    /// belongs in no field (RFC 9112 §2.2, §3, §5).
+    /// Invalid HTTP: a bad first line, a bare CR or LF, a folded line, space before a colon, or a
+    /// byte that is not allowed in a field (RFC 9112 §2.2, §3, §5).
     Syntax,
-    /// Another version than 1.0 and 1.1 (RFC 9112 §2.3).
+    /// A version other than 1.0 and 1.1 (RFC 9112 §2.3).
     Version,
     /// No `Host`, more than one, a malformed one, or one that contradicts the request line (RFC
     /// 9112 §3.2).
     Host,
-    /// A length with a transfer coding, two lengths, a bad length, a transfer coding other than one
-    /// `chunked`, or any in HTTP/1.0 (RFC 9112 §6).
+    /// A length together with a transfer coding, two lengths, a bad length, a transfer coding other
+    /// than one `chunked`, or any transfer coding in HTTP/1.0 (RFC 9112 §6).
     Framing,
     /// `CONNECT`.
     Method,
     /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
     Expectation,
-    /// A path or query with a byte or an escape that two readers could take for two things, or with
-    /// dot segments that lead above the root (RFC 3986 §3.3, §6.2.2).
+    /// A path or query with a byte or an escape that two recipients could interpret differently, or
+    /// with dot segments that lead above the root (RFC 3986 §3.3, §6.2.2).
     Path,
     /// The target is too long.
     UriTooLong,
-    /// Too many fields, or too many bytes of them.
+    /// Too many fields, or too many bytes in all fields.
     HeadTooLarge,
-    /// The body breaks off or is not framed as its head said, or its trailers are malformed or too
-    /// large.
+    /// A body that breaks off or contradicts the framing of its head, or trailers that are
+    /// malformed or too large.
     Body,
-    /// `Connection` names a field that is meant for all recipients (RFC 9110 §7.6.1).
+    /// A `Connection` that names an end-to-end field (RFC 9110 §7.6.1).
     Nominated,
 }
 
 impl Fault {
-    /// All of them, in the order of their numbers.
+    /// All faults, in the order of their discriminants.
     pub const ALL: [Self; 11] = [
         Self::Syntax,
         Self::Version,
@@ -49,7 +49,7 @@ impl Fault {
         Self::Nominated,
     ];
 
-    /// The word for it in metrics and logs.
+    /// Returns the name of the fault in metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Syntax => "syntax",

@@ -1,8 +1,8 @@
-//! Fields in their order, in one buffer.
+//! The fields of a message in their order, in one buffer.
 //!
-//! The lines of a head are kept as they came, beside an index of where each name and value is. A
-//! set of the names that occur answers most questions without a search. Removing a field removes
-//! it from the index only; writing copies every run of neighbours at once.
+//! The lines of a head are kept as they arrived, next to an index with the position of each name
+//! and value. A bit set of the names that occur answers most questions without a search. Removing a
+//! field removes it from the index only. Writing copies each run of adjacent lines at once.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,31 +10,31 @@ use std::ops::Range;
 use crate::name::{Name, alike};
 use crate::octet::{is_token, is_value, trimmed};
 
-/// Room for what a gateway adds to a head.
+/// Spare capacity, in bytes, for the fields that a gateway adds to a head.
 const SPARE: usize = 256;
 
-/// The fields of a head, or trailers.
+/// The fields of a head or of trailers.
 #[derive(Clone, Default)]
 pub struct Fields {
-    /// Lines with their ends, those removed included.
+    /// The lines with their line ends, removed ones included.
     text: Vec<u8>,
     lines: Vec<Line>,
-    /// The names that occur.
+    /// The names that occur, as a bit set.
     present: u64,
 }
 
-/// One field.
+/// A single field.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
-    /// Which it is.
+    /// The name, if it is a known one.
     pub name: Name,
-    /// The name as it came.
+    /// The name as it was spelled.
     pub spelled: &'a [u8],
     /// The value, without space around it.
     pub value: &'a [u8],
 }
 
-/// Where one field is in the text. A head is far smaller than 4 GiB, so 32 bits do.
+/// The position of one field in the text. A head is far smaller than 4 GiB, so 32 bits suffice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     pub(crate) start: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Line {
     pub(crate) value: u32,
     pub(crate) value_length: u32,
     pub(crate) name: Name,
-    /// In the text it reads `name: value` and CR LF, as it would be written.
+    /// Whether the text reads `name: value` and CR LF, exactly as the gateway would write it.
     pub(crate) plain: bool,
 }
 
@@ -55,29 +55,29 @@ impl Line {
         self.value as usize..(self.value + self.value_length) as usize
     }
 
-    /// The whole of a plain one.
+    /// Returns the range of the whole line, if it is a plain one.
     fn whole(self) -> Range<usize> {
         self.start as usize..(self.value + self.value_length) as usize + 2
     }
 }
 
 impl Fields {
-    /// None.
+    /// Creates an empty set of fields.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many fields there are.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Whether one of this name is there.
+    /// Returns whether a field of this name is present.
     pub fn has(&self, name: Name) -> bool {
         self.has_any(name.bit())
     }
@@ -86,33 +86,34 @@ impl Fields {
         self.present & names != 0
     }
 
-    /// The value of the first of this name.
+    /// Returns the value of the first field of this name.
     pub fn get(&self, name: Name) -> Option<&[u8]> {
         self.all(name).next()
     }
 
-    /// The values of all of this name.
+    /// Returns the values of all fields of this name.
     pub fn all(&self, name: Name) -> impl Iterator<Item = &[u8]> {
         let lines = if self.has(name) { &self.lines[..] } else { &[] };
         lines.iter().filter(move |line| line.name == name).map(|line| &self.text[line.value()])
     }
 
-    /// The values of all that are spelled so, but for case: for names without a [`Name`].
+    /// Returns the values of all fields with this spelling, ignoring case. Meant for names without
+    /// a [`Name`].
     pub fn named(&self, spelled: &[u8]) -> impl Iterator<Item = &[u8]> {
         self.iter()
             .filter(|field| field.spelled.eq_ignore_ascii_case(spelled))
             .map(|field| field.value)
     }
 
-    /// All, in their order.
+    /// Iterates over all fields in their order.
     pub fn iter(&self) -> impl Iterator<Item = Field<'_>> {
         self.lines.iter().map(|line| field(&self.text, *line))
     }
 
-    /// Adds one behind the others. It must be valid: the gateway's own, or out of a parser.
+    /// Appends a field. The field must be valid: it is the gateway's own or comes from a parser.
     ///
     /// # Panics
-    /// If all that has been added is beyond 4 GiB.
+    /// If the text grows beyond 4 GiB.
     pub fn push(&mut self, spelled: &[u8], value: &[u8]) {
         debug_assert!(!spelled.is_empty() && spelled.iter().all(|byte| is_token(*byte)));
         debug_assert!(is_value(value) && trimmed(value).len() == value.len());
@@ -124,7 +125,7 @@ impl Fields {
         self.text.extend_from_slice(value);
         self.text.extend_from_slice(b"\r\n");
         let place = |at: usize| u32::try_from(at).expect("a head is far smaller than 4 GiB");
-        // The end is the largest of them: if it fits, so do the others.
+        // The end is the largest offset: if it fits, the others fit too.
         let _ = place(self.text.len());
         self.add(Line {
             start: place(start),
@@ -136,8 +137,8 @@ impl Fields {
         });
     }
 
-    /// Puts one in the place of all that are spelled so. Of `bywash-` fields, which share a
-    /// [`Name`], only those of the same spelling are replaced, aliases included.
+    /// Replaces all fields of this name by one field. Where several names share a [`Name`], as the
+    /// `bywash-` fields do, only fields of the same spelling are replaced, aliases included.
     pub fn set(&mut self, spelled: &[u8], value: &[u8]) {
         match Name::of(spelled) {
             Name::Ours
@@ -152,12 +153,12 @@ impl Fields {
         self.push(spelled, value);
     }
 
-    /// Removes all of this name.
+    /// Removes all fields of this name.
     pub fn remove(&mut self, name: Name) {
         self.remove_all(name.bit());
     }
 
-    /// Removes all of these names.
+    /// Removes all fields of these names.
     pub(crate) fn remove_all(&mut self, names: u64) {
         if self.has_any(names) {
             self.lines.retain(|line| line.name.bit() & names == 0);
@@ -165,7 +166,7 @@ impl Fields {
         }
     }
 
-    /// Removes all that are spelled so, but for case.
+    /// Removes all fields with this spelling, ignoring case.
     pub fn remove_named(&mut self, spelled: &[u8]) {
         self.retain(|field| !field.spelled.eq_ignore_ascii_case(spelled));
     }
@@ -174,7 +175,7 @@ impl Fields {
         self.retain(|field| !alike(spelled, field.spelled));
     }
 
-    /// Keeps those for which `keeps` says so.
+    /// Keeps only the fields for which `keeps` returns true.
     pub fn retain(&mut self, mut keeps: impl FnMut(Field<'_>) -> bool) {
         let text = &self.text;
         let mut present = 0;
@@ -186,7 +187,7 @@ impl Fields {
         self.present = present;
     }
 
-    /// Writes `name: value` and CR LF for each, the name as it came.
+    /// Writes `name: value` and CR LF for each field, with the name as it was spelled.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut run = 0..0;
         for line in &self.lines {
@@ -209,19 +210,20 @@ impl Fields {
         out.extend_from_slice(&self.text[run]);
     }
 
-    /// How many bytes [`write`](Self::write) needs at most.
+    /// Returns the maximum number of bytes that [`write`](Self::write) appends.
     pub(crate) fn room(&self) -> usize {
         self.text.len() + 2 * self.lines.len()
     }
 
-    /// None yet, but with a copy of the section of a head to find them in.
+    /// Creates an empty index over a copy of the field section of a head, in which the caller finds
+    /// fields.
     pub(crate) fn over(section: &[u8]) -> Self {
         let mut text = Vec::with_capacity(section.len() + SPARE);
         text.extend_from_slice(section);
         Self { text, lines: Vec::with_capacity(16), present: 0 }
     }
 
-    /// The index takes one that has been found in the text.
+    /// Adds a field that the caller has found in the text to the index.
     pub(crate) fn add(&mut self, line: Line) {
         self.present |= line.name.bit();
         self.lines.push(line);

@@ -1,37 +1,38 @@
-//! `Forwarded` (RFC 7239), read strictly and written in one form.
+//! Reads `Forwarded` (RFC 7239) strictly and writes it in one form.
 //!
-//! One line of the field is read at a time: a quoted string that a client has left open ends with the
-//! line at the latest, so it cannot hide what a hop adds on a line of its own. A line that is not as
-//! §4 says is not read at all. Of its parameters `for`, `proto` and `host` are understood; `by` and
-//! extensions are left out. Space around a semicolon, which §4 does not have, is let through: some
-//! hops write it, and nobody reads it otherwise.
+//! One line of the field is read at a time. A quoted string that a client has left open ends with
+//! its line at the latest, so it cannot hide the line that a hop appends. A line that violates §4
+//! is ignored as a whole. The parameters `for`, `proto` and `host` are understood; `by` and
+//! extensions are left out. Space around a semicolon is accepted although §4 does not allow it:
+//! some hops write it, and it is unambiguous.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::host::is_host;
 use crate::octet::{is_token, trimmed};
 
-/// A node on the way of a request (§6).
+/// A node on the path of a request (§6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// An address, in its canonical form: IPv4 is never mapped into IPv6.
+    /// An address in its canonical form. An IPv4 address is never mapped into IPv6.
     Address(IpAddr),
-    /// A node that does not say its address: `unknown`, an obfuscated name, or no `for` at all.
+    /// A node that does not disclose its address: `unknown`, an obfuscated name, or no `for` at
+    /// all.
     Hidden,
 }
 
-/// One element: the request as it came to one hop.
+/// One element: the request as it arrived at one hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarded {
-    /// The node that it came from (`for`).
+    /// The node that the request came from (`for`).
     pub node: Node,
-    /// Its scheme, if it is one of `http`, `https`, `ws` and `wss` (`proto`).
+    /// The scheme of the request, if it is one of `http`, `https`, `ws` and `wss` (`proto`).
     pub proto: Option<&'static str>,
-    /// Its host (`host`).
+    /// The host of the request (`host`).
     pub host: Option<Vec<u8>>,
 }
 
-/// The schemes that mean something.
+/// The schemes that are understood.
 const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
 
 impl Node {
@@ -51,31 +52,32 @@ impl Node {
         port.is_none_or(is_port).then_some(node)
     }
 
-    /// Makes a node of an address.
+    /// Creates a node from an address.
     pub const fn of(address: IpAddr) -> Self {
         Self::Address(address.to_canonical())
     }
 }
 
-/// `port` or `obfport` of §6.
+/// Returns whether the text is a `port` or an `obfport` of §6.
 fn is_port(text: &str) -> bool {
     let digits = (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     digits || is_obfuscated(text)
 }
 
-/// `obfnode` of §6.3.
+/// Returns whether the text is an `obfnode` of §6.3.
 fn is_obfuscated(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     text.strip_prefix('_').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(plain))
 }
 
 impl Forwarded {
-    /// Makes the element of a request that came from this node, without scheme and host.
+    /// Creates the element of a request that came from this node, without scheme and host.
     pub const fn from(node: Node) -> Self {
         Self { node, proto: None, host: None }
     }
 
-    /// Reads the elements of one line, the nearest hop last. Returns `None` if the line is malformed.
+    /// Reads the elements of one line, the nearest hop last. Returns `None` if the line is
+    /// malformed.
     pub fn parse_line(line: &[u8]) -> Option<Vec<Self>> {
         let (mut elements, mut rest) = (Vec::new(), trimmed(line));
         while !rest.is_empty() {
@@ -115,7 +117,7 @@ impl Forwarded {
         }
     }
 
-    /// Writes it in the one form of what was understood.
+    /// Writes the understood parameters of the element in their only form.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self.node {
             Node::Address(IpAddr::V4(v4)) => out.extend_from_slice(format!("for={v4}").as_bytes()),
@@ -129,7 +131,7 @@ impl Forwarded {
             out.extend_from_slice(proto.as_bytes());
         }
         if let Some(host) = &self.host {
-            // A host holds nothing that a quoted string would have to escape.
+            // A host contains no byte that a quoted string would have to escape.
             let quote: &[u8] = if host.iter().all(|byte| is_token(*byte)) { b"" } else { b"\"" };
             for part in [&b";host="[..], quote, host, quote] {
                 out.extend_from_slice(part);
@@ -138,10 +140,10 @@ impl Forwarded {
     }
 }
 
-/// The line is not as RFC 7239 says.
+/// The error for a line that violates RFC 7239.
 struct Malformed;
 
-/// `forwarded-pair`, and what is behind it. The name is in lower case, the value not empty.
+/// A `forwarded-pair` and the text after it. The name is in lower case, the value is not empty.
 struct Pair<'a> {
     name: Vec<u8>,
     value: Vec<u8>,
@@ -149,7 +151,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// Reads the pair that the text begins with. Returns `None` where an element may be without one.
+    /// Reads the pair at the start of the text. Returns `None` where an element may omit it.
     fn first(text: &'a [u8]) -> Result<Option<Self>, Malformed> {
         let (name, rest) = token(text);
         let name = name.to_ascii_lowercase();
@@ -172,7 +174,8 @@ fn token(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(end)
 }
 
-/// Reads a quoted string behind its first quote (RFC 9110 §5.6.4). Returns its content and the rest.
+/// Reads a quoted string after its opening quote (RFC 9110 §5.6.4). Returns its content and the
+/// rest.
 fn quoted(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), Malformed> {
     let mut said = Vec::new();
     loop {

@@ -1,8 +1,9 @@
-//! Where a message ends (RFC 9112 §6).
+//! Determines where a message ends (RFC 9112 §6).
 //!
-//! Two readers who disagree about that can be made to see different messages in the same bytes, so
-//! everything that is not said once and plainly is refused. What was said is taken out of the
-//! fields: whoever writes the message says it anew.
+//! Two recipients that disagree about the end of a message can be made to see different messages in
+//! the same bytes. Therefore any framing that is not stated exactly once and unambiguously is
+//! refused. The framing fields are removed after they are read, and the writer of the message
+//! generates them again.
 
 use http::{Method, StatusCode, Version};
 
@@ -10,23 +11,24 @@ use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::name::Name;
 
-/// How the end of a body is known.
+/// The way in which the end of a body is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// There is no body.
     None,
-    /// So many bytes.
+    /// The body has this number of bytes.
     Length(u64),
-    /// The last chunk.
+    /// The body ends with the last chunk.
     Chunked,
-    /// The end of the connection. Only answers have such an end.
+    /// The body ends with the connection. Only responses may end so.
     UntilClose,
 }
 
-/// Longer bodies are refused: some readers count in signed numbers.
+/// The maximum length of a body. Longer bodies are refused because some recipients count in signed
+/// numbers.
 const MAX_LENGTH: u64 = i64::MAX as u64;
 
-/// What the fields say.
+/// The framing that the fields declare.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Said {
     Nothing,
@@ -34,7 +36,8 @@ enum Said {
     Chunked,
 }
 
-/// Of a request: without a word on it there is no body (RFC 9112 §6.3 item 7).
+/// Determines the framing of a request. A request without framing fields has no body (RFC 9112 §6.3
+/// item 7).
 pub(crate) fn of_request(fields: &mut Fields, version: Version) -> Result<Framing, Fault> {
     let said = said(fields, version)?;
     fields.remove_all(FRAMING);
@@ -45,7 +48,7 @@ pub(crate) fn of_request(fields: &mut Fields, version: Version) -> Result<Framin
     })
 }
 
-/// Of an answer (RFC 9112 §6.3).
+/// Determines the framing of a response (RFC 9112 §6.3).
 pub(crate) fn of_response(
     fields: &mut Fields,
     version: Version,
@@ -53,14 +56,15 @@ pub(crate) fn of_response(
     asked: &Method,
 ) -> Result<Framing, Fault> {
     if never_has_a_length(status) {
-        // RFC 9112 §6.1: no transfer coding. §6.2: no length; many send `0`, which says the same.
+        // RFC 9112 §6.1: no transfer coding. §6.2: no length. Many send a length of 0, which is
+        // harmless.
         let coded = fields.has(Name::TransferEncoding);
         fields.remove_all(FRAMING);
         return if coded { Err(Fault::Framing) } else { Ok(Framing::None) };
     }
     let said = said(fields, version)?;
     if has_no_body(status, asked) {
-        // The length is that of the answer to a GET (RFC 9110 §8.6), of use to the client.
+        // The length is that of the response to a GET (RFC 9110 §8.6) and is useful to the client.
         fields.remove(Name::TransferEncoding);
         return Ok(Framing::None);
     }
@@ -74,17 +78,17 @@ pub(crate) fn of_response(
 
 pub(crate) const FRAMING: u64 = Name::set(&[Name::ContentLength, Name::TransferEncoding]);
 
-/// Whether the head speaks of a body, and be it that of another answer.
+/// Returns whether the head announces a body, even if only that of the corresponding GET response.
 pub(crate) fn announces_body(fields: &Fields) -> bool {
     fields.has(Name::TransferEncoding) || fields.all(Name::ContentLength).any(|value| value != b"0")
 }
 
-/// RFC 9110 §8.6: such answers carry no `Content-Length`.
+/// Returns whether a response with this status carries no `Content-Length` (RFC 9110 §8.6).
 pub(crate) fn never_has_a_length(status: StatusCode) -> bool {
     status.is_informational() || status == StatusCode::NO_CONTENT
 }
 
-/// RFC 9112 §6.3 item 1.
+/// Returns whether such a response has no body (RFC 9112 §6.3 item 1).
 pub(crate) fn has_no_body(status: StatusCode, asked: &Method) -> bool {
     never_has_a_length(status) || status == StatusCode::NOT_MODIFIED || *asked == Method::HEAD
 }
@@ -103,7 +107,7 @@ fn said(fields: &Fields, version: Version) -> Result<Said, Fault> {
     if allowed { Ok(Said::Chunked) } else { Err(Fault::Framing) }
 }
 
-/// The one `Content-Length`, if there is any.
+/// Returns the `Content-Length`, which may occur at most once.
 pub(crate) fn length(fields: &Fields) -> Result<Option<u64>, Fault> {
     let mut lengths = fields.all(Name::ContentLength);
     match (lengths.next(), lengths.next()) {
@@ -113,7 +117,7 @@ pub(crate) fn length(fields: &Fields) -> Result<Option<u64>, Fault> {
     }
 }
 
-/// Digits, and nothing else (RFC 9110 §8.6).
+/// Parses a number that consists of digits only (RFC 9110 §8.6).
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;

@@ -1,7 +1,8 @@
-//! Messages that came over HTTP/2, and fields on their way to it (RFC 9113 §8).
+//! Converts messages that arrived over HTTP/2, and fields for sending over HTTP/2 (RFC 9113 §8).
 //!
-//! The `h2` crate has checked frames and pseudo-fields; here is what a gateway must check before it
-//! hands a message on as HTTP/1 (RFC 9113 §10.3), so that one set of rules holds for both.
+//! The `h2` crate has already checked frames and pseudo-fields. This module checks what a gateway
+//! must check before it forwards a message as HTTP/1 (RFC 9113 §10.3), so that the same rules hold
+//! for both versions.
 
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, request, response};
@@ -18,11 +19,12 @@ use crate::request::{Request, expects_continue, takes_trailers};
 use crate::response::Response;
 use crate::target::Target;
 
-/// Fields that belong to one connection of HTTP/1 and make a message malformed (RFC 9113 §8.2.2).
+/// Fields that belong to an HTTP/1 connection and make an HTTP/2 message malformed (RFC 9113
+/// §8.2.2).
 const FOREIGN: u64 = HOP_BY_HOP & !Name::set(&[Name::Te, Name::Http2Settings]);
 
 impl Request {
-    /// From HTTP/2. `ends`: there is no body behind the head.
+    /// Converts an HTTP/2 request. `ends` is true if no body follows the head.
     pub fn from_h2(parts: request::Parts, ends: bool, limits: &Limits) -> Result<Self, Fault> {
         let (method, uri) = (parts.method, parts.uri);
         if method == Method::CONNECT {
@@ -65,8 +67,8 @@ impl Request {
 }
 
 impl Response {
-    /// From HTTP/2, an answer to a request with the method `asked`. `ends`: there is no body behind
-    /// the head.
+    /// Converts an HTTP/2 response to a request with the method `asked`. `ends` is true if no body
+    /// follows the head.
     pub fn from_h2(
         parts: response::Parts,
         asked: &Method,
@@ -97,18 +99,19 @@ impl Response {
     }
 }
 
-/// The length that was announced, taken out of the fields. If nothing follows it must be none.
+/// Takes the announced length out of the fields. If no body follows, a length above 0 is a fault.
 fn length(fields: &mut Fields, ends: bool) -> Result<Option<u64>, Fault> {
     let length = framing::length(fields)?;
     fields.remove(Name::ContentLength);
     if ends && length.unwrap_or(0) > 0 { Err(Fault::Framing) } else { Ok(length) }
 }
 
-/// Fields that came over HTTP/2, if they are well-formed (RFC 9113 §8.2) and not too many.
+/// Converts the fields of an HTTP/2 message. They must be well-formed (RFC 9113 §8.2) and within
+/// the limits.
 fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, Fault> {
     let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
     let all: usize = headers.iter().map(bytes).sum();
-    // A client may send one cookie field in pieces, to compress each by itself (§8.2.3).
+    // A client may split one cookie field to compress each part by itself (§8.2.3).
     let more_cookies = headers.get_all(COOKIE).iter().skip(1).count();
     if headers.len() - more_cookies > limits.fields || all > limits.bytes.min(u32::MAX as usize / 2)
     {
@@ -123,7 +126,7 @@ fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, Fault> {
     if fine { Ok(fields) } else { Err(Fault::Syntax) }
 }
 
-/// RFC 9113 §8.2.1, and no alias of a field that frames a message.
+/// Checks a field against RFC 9113 §8.2.1, and refuses aliases of the fields that frame a message.
 fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
     let padded = [value.first(), value.last()].iter().flatten().any(|byte| is_space(**byte));
     if padded || !is_value(value) {
@@ -134,14 +137,15 @@ fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
 }
 
 impl Fields {
-    /// For HTTP/2: names in lower case. What belongs to a connection must be gone already.
+    /// Converts the fields for HTTP/2, with names in lower case. Hop-by-hop fields must already be
+    /// removed.
     pub fn to_header_map(&self) -> HeaderMap {
         let mut headers = HeaderMap::try_with_capacity(self.len()).unwrap_or_default();
         for field in self.iter() {
             let name = HeaderName::from_bytes(field.spelled);
             let value = HeaderValue::from_bytes(field.value);
-            // What a parser let through is well-formed; it fits unless the limits are beyond those
-            // of `http`: 32768 fields, and 64 KiB in a name.
+            // Both conversions succeed because a parser has accepted the field. Appending fails
+            // only if the limits exceed those of `http`: 32768 fields, and 64 KiB for a name.
             if let (Ok(name), Ok(value)) = (name, value) {
                 let _ = headers.try_append(name, value);
             }
@@ -149,8 +153,9 @@ impl Fields {
         headers
     }
 
-    /// From HTTP/2. Cookies, which come in crumbs there, become one field again (RFC 9113 §8.2.3).
-    /// Space around a value goes: HTTP/1 could not tell it from what may be there.
+    /// Converts fields that arrived over HTTP/2. Cookie fields, which HTTP/2 may split, become one
+    /// field again (RFC 9113 §8.2.3). Space around a value is removed, because in HTTP/1 it would
+    /// be indistinguishable from optional whitespace.
     pub fn from_header_map(headers: &HeaderMap) -> Self {
         let mut fields = Self::new();
         for name in headers.keys() {

@@ -1,52 +1,57 @@
 //! Finds the end of a head in bytes that are still arriving.
 //!
-//! The search goes from line end to line end and resumes where it stopped, so a head that comes
-//! byte by byte costs as much as one that comes at once. What can never become a good head is
-//! refused as soon as that is known, not when the client has run out of patience.
+//! The search goes from line end to line end and resumes where it stopped, so a head that arrives
+//! byte by byte costs as much as one that arrives at once. Bytes that can never become a valid head
+//! are refused as soon as that is certain, and not only when the client times out.
 
 use memchr::memchr3;
 
 use crate::fault::Fault;
 use crate::octet::is_token;
 
-/// What a head may take.
+/// The limits on the size of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the request target as it comes.
+    /// Bytes of the request target as it was received.
     pub target: usize,
-    /// How many fields; in trailers too.
+    /// The number of fields, in trailers too.
     pub fields: usize,
-    /// Bytes of all field lines together, their ends included; in trailers too.
+    /// Bytes of all field lines together, their line ends included, in trailers too.
     pub bytes: usize,
 }
 
 impl Limits {
-    /// The longest first line: the longest method, the target, the version and two spaces.
+    /// Returns the maximum length of the first line: the longest method, the target, the version
+    /// and two spaces.
     pub(crate) const fn first_line(&self) -> usize {
         self.target.saturating_add(MAX_METHOD + 10)
     }
 }
 
-/// The longest method, in bytes. The longest that is registered has 16.
+/// The maximum length of a method, in bytes. The longest registered method has 16.
 pub(crate) const MAX_METHOD: usize = 32;
 
-/// How far a head has been searched for its end. One for each head.
+/// The state of the search for the end of a head. Use a new one for each head.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Head {
-    /// Before this there is no CR, LF or NUL but for the ends of whole lines.
+    /// The offset before which CR, LF and NUL occur only as the ends of whole lines.
     scanned: usize,
-    /// Where the line begins that is being searched.
+    /// The offset at which the line begins that is being searched.
     line: usize,
-    /// Where the lines of fields begin; 0 until the first line has ended.
+    /// The offset at which the field lines begin, or 0 until the first line has ended.
     fields: usize,
 }
 
 impl Head {
-    /// `Some(n)`: the first `n` bytes are a whole head, its blank line included. `None`: call again
-    /// with the same bytes and more behind them.
+    /// Searches `bytes` for the end of the head.
     ///
-    /// One empty line before the first counts as part of the head (RFC 9112 §2.2). Bare CR, bare
-    /// LF, NUL, a first byte that begins no line and whatever is beyond the limits are faults.
+    /// Returns `Some(n)` if the first `n` bytes are a whole head, its blank line included. Returns
+    /// `None` if the head is incomplete: call again with the same bytes and more after them. One
+    /// empty line before the first line counts as part of the head (RFC 9112 §2.2).
+    ///
+    /// # Errors
+    /// A bare CR, a bare LF, a NUL, or a first byte that cannot begin a line is [`Fault::Syntax`].
+    /// A head beyond the limits is [`Fault::UriTooLong`] or [`Fault::HeadTooLarge`].
     pub fn end(&mut self, bytes: &[u8], limits: &Limits) -> Result<Option<usize>, Fault> {
         loop {
             let rest = bytes.get(self.scanned..).unwrap_or_default();
@@ -66,7 +71,7 @@ impl Head {
         }
     }
 
-    /// Takes the line end at `at`: was it that of the blank line?
+    /// Records the line end at `at`. Returns whether it ends the blank line after the head.
     fn ends_line(&mut self, at: usize) -> Result<bool, Fault> {
         let blank = at == self.line;
         (self.scanned, self.line) = (at + 2, at + 2);
@@ -81,11 +86,11 @@ impl Head {
         }
     }
 
-    /// Whether a head may go on that has no end in its first `seen` bytes.
+    /// Checks whether a head that has no end in its first `seen` bytes may still become valid.
     fn check(&self, bytes: &[u8], seen: usize, limits: &Limits) -> Result<(), Fault> {
         let begun = seen > self.line;
         if self.fields > 0 {
-            // The end of the line that has begun will count as well.
+            // The end of the line that has begun counts too.
             let taken = seen - self.fields + if begun { 2 } else { 0 };
             return if taken > limits.bytes { Err(Fault::HeadTooLarge) } else { Ok(()) };
         }

@@ -1,4 +1,5 @@
-//! Whom a request is for (RFC 9110 §7.2, RFC 9112 §3.2, RFC 3986 §3.2.2).
+//! Determines the host that a request is addressed to (RFC 9110 §7.2, RFC 9112 §3.2, RFC 3986
+//! §3.2.2).
 
 use std::net::Ipv6Addr;
 
@@ -6,8 +7,9 @@ use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::name::Name;
 
-/// The authority of a request: its `Host`, which must be the only one, look like one, and say what
-/// the request line says, if that says something. `needed` if there must be one.
+/// Returns the authority of a request, which is the value of `Host`. `Host` must occur once, be
+/// well-formed, and agree with the authority in the request line if that has one. `needed` tells
+/// whether `Host` is mandatory.
 pub(crate) fn authority(
     fields: &mut Fields,
     named: Option<&[u8]>,
@@ -35,7 +37,7 @@ pub(crate) fn authority(
     Ok(authority)
 }
 
-/// The same in HTTP/2, where the authority need not be in a field (RFC 9113 §8.3.1).
+/// Returns the authority of an HTTP/2 request, which need not be in a field (RFC 9113 §8.3.1).
 pub(crate) fn authority_of_h2(
     fields: &mut Fields,
     named: Option<&[u8]>,
@@ -44,9 +46,11 @@ pub(crate) fn authority_of_h2(
     authority(fields, named, needed)
 }
 
-/// Whether these could be a name or an address, and a port (no user names, and of the characters
-/// of a name only those in use, none in percent). An empty one is allowed (RFC 9112 §3.2), and one dot
-/// at the end of a name; no label of a name is empty (RFC 1034 §3.1).
+/// Returns whether the text could be a name or an address, with an optional port.
+///
+/// User names are not allowed, nor are percent-encoded characters or characters that names do not
+/// use in practice. The empty text is allowed (RFC 9112 §3.2), and so is one dot at the end of a
+/// name. No label of a name may be empty (RFC 1034 §3.1).
 pub fn is_host(host: &[u8]) -> bool {
     let (name, port) = match memchr::memrchr2(b':', b']', host) {
         Some(at) if host[at] == b':' => (&host[..at], Some(&host[at + 1..])),
@@ -64,7 +68,7 @@ pub fn is_host(host: &[u8]) -> bool {
     named && port.is_none_or(is_port)
 }
 
-/// Returns whether this is a port, which may be left out behind the colon (RFC 3986 §3.2.3).
+/// Returns whether the text is a port. It may be empty after the colon (RFC 3986 §3.2.3).
 fn is_port(port: &[u8]) -> bool {
     let number = |digits: &[u8]| {
         digits.iter().fold(0_u32, |number, digit| number * 10 + u32::from(digit - b'0'))
@@ -72,7 +76,7 @@ fn is_port(port: &[u8]) -> bool {
     port.len() <= 5 && port.iter().all(u8::is_ascii_digit) && number(port) <= u16::MAX.into()
 }
 
-/// Whether this is an IPv6 address.
+/// Returns whether the text is an IPv6 address.
 fn is_address(address: &[u8]) -> bool {
     std::str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }

@@ -1,15 +1,14 @@
-//! HTTP messages as a gateway may accept them and pass them on.
+//! HTTP messages as a gateway may accept them and forward them.
 //!
-//! A message is parsed once, strictly, and written anew from what was understood, so that whoever
-//! reads it next cannot understand it differently: framing is never copied, a path has one form,
-//! and what belongs to one connection stays on it. The rules are those of RFC 9110, RFC 9112 and
-//! RFC 9113; where they leave a recipient the choice between repair and refusal, this crate
-//! refuses, and each refusal is a [`Fault`].
+//! A message is parsed once, strictly, and written again from the parsed form, so that the next
+//! recipient cannot interpret it differently. Framing is never copied, a path has one form, and
+//! hop-by-hop fields stay on their connection. The rules are those of RFC 9110, RFC 9112 and RFC
+//! 9113. Where they let a recipient choose between repair and refusal, this crate refuses, and each
+//! refusal is a [`Fault`].
 //!
-//! No input, no output, no clock: bytes in, values out. A head is searched for its end once
-//! ([`Head`]), copied once and parsed in one pass ([`Request::parse`], [`Response::parse`]);
-//! nothing is allocated per field. A body is taken out of its framing without a copy
-//! ([`Decoder`]).
+//! The crate has no I/O and no clock: bytes go in, values come out. A head is searched for its end
+//! once ([`Head`]), copied once and parsed in one pass ([`Request::parse`], [`Response::parse`]).
+//! There is no allocation per field. A body is decoded without a copy ([`Decoder`]).
 //!
 //! ```
 //! use bywash_message::{Framing, Head, Limits, Request, write_request};

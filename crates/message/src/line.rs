@@ -1,7 +1,7 @@
-//! The lines of a head: its first one, and one for each field.
+//! Parses the lines of a head: the first line, and one line for each field.
 //!
-//! `name ":" OWS value OWS CR LF` (RFC 9112 §5), nothing else: no space before the colon (§5.1), no
-//! folded line (§5.2), no bare CR or LF (§2.2).
+//! A field line is `name ":" OWS value OWS CR LF` (RFC 9112 §5). Space before the colon (§5.1),
+//! folded lines (§5.2) and a bare CR or LF (§2.2) are refused.
 
 use memchr::memchr;
 
@@ -11,22 +11,22 @@ use crate::head::Limits;
 use crate::name::{Name, is_alias};
 use crate::octet::{is_token, is_value, trimmed};
 
-/// The first line of a head, without its end, and the lines of its fields, with theirs; the blank
-/// line that ends a head must be there.
+/// Splits a head into its first line, without the line end, and its field lines, with their line
+/// ends. The head must end with its blank line.
 pub(crate) fn first(head: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
     let (line, rest) = cut(head).ok_or(Fault::Syntax)?;
     let section = rest.strip_suffix(b"\r\n").ok_or(Fault::Syntax)?;
     Ok((line, section))
 }
 
-/// What is before the first CR LF, and what is behind it, if no CR comes before.
+/// Splits at the first CR LF. Returns `None` if a bare CR comes first.
 fn cut(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr(b'\r', bytes)?;
     let (line, rest) = bytes.split_at(end);
     Some((line, rest.strip_prefix(b"\r\n")?))
 }
 
-/// Parses the lines of a section, each with its end, without a blank one.
+/// Parses the lines of a field section. Each has its line end, and there is no blank line.
 pub(crate) fn fields(section: &[u8], limits: &Limits) -> Result<Fields, Fault> {
     if section.len() > limits.bytes.min(u32::MAX as usize) {
         return Err(Fault::HeadTooLarge);
@@ -44,7 +44,8 @@ pub(crate) fn fields(section: &[u8], limits: &Limits) -> Result<Fields, Fault> {
     Ok(fields)
 }
 
-/// The field line that `rest` begins with, `start` bytes into the section, and what is behind it.
+/// Parses the field line at the start of `rest`, which begins `start` bytes into the section.
+/// Returns the line and the bytes after it.
 fn line(rest: &[u8], start: usize) -> Result<(Line, &[u8]), Fault> {
     let colon = rest.iter().position(|byte| !is_token(*byte)).ok_or(Fault::Syntax)?;
     let (spelled, after) = rest.split_at(colon);
@@ -69,7 +70,7 @@ fn line(rest: &[u8], start: usize) -> Result<(Line, &[u8]), Fault> {
     Ok((line, behind))
 }
 
-/// How many bytes of `raw` were cut off before `value`.
+/// Returns the number of bytes of `raw` that were trimmed before `value`.
 fn leading(raw: &[u8], value: &[u8]) -> usize {
     if value.is_empty() {
         return raw.len();

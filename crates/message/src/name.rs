@@ -1,19 +1,21 @@
-//! Names of fields that a gateway looks at, removes or sets; every other is [`Name::Other`].
+//! Names of the fields that a gateway reads, removes or sets. Every other name is [`Name::Other`].
 //!
-//! A name is known by its length and then by its letters, of any case. CGI and its heirs turn
-//! `X-Forwarded-For` and `X_Forwarded_For` into one variable, others do so with a dot. An alias of a
-//! field that frames a message counts as the field itself, to be refused. One of a field by which
-//! an application is told who the client is has a name of its own, to be removed and never read: no
-//! hop writes it, so it is a client's, even if a trusted hop has let it through.
+//! A name is looked up by its length and then by its letters, in any case. CGI and its descendants
+//! map `X-Forwarded-For` and `X_Forwarded_For` to one variable, and some applications do the same
+//! with a dot. An alias of a field that frames a message counts as the field itself, so that it is
+//! refused. An alias of a field that tells an application who the client is has a name of its own,
+//! so that it is removed and never read. No hop writes such an alias, so it comes from a client
+//! even if a trusted hop has forwarded it.
 
 use crate::claims;
 
-/// A field name.
+/// A known field name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each is the field of that name")]
 pub enum Name {
-    /// Any that is not listed here. Nothing is found under it: see [`Fields::named`](crate::Fields::named).
+    /// Any name that is not listed here. [`Fields::named`](crate::Fields::named) finds such fields;
+    /// a search by this name finds nothing.
     Other,
     Accept,
     AcceptEncoding,
@@ -52,20 +54,20 @@ pub enum Name {
     XForwardedHost,
     XForwardedPort,
     XForwardedProto,
-    /// `X-Forwarded`, or any other that begins with `X-Forwarded-`.
+    /// `X-Forwarded`, or a name that begins with `X-Forwarded-` and has no variant of its own.
     XForwardedOther,
-    /// Another spelling of `X-Real-IP`, `X-Forwarded`, or of a name that begins with it.
+    /// An alias of `X-Real-IP`, `X-Forwarded`, or a name that begins with `X-Forwarded-`.
     ForwardedAlias,
     XRealIp,
     XRequestId,
-    /// A field by which some application lets a client choose another method than the request's.
+    /// A field by which some applications let a client choose another method than the request's.
     MethodOverride,
-    /// A field of which only a hop of the operator's can know the truth: the client's address or user,
-    /// or the target before the hop changed it. See `claims.rs`.
+    /// A field whose truth only a hop of the operator can know: the client's address or user, or
+    /// the target before the hop changed it. See `claims.rs`.
     HopClaim,
-    /// `Proxy`, or another spelling of a method override or of what a hop claims.
+    /// `Proxy`, or an alias of a method override or of a hop claim.
     NeverPassed,
-    /// `bywash-` with anything behind it.
+    /// A name that begins with `bywash-`.
     Ours,
 }
 
@@ -79,11 +81,11 @@ use Name::{
     XForwardedProto, XRealIp, XRequestId,
 };
 
-/// How names begin that are about where a request comes from.
+/// The prefix of the names that describe where a request comes from.
 const FORWARDED: &[u8] = b"x-forwarded";
 
 impl Name {
-    /// The name that these letters spell, in any case, aliases included.
+    /// Returns the name with this spelling, in any case, aliases included.
     pub fn of(spelled: &[u8]) -> Self {
         let first = spelled.first().map_or(0, u8::to_ascii_lowercase);
         for name in Self::beginning_with(spelled.len(), first) {
@@ -98,7 +100,7 @@ impl Name {
         Self::of_prefix(spelled)
     }
 
-    /// Those of so many letters, of which the first is this.
+    /// Returns the names of this length that begin with this letter.
     const fn beginning_with(length: usize, first: u8) -> &'static [Self] {
         match (length, first) {
             (2, b't') => &[Te],
@@ -157,7 +159,7 @@ impl Name {
         }
     }
 
-    /// What a spelling of it is that only some applications take for it.
+    /// Returns the name of a spelling that only some applications take for this name.
     const fn alias(self) -> Self {
         match self {
             ContentLength | TransferEncoding => self,
@@ -168,7 +170,7 @@ impl Name {
         }
     }
 
-    /// Its bit in a set of names. `Other` has none.
+    /// Returns the bit of the name in a set of names. `Other` has none.
     pub(crate) const fn bit(self) -> u64 {
         match self {
             Other => 0,
@@ -176,7 +178,7 @@ impl Name {
         }
     }
 
-    /// The set of these.
+    /// Returns the set of these names.
     pub(crate) const fn set(names: &[Self]) -> u64 {
         let (mut set, mut at) = (0, 0);
         while at < names.len() {
@@ -186,8 +188,8 @@ impl Name {
         set
     }
 
-    /// As it is written in lower case; of those with many spellings what is common to all, which may
-    /// be nothing.
+    /// Returns the name in lower case. For a name with many spellings, it is their common prefix,
+    /// which may be empty.
     pub const fn text(self) -> &'static str {
         match self {
             Other | MethodOverride | HopClaim | NeverPassed => "",
@@ -236,8 +238,8 @@ impl Name {
     }
 }
 
-/// Whether the first is the second in lower case, of the same length. Each head has a score of names
-/// to be known: eight letters at a time, the last eight overlapping those before.
+/// Returns whether `lower` is `spelled` in lower case. A head has about 20 names to look up, so
+/// eight letters are compared at once. The last eight overlap the preceding ones.
 fn is_lower_case_of(lower: &[u8], spelled: &[u8]) -> bool {
     const WORD: usize = 8;
     let alike = |one: &[u8; WORD], other: &[u8; WORD]| {
@@ -255,10 +257,11 @@ fn is_lower_case_of(lower: &[u8], spelled: &[u8]) -> bool {
     }
 }
 
-/// Eight letters at once, as [`u8::to_ascii_lowercase`].
+/// Converts eight letters at once, as [`u8::to_ascii_lowercase`] does.
 const fn to_lower_case(letters: u64) -> u64 {
     const EACH: u64 = u64::from_ne_bytes([1; 8]);
-    // In each byte's first bit: whether the other seven are at least `A`, and whether beyond `Z`.
+    // The high bit of each byte: whether its other seven bits are at least `A`, and whether beyond
+    // `Z`.
     let seven = letters & (EACH * 0x7f);
     let from_a = seven + EACH * (0x80 - b'A' as u64);
     let beyond_z = seven + EACH * (0x7f - b'Z' as u64);
@@ -266,25 +269,25 @@ const fn to_lower_case(letters: u64) -> u64 {
     letters | (is_upper >> 2)
 }
 
-/// Whether these are the same name but for case and for what stands for a hyphen: some applications take
-/// one for the other.
+/// Returns whether two spellings differ only in case and in the characters that stand for a hyphen.
+/// Some applications take one for the other.
 pub fn alike(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && begins(other, one)
 }
 
-/// Whether `spelled` begins with `text`, as [`alike`].
+/// Returns whether `spelled` begins with `text`, in the sense of [`alike`].
 pub(crate) fn begins(spelled: &[u8], text: &[u8]) -> bool {
     let letter = |byte: u8| if is_hyphen(byte) { b'-' } else { byte.to_ascii_lowercase() };
     let same = |(one, other): (&u8, &u8)| letter(*one) == letter(*other);
     spelled.len() >= text.len() && text.iter().zip(spelled).all(same)
 }
 
-/// Whether something stands for a hyphen in it.
+/// Returns whether another character stands for a hyphen in the spelling.
 pub(crate) fn is_alias(spelled: &[u8]) -> bool {
     spelled.iter().any(|byte| is_hyphen(*byte) && *byte != b'-')
 }
 
-/// What may stand for a hyphen in the eyes of some application.
+/// Returns whether some application takes this byte for a hyphen.
 pub(crate) const fn is_hyphen(byte: u8) -> bool {
     matches!(byte, b'-' | b'_' | b'.')
 }
@@ -293,7 +296,7 @@ pub(crate) const fn is_hyphen(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// Those that have no length of their own.
+    /// The names that the table by length does not contain.
     const UNTABLED: [Name; 7] =
         [Other, XForwardedOther, ForwardedAlias, MethodOverride, HopClaim, NeverPassed, Ours];
 

@@ -1,5 +1,5 @@
-//! Which bytes may stand where: one table of 256 bytes, looked up once for each byte of a name or a
-//! target; values are checked many bytes at a time.
+//! Classifies bytes by where they are allowed. One table of 256 bytes is looked up once for each
+//! byte of a name or a target. Values are checked many bytes at a time.
 //!
 //! Source: RFC 9110 §5.5 (field values) and §5.6.2 (tokens), RFC 3986 §2 and §3.3 (targets).
 
@@ -44,40 +44,42 @@ const fn is(byte: u8, class: u8) -> bool {
     CLASSES[byte as usize] & class != 0
 }
 
-/// Of a field name or a method (RFC 9110 §5.6.2).
+/// Returns whether a byte may occur in a field name or a method (RFC 9110 §5.6.2).
 pub(crate) const fn is_token(byte: u8) -> bool {
     is(byte, TOKEN)
 }
 
-/// A byte that means the same escaped and plain (RFC 3986 §2.3).
+/// Returns whether a byte has the same meaning escaped and unescaped (RFC 3986 §2.3).
 pub(crate) const fn is_unreserved(byte: u8) -> bool {
     is(byte, UNRESERVED)
 }
 
-/// Of a path, slashes included and escapes not (RFC 3986 §3.3).
+/// Returns whether a byte may occur unescaped in a path, slashes included (RFC 3986 §3.3).
 pub(crate) const fn is_path(byte: u8) -> bool {
     is(byte, PATH)
 }
 
-/// Of a query as clients send it: any graphic one but `#`.
+/// Returns whether a byte may occur in a query as clients send it: any graphic character except
+/// `#`.
 pub(crate) const fn is_query(byte: u8) -> bool {
     is(byte, QUERY)
 }
 
-/// Space within a line (RFC 9110 §5.6.3).
+/// Returns whether a byte is space within a line (RFC 9110 §5.6.3).
 pub(crate) const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Whether these may be a field value: no control but the tab (RFC 9110 §5.5). Bytes above 127 may.
+/// Returns whether the bytes may be a field value: no control characters except the tab (RFC 9110
+/// §5.5). Bytes above 127 are allowed.
 ///
-/// Without a branch per byte, so that the compiler makes vector instructions of it.
+/// There is no branch per byte, so that the compiler vectorises the loop.
 pub(crate) fn is_value(bytes: &[u8]) -> bool {
     let bad = |byte: u8| (u8::from(byte < b' ') & u8::from(byte != b'\t')) | u8::from(byte == 0x7f);
     bytes.iter().fold(0, |any, byte| any | bad(*byte)) == 0
 }
 
-/// Without the spaces and tabs at both ends.
+/// Returns the bytes without the spaces and tabs at both ends.
 pub(crate) fn trimmed(mut bytes: &[u8]) -> &[u8] {
     while let [first, rest @ ..] = bytes
         && is_space(*first)
@@ -92,7 +94,7 @@ pub(crate) fn trimmed(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// The members of a comma-separated list, empty ones included (RFC 9110 §5.6.1).
+/// Returns the members of a comma-separated list, empty ones included (RFC 9110 §5.6.1).
 pub(crate) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|byte| *byte == b',').map(trimmed)
 }

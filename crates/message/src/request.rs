@@ -17,31 +17,32 @@ use crate::{host, line};
 #[allow(clippy::struct_excessive_bools, reason = "each answers one question about the connection")]
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Any but `CONNECT`.
+    /// The method. Never `CONNECT`.
     pub method: Method,
-    /// Where it goes.
+    /// The target, in canonical form.
     pub target: Target,
-    /// 1.0, 1.1 or 2.
+    /// The version: 1.0, 1.1 or 2.
     pub version: Version,
-    /// All but those that frame the body. `Host` is there once, or not at all in HTTP/1.0.
+    /// All fields except those that frame the body. `Host` occurs once. It may be missing in
+    /// HTTP/1.0.
     pub fields: Fields,
     /// How the body ends.
     pub framing: Framing,
-    /// Whom it is for, as sent: the value of `Host`.
+    /// The authority as it was sent: the value of `Host`.
     pub authority: Box<[u8]>,
-    /// Whether the client may send another one behind it.
+    /// Whether the client may send another request after this one.
     pub keep_alive: bool,
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// Whether the client asks for another protocol on this connection, of those that can be
-    /// carried through: not another HTTP, not TLS.
+    /// Whether the client asks for another protocol on this connection that the gateway can tunnel.
+    /// Other versions of HTTP and TLS cannot be tunnelled.
     pub upgrades: bool,
-    /// Whether the client can take trailers.
+    /// Whether the client accepts trailers.
     pub takes_trailers: bool,
 }
 
 impl Request {
-    /// Parses a whole head: what [`Head::end`](crate::Head::end) has found.
+    /// Parses a whole head, which [`Head::end`](crate::Head::end) has found.
     pub fn parse(head: &[u8], limits: &Limits) -> Result<Self, Fault> {
         let head = head.strip_prefix(b"\r\n").unwrap_or(head);
         let (first, section) = line::first(head)?;
@@ -70,7 +71,7 @@ impl Request {
     }
 }
 
-/// `method SP request-target SP HTTP-version` (RFC 9112 §3).
+/// Parses `method SP request-target SP HTTP-version` (RFC 9112 §3).
 fn request_line(line: &[u8]) -> Result<(Method, &[u8], Version), Fault> {
     let (method, rest) = word(line).ok_or(Fault::Syntax)?;
     let (target, rest) = word(rest).ok_or(Fault::Syntax)?;
@@ -82,13 +83,13 @@ fn request_line(line: &[u8]) -> Result<(Method, &[u8], Version), Fault> {
     if method == Method::CONNECT { Err(Fault::Method) } else { Ok((method, target, version)) }
 }
 
-/// What is before the first space, and what is behind it.
+/// Splits at the first space.
 fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr(b' ', line).filter(|end| *end > 0)?;
     Some((&line[..end], &line[end + 1..]))
 }
 
-/// RFC 9112 §2.3: in capitals, one digit on each side of the dot.
+/// Parses a version: in capitals, with one digit on each side of the dot (RFC 9112 §2.3).
 pub(crate) fn version(text: &[u8]) -> Result<Version, Fault> {
     match text {
         b"HTTP/1.1" => Ok(Version::HTTP_11),
@@ -102,8 +103,8 @@ pub(crate) fn version(text: &[u8]) -> Result<Version, Fault> {
     }
 }
 
-/// RFC 9110 §10.1.1: there is one expectation, and one that nobody can meet is refused. Without a
-/// body there is nothing to wait for.
+/// Returns whether the client waits for `100 Continue` (RFC 9110 §10.1.1). Any other expectation is
+/// refused, because it cannot be met. Without a body there is nothing to wait for.
 pub(crate) fn expects_continue(fields: &Fields, framing: Framing) -> Result<bool, Fault> {
     if !fields.has(Name::Expect) {
         return Ok(false);
@@ -115,14 +116,14 @@ pub(crate) fn expects_continue(fields: &Fields, framing: Framing) -> Result<bool
     Ok(!matches!(framing, Framing::None | Framing::Length(0)))
 }
 
-/// RFC 9110 §10.1.4.
+/// Returns whether `TE` says that the sender accepts trailers (RFC 9110 §10.1.4).
 pub(crate) fn takes_trailers(fields: &Fields) -> bool {
     let mut codings = fields.all(Name::Te).flat_map(members);
     codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
 }
 
-/// Whether the protocols of `Upgrade` can be carried through a gateway that does not speak them.
-/// HTTP/2 would be, and whatever is in it would pass unseen.
+/// Returns whether a gateway that does not speak the protocols of `Upgrade` can tunnel them. It
+/// could tunnel HTTP/2, but then the requests inside would bypass it.
 fn is_carried(fields: &Fields) -> bool {
     let mut any = false;
     let spoken = |protocol: &[u8]| {

@@ -1,7 +1,7 @@
-//! An answer as a gateway may accept it from an upstream that speaks HTTP/1.
+//! A response as a gateway may accept it from an upstream that speaks HTTP/1.
 //!
-//! An upstream is trusted no more than a client: an answer whose end is in doubt would put words
-//! into the mouth of the next one on that connection.
+//! An upstream is trusted no more than a client. If the end of a response is in doubt, its bytes
+//! could be taken for part of the next response on the connection.
 
 use http::{Method, StatusCode, Version};
 
@@ -14,31 +14,32 @@ use crate::line;
 use crate::octet::is_value;
 use crate::request::version;
 
-/// An answer without its body.
+/// A response without its body.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// 100 to 599.
+    /// The status, from 100 to 599.
     pub status: StatusCode,
-    /// The reason phrase; empty if there is none or it is the usual one.
+    /// The reason phrase. Empty if there is none or if it is the standard one for the status.
     pub reason: Vec<u8>,
-    /// 1.0, 1.1 or 2.
+    /// The version: 1.0, 1.1 or 2.
     pub version: Version,
-    /// All but those that frame the body. The length that an answer to `HEAD`, or a 304, would have
-    /// had is among them.
+    /// All fields except those that frame the body. A response to `HEAD` and a 304 keep the length
+    /// that their body would have had.
     pub fields: Fields,
     /// How the body ends.
     pub framing: Framing,
-    /// Whether another request may go on this connection.
+    /// Whether the connection may carry another request.
     pub keep_alive: bool,
-    /// It may not for the answer's sake alone, though the upstream would take one: the answer has no
-    /// body and speaks of one, or answers `HEAD`. An application that sends a body all the same sends
-    /// it late, and it would be taken for the answer to somebody else's request.
+    /// Whether the connection is closed because of this response alone, although the upstream would
+    /// take another request. This is so if the response has no body but announces one, or answers
+    /// `HEAD`. Some applications send a body nevertheless. It arrives late and would be taken for
+    /// the response to another client's request.
     pub doubtful: bool,
 }
 
 impl Response {
-    /// Parses a whole head, as [`Head::end`](crate::Head::end) has found it, of an answer to a
-    /// request with the method `asked`.
+    /// Parses a whole head, which [`Head::end`](crate::Head::end) has found. `asked` is the method
+    /// of the request.
     pub fn parse(head: &[u8], asked: &Method, limits: &Limits) -> Result<Self, Fault> {
         let (first, section) = line::first(head)?;
         if first.len() > limits.first_line() {
@@ -59,8 +60,8 @@ impl Response {
     }
 }
 
-/// `HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4); some leave the second space
-/// away when there is no reason.
+/// Parses `HTTP-version SP status-code SP [ reason-phrase ]` (RFC 9112 §4). Some servers omit the
+/// second space if there is no reason phrase.
 fn status_line(line: &[u8]) -> Result<(Version, StatusCode, &[u8]), Fault> {
     let (start, rest) = line.split_at_checked(8).ok_or(Fault::Syntax)?;
     let version = version(start)?;
@@ -72,7 +73,7 @@ fn status_line(line: &[u8]) -> Result<(Version, StatusCode, &[u8]), Fault> {
         [b' ', reason @ ..] => reason,
         _ => return Err(Fault::Syntax),
     };
-    // 600 and above are nobody's (RFC 9110 §15).
+    // 600 and above are not assigned (RFC 9110 §15).
     let fine = status.as_u16() < 600 && is_value(reason);
     if fine { Ok((version, status, reason)) } else { Err(Fault::Syntax) }
 }

@@ -1,10 +1,11 @@
-//! Where a request goes, in one form: what is classified is what is forwarded.
+//! The target of a request in one form, so that the path that is classified is the path that is
+//! forwarded.
 //!
-//! Two spellings of one path are a hole in whatever looks at paths, so a path is brought into the
-//! normal form of RFC 3986 §6.2.2: escapes of unreserved characters are decoded, other escapes are
-//! written in upper case, dot segments are resolved. What one reader would take for a slash or a
-//! dot segment and another would not is refused. Escaped slashes and backslashes, `;` and `//`
-//! stay: they mean what the application makes of them.
+//! If one path has two spellings, every check of paths can be bypassed. Therefore a path is brought
+//! into the normal form of RFC 3986 §6.2.2: escapes of unreserved characters are decoded, other
+//! escapes are written in upper case, and dot segments are resolved. A path is refused if one
+//! recipient would see a slash or a dot segment in it and another would not. Escaped slashes and
+//! backslashes, `;` and `//` stay, because their meaning depends on the application.
 
 use http::Method;
 use memchr::{memchr, memchr_iter, memrchr};
@@ -17,27 +18,27 @@ use crate::octet::{is_path, is_query, is_unreserved};
 pub struct Target {
     /// Path and query.
     text: String,
-    /// Where the path ends.
+    /// The length of the path in `text`.
     path: usize,
 }
 
 impl Target {
-    /// The path: canonical, and never empty.
+    /// Returns the path. It is canonical and never empty.
     pub fn path(&self) -> &str {
         &self.text[..self.path]
     }
 
-    /// Path and query, as they are sent on; `*` for a question about the whole server.
+    /// Returns path and query as they are forwarded, or `*` for a request about the whole server.
     pub fn path_and_query(&self) -> &str {
         &self.text
     }
 
-    /// Whether this is the `*` of `OPTIONS *` (RFC 9112 §3.2.4).
+    /// Returns whether this is the `*` of `OPTIONS *` (RFC 9112 §3.2.4).
     pub fn is_asterisk(&self) -> bool {
         self.text == "*"
     }
 
-    /// The canonical form of a path and perhaps a query.
+    /// Brings a path with an optional query into canonical form.
     pub fn canonical(target: &[u8]) -> Result<Self, Fault> {
         let end = memchr(b'?', target).unwrap_or(target.len());
         let (path, query) = target.split_at(end);
@@ -54,7 +55,7 @@ impl Target {
         };
         let path = text.len();
         text.extend_from_slice(query);
-        // All of it has been checked to be ASCII.
+        // All bytes have been checked to be ASCII.
         let text = String::from_utf8(text).map_err(|_| Fault::Path)?;
         Ok(Self { text, path })
     }
@@ -63,7 +64,7 @@ impl Target {
         Self { text: "*".into(), path: 1 }
     }
 
-    /// From a request line: the target, and the authority that it names if it is absolute.
+    /// Parses the target of a request line. Also returns its authority if it is in absolute form.
     pub(crate) fn of<'a>(
         method: &Method,
         raw: &'a [u8],
@@ -75,7 +76,8 @@ impl Target {
         }
     }
 
-    /// RFC 9112 §3.2.2. An empty path is `/`, but for `OPTIONS`, of which it is `*` (§3.2.4).
+    /// Parses a target in absolute form (RFC 9112 §3.2.2). An empty path means `/`, but `*` for
+    /// `OPTIONS` (§3.2.4).
     fn absolute<'a>(method: &Method, raw: &'a [u8]) -> Result<(Self, Option<&'a [u8]>), Fault> {
         let rest = without_scheme(raw).ok_or(Fault::Syntax)?;
         let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
@@ -96,14 +98,16 @@ fn without_scheme(raw: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// A query is the application's own; only what breaks lines, logs or C strings is refused.
+/// Checks a query. Its syntax is up to the application. Only bytes that break lines, logs or C
+/// strings are refused.
 fn check_query(query: &[u8]) -> Result<(), Fault> {
     let zero = |at: usize| query.get(at + 1..at + 3) == Some(b"00");
     let fine = query.iter().all(|byte| is_query(*byte)) && !memchr_iter(b'%', query).any(zero);
     if fine { Ok(()) } else { Err(Fault::Path) }
 }
 
-/// Whether a path is canonical for certain: nothing escaped, no segment that begins with a dot.
+/// Returns whether a path is certainly canonical: no escapes, and no segment that begins with a
+/// dot.
 fn is_canonical(path: &[u8]) -> bool {
     let mut before = 0;
     path.iter().all(|byte| {
@@ -113,7 +117,7 @@ fn is_canonical(path: &[u8]) -> bool {
     })
 }
 
-/// The canonical form of a path that begins with a slash.
+/// Brings a path that begins with a slash into canonical form.
 fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, Fault> {
     let mut out = Vec::with_capacity(room);
     out.push(b'/');
@@ -135,7 +139,7 @@ fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, Fault> {
     Ok(out)
 }
 
-/// Takes the last segment away from a path that ends with a slash.
+/// Removes the last segment from a path that ends with a slash.
 fn leave(out: &mut Vec<u8>) -> Result<(), Fault> {
     out.pop();
     let parent = memrchr(b'/', out).ok_or(Fault::Path)?;
@@ -154,7 +158,8 @@ fn unescape(segment: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
                 rest = behind;
                 push(escaped, is_unreserved(escaped), out);
             }
-            // No URI may hold them plain, and some clients send them so: one form for both.
+            // A URI must not contain these unescaped, but some clients send them: write one form
+            // for both.
             b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'|' | b'}' | b'[' | b']' => {
                 push(*byte, false, out);
             }
@@ -175,7 +180,8 @@ fn push(byte: u8, plain: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// The byte that two digits stand for, and what is behind them. Zero ends a path for some readers.
+/// Decodes the two digits of an escape. Returns the byte and the rest. Zero is refused because it
+/// ends a path for some recipients.
 fn escape(digits: &[u8]) -> Option<(u8, &[u8])> {
     let [high, low, rest @ ..] = digits else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -183,8 +189,8 @@ fn escape(digits: &[u8]) -> Option<(u8, &[u8])> {
     (byte != 0).then_some((byte, rest))
 }
 
-/// Whether somebody could see a dot segment here that is none: one with a parameter, which Tomcat
-/// cuts off, or one between escaped slashes, which others decode first.
+/// Returns whether some recipient would see a dot segment in this segment, which is not one. Tomcat
+/// cuts off parameters first, and others decode escaped slashes first.
 fn deceives(segment: &[u8]) -> bool {
     let mut rest = segment;
     loop {
@@ -201,7 +207,7 @@ fn deceives(segment: &[u8]) -> bool {
     }
 }
 
-/// Escapes of slash and backslash.
+/// Returns whether these are the digits of an escaped slash or backslash.
 fn is_slash(digits: Option<&[u8]>) -> bool {
     matches!(digits, Some(b"2F" | b"5C"))
 }

@@ -1,7 +1,7 @@
-//! Trailers: fields behind a body (RFC 9110 §6.5, RFC 9112 §7.1.2).
+//! Trailers: fields after a body (RFC 9110 §6.5, RFC 9112 §7.1.2).
 //!
-//! Whoever reads a trailer may have acted on the head already. So only what cannot change how a
-//! message is framed, routed, authenticated or understood is taken from one.
+//! A recipient may have acted on the head before it reads the trailers. Therefore only fields that
+//! cannot change how a message is framed, routed, authenticated or interpreted are accepted.
 
 use memchr::memchr;
 
@@ -11,8 +11,8 @@ use crate::head::Limits;
 use crate::line;
 use crate::name::{Name, alike};
 
-/// Fields without a [`Name`] that are for heads only (RFC 9110 §6.5.1): those that modify a
-/// request, that authenticate, or that say how the content is to be read or kept.
+/// Fields without a [`Name`] that are allowed in heads only (RFC 9110 §6.5.1): those that modify a
+/// request, authenticate, or control how the content is interpreted or cached.
 const HEAD_ONLY: [&str; 17] = [
     "content-location",
     "content-range",
@@ -33,28 +33,29 @@ const HEAD_ONLY: [&str; 17] = [
     "warning",
 ];
 
-/// The lines behind the last chunk, as they arrive.
+/// The lines after the last chunk, as they arrive.
 #[derive(Debug, Default)]
 pub(crate) struct Section {
     lines: Vec<u8>,
-    /// Where the line begins that is arriving.
+    /// The offset at which the line begins that is arriving.
     line: usize,
 }
 
 impl Section {
-    /// Takes bytes up to the blank line, and says how many; and whether that has come.
+    /// Takes bytes up to and including the blank line. Returns their number and whether the blank
+    /// line has come.
     pub(crate) fn take(&mut self, input: &[u8], limits: &Limits) -> Result<(usize, bool), Fault> {
         let mut used = 0;
         while let Some(rest) = input.get(used..).filter(|rest| !rest.is_empty()) {
             let end = memchr(b'\n', rest).map(|at| at + 1);
             let piece = rest.get(..end.unwrap_or(rest.len())).unwrap_or(rest);
-            // The blank line does not count.
+            // The blank line does not count towards the limit.
             if self.lines.len() + piece.len() > limits.bytes.saturating_add(2) {
                 return Err(Fault::Body);
             }
             let from = self.lines.len().saturating_sub(1);
             self.lines.extend_from_slice(piece);
-            // As soon as a CR is not followed by LF there can be no good end.
+            // A CR that is not followed by LF can never become a valid line.
             let new = self.lines.get(from..).unwrap_or_default();
             if new.windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n') {
                 return Err(Fault::Body);
@@ -67,7 +68,7 @@ impl Section {
         Ok((used, false))
     }
 
-    /// A line has ended: was it blank?
+    /// Records the end of a line. Returns whether the line was blank.
     fn ends_line(&mut self) -> Result<bool, Fault> {
         let line = self.lines.get(self.line..).unwrap_or_default();
         if !line.ends_with(b"\r\n") {
@@ -78,7 +79,7 @@ impl Section {
         Ok(blank)
     }
 
-    /// What the lines say, of that which may be taken from trailers.
+    /// Parses the lines. Returns the fields that are allowed in trailers, if there are any.
     pub(crate) fn fields(&self, limits: &Limits) -> Result<Option<Fields>, Fault> {
         let lines = self.lines.strip_suffix(b"\r\n").unwrap_or_default();
         if lines.is_empty() {
@@ -91,7 +92,8 @@ impl Section {
 }
 
 impl Fields {
-    /// The trailers of a message that came over HTTP/2, of that which may be taken from them.
+    /// Converts the trailers of an HTTP/2 message. Fields that are not allowed in trailers are
+    /// dropped.
     pub fn from_trailers(trailers: &http::HeaderMap) -> Self {
         let mut fields = Self::from_header_map(trailers);
         fields.retain(is_taken);
@@ -99,7 +101,7 @@ impl Fields {
     }
 }
 
-/// Whether a field may be taken from trailers.
+/// Returns whether a field is allowed in trailers.
 fn is_taken(field: Field<'_>) -> bool {
     let known = !matches!(field.name, Name::Other | Name::ProxyStatus);
     !known && !HEAD_ONLY.iter().any(|name| alike(name.as_bytes(), field.spelled))

@@ -1,13 +1,14 @@
-//! Writing messages for HTTP/1.1. Framing is written here and nowhere else.
+//! Writes messages in HTTP/1.1. This is the only place where framing is written.
 //!
-//! `out` only grows. Fields come without framing and without what belongs to a connection.
+//! All functions append to `out`. The fields they are given contain neither framing nor hop-by-hop
+//! fields.
 
 use http::{Method, StatusCode};
 
 use crate::fields::Fields;
 use crate::framing::Framing;
 
-/// More than the first line without its target, the framing and the blank line can take.
+/// An upper bound, in bytes, for the first line without its target, the framing and the blank line.
 const REST: usize = 160;
 
 /// Writes the head of a request.
@@ -28,7 +29,8 @@ pub fn write_request(
     out.extend_from_slice(b"\r\n");
 }
 
-/// Writes the head of an answer. Without a reason the usual one is written, if there is one.
+/// Writes the head of a response. An empty `reason` stands for the standard phrase, if there is
+/// one.
 pub fn write_response(
     out: &mut Vec<u8>,
     status: StatusCode,
@@ -66,7 +68,7 @@ fn write_framing(out: &mut Vec<u8>, framing: Framing) {
     }
 }
 
-/// Writes a chunk; nothing if there is nothing in it, as an empty one would be the last.
+/// Writes a chunk. Writes nothing for empty data, because an empty chunk would be the last one.
 pub fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
     if data.is_empty() {
         return;
@@ -77,14 +79,15 @@ pub fn write_chunk(out: &mut Vec<u8>, data: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Writes what comes before the bytes of a chunk that is not empty. Behind them comes CR LF.
+/// Writes the size line of a chunk that is not empty. The caller writes the data and a CR LF after
+/// it.
 pub fn write_chunk_head(out: &mut Vec<u8>, len: usize) {
     debug_assert!(len > 0, "an empty chunk would be the last");
     write_number(out, len as u64, 16);
     out.extend_from_slice(b"\r\n");
 }
 
-/// Writes the last chunk and the end of the body.
+/// Writes the last chunk, the trailers and the end of the body.
 pub fn write_last_chunk(out: &mut Vec<u8>, trailers: Option<&Fields>) {
     out.extend_from_slice(b"0\r\n");
     if let Some(trailers) = trailers {
@@ -93,7 +96,7 @@ pub fn write_last_chunk(out: &mut Vec<u8>, trailers: Option<&Fields>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// `base` is 10 or 16.
+/// Writes a number in base 10 or 16.
 fn write_number(out: &mut Vec<u8>, mut number: u64, base: u64) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     // 2^64 has 20 digits.

@@ -1,37 +1,40 @@
-//! How much of the CPU time of this host was in use, from `/proc/stat`.
+//! Measures the CPU utilisation of this host from `/proc/stat`.
 
 use std::io;
 
 use bywash_units::Share;
 
-/// CPU utilisation between readings.
+/// CPU utilisation between two readings.
 #[derive(Debug, Default)]
 pub struct Cpu {
     last: Option<Ticks>,
 }
 
-/// Clock ticks of a second, as programs are told them: the kernel's `USER_HZ`, whatever its own
-/// clock is. 100 on every architecture that Rust's standard library is built for on Linux.
+/// Clock ticks per second in the files of `/proc`: the kernel's `USER_HZ`, which does not depend on
+/// the kernel's own clock. It is 100 on every Linux architecture that Rust's standard library
+/// supports.
 pub(crate) const PER_SECOND: f64 = 100.0;
 
 /// CPU time of all processors since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticks {
-    /// Spent in programs, in the kernel and in interrupts.
+    /// Ticks spent in programs, in the kernel and in interrupts.
     pub(crate) busy: u64,
-    /// In which somebody wanted to run and the hypervisor let another machine («steal»).
+    /// Ticks in which a task was ready to run, but the hypervisor ran another virtual machine
+    /// ("steal").
     pub(crate) stolen: u64,
-    /// Idle and waiting for disks as well.
+    /// All ticks, including those spent idle and waiting for disks.
     pub(crate) all: u64,
     pub(crate) processors: u32,
 }
 
 impl Cpu {
-    /// The share of CPU time in use since the last call; `None` at the first. What the hypervisor
-    /// gave to others is in use: this host cannot have it.
+    /// Returns the share of CPU time that was in use since the last call, or `None` at the first
+    /// call. Time that the hypervisor gave to other machines counts as used, because this host
+    /// cannot have it.
     ///
     /// # Errors
-    /// When `/proc/stat` cannot be read or has another form.
+    /// If `/proc/stat` cannot be read or has another form.
     pub fn read(&mut self) -> io::Result<Option<Share>> {
         let now = Ticks::parse(&std::fs::read_to_string("/proc/stat")?).ok_or_else(|| {
             io::Error::other("/proc/stat does not begin with a line of cpu times")
@@ -48,9 +51,9 @@ fn between(before: Ticks, now: Ticks) -> Option<Share> {
 }
 
 impl Ticks {
-    /// `cpu  user nice system idle iowait irq softirq steal guest guest_nice`, and a line for each
-    /// processor: idle and iowait are not in use; guest time is in user time already
-    /// (`proc_stat(5)`).
+    /// Parses `cpu  user nice system idle iowait irq softirq steal guest guest_nice`, followed by a
+    /// line for each processor. Idle and iowait do not count as use. Guest time is already part of
+    /// user time (`proc_stat(5)`).
     pub(crate) fn parse(stat: &str) -> Option<Self> {
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
         let times: Vec<u64> =

@@ -1,32 +1,33 @@
-//! What a process may use at most: the quota of CPU time and the memory of its control group.
+//! Reads the limits of a process: the CPU quota and the memory limit of its control group.
 //!
-//! A group has what the tightest of those above it leaves (cgroup-v2.rst, `cpu.max`, `memory.max`,
-//! `memory.high`; cgroup-v1/, `cpu.cfs_quota_us`, `memory.limit_in_bytes`). A process beyond its quota
-//! stands still for the rest of each period, 100 ms as a rule. One beyond `memory.max` is killed, and
-//! one beyond `memory.high` is slowed down until it is of no use.
+//! A group gets what the tightest limit of itself and of all groups above it leaves (cgroup-v2.rst,
+//! `cpu.max`, `memory.max`, `memory.high`; cgroup-v1/, `cpu.cfs_quota_us`,
+//! `memory.limit_in_bytes`). A process beyond its quota is suspended for the rest of each period,
+//! usually 100 ms. A process beyond `memory.max` is killed. A process beyond `memory.high` is
+//! slowed down until it is useless.
 
 use std::path::{Component, Path, PathBuf};
 
-/// What is granted; `None` for as much as there is.
+/// The limits of a process. `None` means that there is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Grant {
-    /// In cores.
+    /// The CPU quota in cores.
     pub cpu: Option<f64>,
-    /// In bytes.
+    /// The memory limit in bytes.
     pub memory: Option<u64>,
 }
 
 const MOUNT: &str = "/sys/fs/cgroup";
 
 impl Grant {
-    /// Of this process.
+    /// Reads the limits of this process.
     pub fn own() -> Self {
         let read = |path: &Path| std::fs::read_to_string(path).ok();
         grant(&read(Path::new("/proc/self/cgroup")).unwrap_or_default(), read)
     }
 }
 
-/// Of a process whose `/proc/PID/cgroup` says `groups`; `read` reads a file.
+/// Reads the limits of a process with these contents of `/proc/PID/cgroup`. `read` reads a file.
 pub fn grant(groups: &str, read: impl Fn(&Path) -> Option<String>) -> Grant {
     let mut grant = Grant::default();
     for line in groups.lines() {
@@ -50,9 +51,9 @@ pub fn grant(groups: &str, read: impl Fn(&Path) -> Option<String>) -> Grant {
     grant
 }
 
-/// The folders of a group and of those above it. Version 2 names no controllers; of version 1
-/// each set has a folder of its own. In a container the group may lie above what is mounted: its
-/// own files are then at the top.
+/// Returns the folders of a group and of the groups above it. Version 2 names no controllers; in
+/// version 1 each set of controllers has its own folder. In a container, the group may lie above
+/// the mount point. Its files are then at the top.
 fn groups_above(controllers: &str, path: &str) -> Vec<PathBuf> {
     let top = match controllers {
         "" => PathBuf::from(MOUNT),
@@ -69,19 +70,21 @@ fn groups_above(controllers: &str, path: &str) -> Vec<PathBuf> {
     all
 }
 
-/// `max 100000` or `150000 100000`: microseconds in each period; -1 in version 1 for any.
+/// Parses `max 100000` or `150000 100000`, in microseconds per period. -1 means no limit in version
+/// 1.
 fn quota(text: &str) -> Option<f64> {
     let mut words = text.split_whitespace().map(str::parse::<f64>);
     let (quota, period) = (words.next()?.ok()?, words.next()?.ok()?);
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// Version 1 says "any" by a number near the largest that there is.
+/// Parses a number of bytes. Version 1 expresses "no limit" by a number near the largest possible
+/// one.
 fn bytes(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)
 }
 
-/// The smaller one of those that are known.
+/// Returns the smaller of two limits, where `None` means no limit.
 pub fn tighter<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(if other < one { other } else { one }),
@@ -89,7 +92,7 @@ pub fn tighter<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
     }
 }
 
-/// What the machine has, in bytes; `None` if `/proc/meminfo` cannot be read.
+/// Returns the memory of the machine in bytes, or `None` if `/proc/meminfo` cannot be read.
 pub fn machine_memory() -> Option<u64> {
     total(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }
@@ -100,13 +103,13 @@ fn total(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Bytes that the kernel holds for sockets of this process's control group and charges to its
-/// limit: `sock` in `memory.stat` of version 2. Version 1 charges them elsewhere.
+/// The bytes that the kernel holds for sockets of this process's control group and charges to its
+/// memory limit: `sock` in `memory.stat` of version 2. Version 1 charges them elsewhere.
 #[derive(Clone, Debug)]
 pub struct SocketMemory(Option<PathBuf>);
 
 impl SocketMemory {
-    /// Looks for the file.
+    /// Finds the file for this process.
     pub fn own() -> Self {
         let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let group = groups.lines().find_map(|line| line.strip_prefix("0::"));
@@ -114,7 +117,7 @@ impl SocketMemory {
         Self(folder.map(|folder| folder.join("memory.stat")).filter(|file| file.exists()))
     }
 
-    /// Reads it; 0 if there is none.
+    /// Reads the number of bytes, or 0 if there is no file.
     pub fn read(&self) -> u64 {
         let text = self.0.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         text.as_deref().and_then(sockets).unwrap_or(0)

@@ -1,17 +1,18 @@
-//! Readings of the machine, and of what a server wrote down about its requests: what can be seen of an application from
-//! outside [seed 5.1].
+//! Measurements of the machine, and of the requests that a server has logged: the parts of an
+//! application that are observable from outside [seed 5.1].
 //!
-//! [`Cpu`] says how much of the CPU time of this host was in use between two readings. In a
-//! container with a quota that is the host's time and not the quota's; overload is better told by
-//! the age of the queue's head there. [`Pressure`] says for how long somebody waited for the CPU
-//! meanwhile; in a container, in the container.
+//! [`Cpu`] measures the fraction of this host's CPU time that was in use between two readings. In a
+//! container with a quota, that is the time of the host and not of the quota. The age of the oldest
+//! queued request is a better sign of overload there. [`Pressure`] measures for how long tasks
+//! waited for the CPU in that time. In a container, it covers the container only.
 //!
-//! [`Process`] says which resources this process uses.
+//! [`Process`] measures the resources that this process uses.
 //!
-//! [`access_log`] turns a line of an access log into a request: when, what, by whom, how it ended.
+//! [`access_log`] parses a line of an access log into a request: its time, target, client and
+//! result.
 //!
-//! [`series`] says how much of each resource was used between two moments: of a host, of processes and
-//! control groups, of what exporters tell.
+//! [`series`] measures the use of each resource between two points in time: of a host, of processes
+//! and control groups, and from the metrics of exporters.
 #![forbid(unsafe_code)]
 
 pub mod access_log;

@@ -1,9 +1,9 @@
-//! Pressure on the CPU: the share of time in which at least one task was ready to run and had to
-//! wait («some» of the kernel's pressure stall information).
+//! Measures CPU pressure: the fraction of time in which at least one task was ready to run and had
+//! to wait ("some" in the kernel's pressure stall information).
 //!
-//! The pressure of the process's own control group if the kernel shows it, else that of the host.
-//! What is read is the total since the start, so that a reading covers just the time since the
-//! last one and not one of the kernel's windows.
+//! The pressure is that of the process's own control group if the kernel provides it, otherwise
+//! that of the host. The total since boot is read, so that a reading covers exactly the time since
+//! the last one instead of one of the kernel's averaging windows.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use bywash_units::Share;
 
-/// Pressure between readings.
+/// CPU pressure between two readings.
 #[derive(Debug, Default)]
 pub struct Pressure {
     last: Option<(Instant, u64)>,
@@ -20,10 +20,11 @@ pub struct Pressure {
 const HOST: &str = "/proc/pressure/cpu";
 
 impl Pressure {
-    /// The share of time in which somebody waited since the last call; `None` at the first.
+    /// Returns the fraction of time in which a task waited since the last call, or `None` at the
+    /// first call.
     ///
     /// # Errors
-    /// When the kernel shows no pressure (it was built or started without), or in another form.
+    /// If the kernel provides no pressure (it was built or booted without it), or in another form.
     pub fn read(&mut self) -> io::Result<Option<Share>> {
         let text = std::fs::read_to_string(own_file().unwrap_or_else(|| HOST.into()))
             .or_else(|_| std::fs::read_to_string(HOST))?;
@@ -38,7 +39,7 @@ impl Pressure {
     }
 }
 
-/// The pressure of this process's control group (version 2).
+/// Returns the pressure file of this process's control group (version 2).
 fn own_file() -> Option<PathBuf> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -46,17 +47,18 @@ fn own_file() -> Option<PathBuf> {
     file.exists().then_some(file)
 }
 
-/// For how long somebody had to wait, since the start.
+/// The total time for which tasks had to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stalled {
     /// Microseconds in which at least one task waited.
     pub(crate) some: u64,
-    /// Microseconds in which all did that had anything to do, where the kernel says it.
+    /// Microseconds in which all tasks with work to do waited, if the kernel reports it.
     pub(crate) full: Option<u64>,
 }
 
 impl Stalled {
-    /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`, and the same of `full`.
+    /// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`, and an optional line `full` of
+    /// the same form.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let total = |kind: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(kind))?;

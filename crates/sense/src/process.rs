@@ -1,33 +1,33 @@
-//! The resources of the machine that this process uses, from `/proc/self` (`proc(5)`): the numbers that every Prometheus
-//! client library tells of its own process.
+//! Measures the resources that this process uses, from `/proc/self` (`proc(5)`): the metrics that
+//! every Prometheus client library exports about its own process.
 
 use std::fs;
 
 use crate::cpu::PER_SECOND;
 use crate::series::parse_stat;
 
-/// The resources that a process uses at one moment.
+/// The resources that a process uses at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Process {
-    /// Bytes of memory that it has.
+    /// Resident memory in bytes.
     pub resident: u64,
-    /// Files that it has open.
+    /// The number of open files.
     pub open_files: u64,
-    /// Files that it may have open.
+    /// The maximum number of open files.
     pub most_files: u64,
-    /// Seconds of CPU time in its programs and in the kernel, since its start.
+    /// CPU time in user and kernel mode since the start, in seconds.
     pub cpu: f64,
-    /// Its threads.
+    /// The number of threads.
     pub threads: u64,
-    /// Seconds from 1970 to its start.
+    /// The time of the start, in seconds since 1970.
     pub started: f64,
 }
 
 impl Process {
-    /// Reads what this process uses now; `None` if `/proc` cannot be read.
+    /// Measures this process. Returns `None` if `/proc` cannot be read.
     pub fn own() -> Option<Self> {
         let read = |path: &str| fs::read_to_string(path).ok();
-        // The folder that is being read is open meanwhile.
+        // The folder itself is open while it is read, and counts as one file.
         let files = fs::read_dir("/proc/self/fd").ok()?.count() as u64;
         Self::parse(
             &read("/proc/self/status")?,
@@ -57,7 +57,7 @@ impl Process {
     }
 }
 
-/// The first number in the line of this name.
+/// Returns the first number in the line that begins with `name`.
 fn number(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_ascii_whitespace().next()?.parse().ok()
@@ -96,7 +96,7 @@ mod tests {
         let files = || Process::own().unwrap().open_files;
         let before = files();
         let opened: Vec<_> = (0..50).map(|_| fs::File::open("/dev/null").unwrap()).collect();
-        // Other tests open files as well, but not fifty.
+        // Other tests open files too, but fewer than these fifty.
         assert!(files() >= before + 25, "{before} and then {}", files());
         drop(opened);
     }

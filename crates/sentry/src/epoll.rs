@@ -1,11 +1,11 @@
-//! The epoll set of the process, and whether its number still means it.
+//! The epoll set of the process, and the check whether its descriptor still refers to it.
 //!
-//! A program may close every descriptor that it has (`closefrom`, a daemon that starts too late),
-//! ours with them. The number of our set may be another file's from then on, and that other file
-//! an epoll set too, of a runtime: to add to it, to wait on it or to close it would be to meddle
-//! with what is not ours. So the set holds a guard, a socket of which nothing ever comes. Its
-//! cookie tells whether the guard's number still means the guard, and as nobody but us adds the
-//! guard to anything, a set that has it is ours.
+//! A program may close every descriptor that it has (`closefrom`, a daemon that detaches late),
+//! including those of this crate. The number of the set may then refer to another file, even to the
+//! epoll set of a runtime. Adding to it, waiting on it or closing it would interfere with that
+//! file. So the set contains a guard: a socket that never receives data. Its cookie shows whether
+//! the guard's descriptor still refers to the guard. Only this crate adds the guard to a set, so a
+//! set that contains it is the right one.
 
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
@@ -13,16 +13,16 @@ use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use crate::sys::{self, Flags};
 use crate::table::Key;
 
-/// By its numbers: it lives as long as the process, or until the program closes it.
+/// The set, by its descriptors. It lives as long as the process, or until the program closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
     pub(crate) epoll: RawFd,
     pub(crate) guard: RawFd,
-    /// The guard's.
+    /// The cookie of the guard.
     pub(crate) cookie: u64,
 }
 
-/// No watch: there is no descriptor below 0.
+/// The key of the guard. It matches no watch, because no descriptor is below 0.
 const OF_THE_GUARD: Key = Key { fd: -1, generation: 0 };
 
 impl Set {
@@ -38,13 +38,14 @@ impl Set {
         sys::cookie_of(self.guard) == self.cookie
     }
 
-    /// Whether both numbers still mean what they meant. May be asked in the child of a fork.
+    /// Returns whether both descriptors still refer to the same files. May be called in the child
+    /// of a fork.
     pub(crate) fn is_ours(self) -> bool {
         let key = OF_THE_GUARD.into();
         self.has_its_guard() && sys::epoll_change(self.epoll, self.guard, key, Flags::EDGE).is_ok()
     }
 
-    /// Closes what is ours of it: nothing, if the program has closed it.
+    /// Closes the set and the guard, unless the program has already closed them.
     pub(crate) fn close(self) {
         if self.is_ours() {
             sys::close(self.epoll);

@@ -1,73 +1,76 @@
-//! What is asked of a watch, what it answers, and how both read in the kernel's flags.
+//! The events that a watch reports, and the epoll flags that signal them.
 //!
-//! What the kernel shows of the other side (Linux 6, seen on loopback; `tests` of `native/sentry`):
+//! The kernel signals events of the peer as follows (Linux 6, observed on loopback; see `tests` of
+//! `native/sentry`):
 //!
-//! | what it did | flags |
+//! | event | flags |
 //! |---|---|
-//! | `shutdown(SHUT_WR)`, or `close` of TCP | `RDHUP`: no way to tell them apart but to write |
-//! | reset, or vanished and timed out | `RDHUP`, `HUP`, `ERR` |
+//! | `shutdown(SHUT_WR)`, or `close` of TCP | `RDHUP`: only writing tells them apart |
+//! | reset, or peer timed out | `RDHUP`, `HUP`, `ERR` |
 //! | `close` of a UNIX socket, or both sides have shut down | `RDHUP`, `HUP` |
-//! | nothing: the socket was never connected | `HUP` |
-//! | nothing: something lies in the error queue (zero copy, time stamps) | `ERR` |
+//! | none: the socket was never connected | `HUP` |
+//! | none: the error queue is not empty (zero copy, time stamps) | `ERR` |
 
 use std::{fmt, io};
 
 use crate::sys::Flags;
 
-/// What counts as news of a connection. The default: that the other side sends no more.
+/// The events of a connection to report. By default, only that the peer sends no more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
-    /// Also that bytes have come that nobody has read, once.
+    /// Reports also, once, that unread bytes have arrived.
     pub data: bool,
-    /// One that has only shut down its sending side is still there. A TCP connection that was
-    /// closed looks the same until something is written to it.
+    /// Treats a peer that has only shut down its sending side as present. A closed TCP connection
+    /// looks the same until something is written to it.
     pub half_close_ok: bool,
 }
 
-/// What has happened to a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The other side sends no more: it has closed, or shut down its sending side.
+    /// The peer sends no more: it has closed the connection, or shut down its sending side.
     Ended,
-    /// The other side has reset the connection, or was given up by the kernel.
+    /// The peer has reset the connection, or the kernel has given up the peer.
     Reset,
-    /// Bytes have come ([`Interest::data`]). The watch goes on.
+    /// Bytes have arrived ([`Interest::data`]). The watch continues.
     Data,
 }
 
-/// Why a connection is not watched.
+/// The reason for which a connection is not watched.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refused {
-    /// Its other side has left already.
+    /// The peer has already left.
     Left(Reason),
-    /// It is a socket without another side.
+    /// The socket is not connected.
     NotConnected,
-    /// It is a socket, but not of connections that end.
+    /// The socket is not a stream or sequential-packet socket.
     NotAStream,
-    /// It is being watched by this process.
+    /// This process already watches the connection.
     Watched,
-    /// The kernel says no.
+    /// The kernel returned an error.
     System(io::Error),
 }
 
 impl Interest {
-    /// What to ask of epoll. Edge-triggered, not one-shot: a socket with something in its error
-    /// queue would be reported, and have to be asked for anew, without end.
+    /// Returns the epoll flags to register. They are edge-triggered and not one-shot: with
+    /// one-shot, a socket with a non-empty error queue would be reported and have to be registered
+    /// again without end.
     pub(crate) fn flags(self) -> Flags {
         let mut flags = Flags::EDGE;
         if self.data {
             flags |= Flags::IN;
         }
-        // A FIN is `IN` too: whoever asks for data must be able to tell.
+        // A FIN also sets `IN`, so `RDHUP` is needed to tell it from data.
         if self.data || !self.half_close_ok {
             flags |= Flags::RDHUP;
         }
         flags
     }
 
-    /// What the flags of a connected socket mean, if it is anything that was asked for. Beside
-    /// `RDHUP`, `IN` is to be there only if bytes are: the kernel says it of a bare FIN, too.
+    /// Returns the event that the flags of a connected socket signal, if it is to be reported. If
+    /// `RDHUP` is set, the caller must have removed `IN` unless there are bytes, because the kernel
+    /// also sets `IN` for a bare FIN.
     pub(crate) fn reason(self, flags: Flags) -> Option<Reason> {
         if flags.has(Flags::HUP) {
             Some(if flags.has(Flags::ERR) { Reason::Reset } else { Reason::Ended })
@@ -84,7 +87,7 @@ impl Interest {
 }
 
 impl Reason {
-    /// As an error of the operating system: `ESHUTDOWN`, `ECONNRESET`, 0 for data.
+    /// Returns the event as an operating system error: `ESHUTDOWN`, `ECONNRESET`, or 0 for data.
     pub fn errno(self) -> i32 {
         match self {
             Reason::Ended => libc::ESHUTDOWN,
@@ -95,7 +98,7 @@ impl Reason {
 }
 
 impl Refused {
-    /// As an error of the operating system.
+    /// Returns the reason as an operating system error.
     pub fn errno(&self) -> i32 {
         match self {
             Refused::Left(reason) => reason.errno(),

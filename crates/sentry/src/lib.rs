@@ -1,12 +1,13 @@
-//! Sees the other side of a connection leave.
+//! Detects that the peer of a connection has disconnected.
 //!
-//! Two ways to be told, for two kinds of program:
+//! There are two interfaces for two kinds of program:
 //!
 //! - [`Watch`] (feature `tokio`, on by default) is an epoll set in the runtime of the thread that
-//!   uses it: for a server with many connections whose only interest is when each of them ends.
-//! - [`watch`] is for everybody else: one thread for the process waits for all departures, and
-//!   tells each to whoever asked, by a future of any runtime, a signal, an eventfd or a function.
-//!   The C library `libbywash-sentry` (`native/sentry`) is this.
+//!   uses it. It is for servers with many connections that only need to know when each of them
+//!   ends.
+//! - [`watch`] is for all other programs. One thread per process waits for all disconnects, and
+//!   reports each by a future of any runtime, a signal, an eventfd or a function. The C library
+//!   `libbywash-sentry` (`native/sentry`) uses this interface.
 //!
 //! ```
 //! # use std::{net::{TcpListener, TcpStream}, pin::pin, task::{Context, Poll, Wake, Waker}};
@@ -28,7 +29,7 @@
 //! let (connection, _) = listener.accept()?;
 //! let left = watch(&connection, Interest::default())?;
 //! drop(client);
-//! assert_eq!(block_on(left), Reason::Ended); // or beside the work, in a `select!`
+//! assert_eq!(block_on(left), Reason::Ended); // or next to the work, in a `select!`
 //! # Ok::<(), std::io::Error>(())
 //! ```
 

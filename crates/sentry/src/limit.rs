@@ -1,9 +1,9 @@
-//! How many files the process may have open: a connection is one.
+//! The limit on open files. Each connection counts as one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the number of files that this process may have open to the most that it may raise it to,
-/// and says how many that are. A connection is a file, and the usual limit is 1,024.
+/// Raises the soft limit on open files of this process to its hard limit, and returns the limit.
+/// Each connection is a file, and the usual limit is 1,024.
 pub fn raise_file_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);

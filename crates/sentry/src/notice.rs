@@ -1,42 +1,43 @@
-//! How whoever asked is told, when it is not by a future: plain data, so that to end a watch frees
-//! nothing, and may be done in the handler of a signal.
+//! Notifications other than futures. They are plain data, so ending a watch frees nothing and is
+//! allowed in a signal handler.
 
 use std::os::fd::RawFd;
 
 use crate::interest::Reason;
 use crate::sys;
 
-/// What is done when there is news of a connection. All that is given is done, in this order.
+/// The actions for an event of a connection. All given actions are carried out, in this order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Notice {
-    /// Sends a signal.
+    /// Send a signal.
     pub signal: Option<Signal>,
-    /// Adds one to this eventfd, which must stay open until the watch has ended.
+    /// Add one to this eventfd, which must stay open until the watch has ended.
     pub eventfd: Option<RawFd>,
-    /// Calls `function(token, why)` for a departure, not for data: `SERT_terminate` of libsert.
+    /// Call `function(token, why)` for a disconnect, but not for data: `SERT_terminate` of libsert.
     pub terminate: Option<(extern "C" fn(u64, i32) -> i32, u64)>,
-    /// Calls `function(cookie, errno)` on the watching thread. No lock is held, and every function
-    /// of this crate may be called; while it runs nobody else is told anything.
+    /// Call `function(cookie, errno)` on the watching thread. No lock is held, so it may call every
+    /// function of this crate. No other event is reported while it runs.
     pub call: Option<(extern "C" fn(u64, i32), u64)>,
 }
 
-/// A signal for one thread.
+/// A signal for a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Signal {
-    /// Which.
+    /// The number of the signal.
     pub number: i32,
-    /// For whom: the kernel's number of a thread of this process. One that has ended hears
+    /// The kernel's thread ID of a thread of this process. A thread that has ended receives
     /// nothing.
     pub thread: i32,
-    /// What `si_value` is. None: the descriptor, and behind it the number of the watch.
+    /// The value of `si_value`. `None` means the descriptor, followed by the number of the watch.
     pub value: Option<u64>,
 }
 
-/// SERT's reason for a request that nobody waits for (`sert.h`).
+/// The reason of SERT for a request whose client has left (`sert.h`).
 const SERT_CLIENT_GONE: i32 = 2;
 
 impl Notice {
-    /// Tells, or says that it must be tried again: the queue of signals is full.
+    /// Carries out the actions. Returns [`Told::NotYet`] if the signal queue is full and the caller
+    /// must try again.
     pub(crate) fn tell(&self, watch: u64, reason: Reason) -> Told {
         if let Some(signal) = self.signal {
             let value = signal.value.unwrap_or(watch);
@@ -58,8 +59,9 @@ impl Notice {
         Told::Yes
     }
 
-    /// Whether everything that it needs is there. `EINVAL`: nothing to do, no such signal, or no
-    /// eventfd. `ESRCH`: no such thread of this process. `EBADF`.
+    /// Checks that the actions are possible. Returns `EINVAL` if there is no action, no such
+    /// signal, or no eventfd; `ESRCH` if this process has no such thread; `EBADF` if the descriptor
+    /// is closed.
     pub(crate) fn check(&self) -> std::io::Result<()> {
         let error = |number| Err(std::io::Error::from_raw_os_error(number));
         let told = self.signal.is_some() || self.eventfd.is_some();
@@ -81,8 +83,8 @@ impl Notice {
     }
 }
 
-/// Whether a program can have a handler for it: libc keeps those between the standard ones and
-/// `SIGRTMIN` to itself.
+/// Returns whether a program can handle the signal. libc reserves the numbers between the standard
+/// signals and `SIGRTMIN`.
 fn can_be_handled(signal: i32) -> bool {
     let standard = (1..32).contains(&signal) && signal != libc::SIGKILL && signal != libc::SIGSTOP;
     standard || (libc::SIGRTMIN()..=libc::SIGRTMAX()).contains(&signal)

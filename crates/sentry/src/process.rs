@@ -1,17 +1,17 @@
-//! What belongs to this process and not to the child of a fork: a place in memory that `fork`
-//! empties.
+//! Keeps the state of this process separate from that of a forked child, in memory that `fork`
+//! clears.
 //!
-//! Only the thread that forks lives on in the child, and the epoll set is the parent's too: what
-//! the child took out of it, the parent would lose. So the child begins with a table of its own;
-//! it may watch at once, and the parent's watches go on.
+//! Only the thread that forks continues in the child. The epoll set is shared with the parent, so
+//! events that the child took out of it would be lost for the parent. Therefore the child begins
+//! with its own empty table. It may watch connections at once, and the parent's watches continue.
 //!
-//! The table hangs on a page with `MADV_WIPEONFORK`: in the child it reads as null. The parent's
-//! is left there as it is, with its lock, which some thread may have held that is not there any
-//! more, and is never touched again. Handlers of `pthread_atfork` that hold the lock over the fork
-//! do not do: a first watch that another thread begins after a fork has looked for handlers, and
-//! before it forks, leaves the child with a lock that nobody gives back. One such handler closes
-//! the child's copy of the epoll set, at once, and only what is ours (`epoll.rs`); if it is missed,
-//! the descriptors stay open.
+//! The pointer to the table is on a page with `MADV_WIPEONFORK`, so the child reads it as null. The
+//! child never touches the parent's table again, and leaves it as it is, with its lock, which a
+//! thread may have held that does not exist in the child. Handlers of `pthread_atfork` that hold
+//! the lock during the fork would not be sufficient. If another thread starts its first watch after
+//! a fork has looked for handlers, but before it forks, the child has a lock that no thread
+//! releases. One such handler closes the child's copy of the epoll set at once, and only that
+//! (`epoll.rs`). If the handler is missed, the descriptors stay open.
 #![allow(unsafe_code, reason = "memory that the kernel empties")]
 
 use std::io;
@@ -22,25 +22,26 @@ use crate::epoll::Set;
 use crate::sys;
 use crate::table::Shared;
 
-/// The page, of which the first word is used: null until somebody watches.
+/// The page, of which only the first word is used. Null until the first watch.
 static PAGE: AtomicPtr<AtomicPtr<Shared>> = AtomicPtr::new(ptr::null_mut());
-/// The epoll set, for the child to close: below 0 if there is none. Written last; a child that
-/// finds it with a guard of another set closes nothing.
+/// The epoll set that a child closes, or below 0 if there is none. It is written last: a child that
+/// finds it with the guard of another set closes nothing.
 static SET: AtomicI32 = AtomicI32::new(-1);
 static GUARD: AtomicI32 = AtomicI32::new(-1);
 static COOKIE: AtomicU64 = AtomicU64::new(0);
 
-/// The table of this process, if it has one. Takes no memory: a handler of a signal may ask.
+/// Returns the table of this process, if it has one. Allocates nothing, so a signal handler may
+/// call it.
 pub(crate) fn existing() -> Option<&'static Shared> {
     let page = PAGE.load(Ordering::Acquire);
-    // SAFETY: null, or a page that is never unmapped: `page` stores no other. A page of zeros, as
-    // it is at first and in a child, is an atomic that is null.
+    // SAFETY: null, or a page that is never unmapped, because `page` stores no other pointer. A
+    // page of zeros, as it is at first and in a child, is a valid atomic that is null.
     let table = unsafe { page.as_ref() }?.load(Ordering::Acquire);
-    // SAFETY: null, or a table that was leaked: `own` stores no other.
+    // SAFETY: null, or a table that was leaked, because `own` stores no other pointer.
     unsafe { table.as_ref() }
 }
 
-/// The table of this process.
+/// Returns the table of this process, and creates it if necessary.
 pub(crate) fn own() -> io::Result<&'static Shared> {
     if let Some(table) = existing() {
         return Ok(table);
@@ -48,18 +49,20 @@ pub(crate) fn own() -> io::Result<&'static Shared> {
     let place = page()?;
     let table = Box::into_raw(Box::<Shared>::default());
     match place.compare_exchange(ptr::null_mut(), table, Ordering::AcqRel, Ordering::Acquire) {
-        // SAFETY: it was just made, and lives as long as the process from here on.
+        // SAFETY: the table was just allocated and is leaked here, so it lives as long as the
+        // process.
         Ok(_) => Ok(unsafe { &*table }),
         Err(other) => {
-            // SAFETY: nobody else has seen it.
+            // SAFETY: no other thread has seen the table.
             drop(unsafe { Box::from_raw(table) });
-            // SAFETY: leaked by whoever was first.
+            // SAFETY: another thread has leaked this table.
             Ok(unsafe { &*other })
         }
     }
 }
 
-/// Whether this is the table of this process: not in a child that forked on the watching thread.
+/// Returns whether this is the table of this process. It is not in a child that was forked on the
+/// watching thread.
 pub(crate) fn is_own(table: &Shared) -> bool {
     existing().is_some_and(|own| ptr::eq(own, table))
 }
@@ -74,23 +77,23 @@ fn page() -> io::Result<&'static AtomicPtr<Shared>> {
         }
         sys::after_fork(in_child)?;
     }
-    // SAFETY: not null, so a page as in `existing`.
+    // SAFETY: not null, so it is a page as in `existing`.
     Ok(unsafe { &*PAGE.load(Ordering::Acquire) })
 }
 
-/// The child of a fork will close this set.
+/// Records the set that the child of a fork closes.
 pub(crate) fn set_is(set: Set) {
     GUARD.store(set.guard, Ordering::Release);
     COOKIE.store(set.cookie, Ordering::Release);
     SET.store(set.epoll, Ordering::Release);
 }
 
-/// The child of a fork will close nothing.
+/// Records that the child of a fork closes nothing.
 pub(crate) fn there_is_no_set() {
     SET.store(-1, Ordering::Release);
 }
 
-/// May be registered, and so called, more than once.
+/// Closes the set in the child. The handler may be registered, and so called, more than once.
 extern "C" fn in_child() {
     let epoll = SET.swap(-1, Ordering::AcqRel);
     if epoll >= 0 {

@@ -1,17 +1,17 @@
-//! Departures on the runtime of the thread that uses them: for a server on tokio with many
+//! Detects disconnects on the runtime of the thread that uses it: for a server on tokio with many
 //! connections, such as the gateway.
 //!
-//! A program that waits for something else (a slot, a database) does not read from its client,
-//! and one that does not read does not learn that the client has closed: a pipelined request or
-//! an unread body lies in front of the end of file. The kernel knows all the same. A [`Watch`] is
-//! an epoll set asked for `EPOLLRDHUP` and nothing else: connections are added once, when they
-//! are accepted, and a departure is reported whatever lies unread.
+//! A program that waits for something else (a slot, a database) does not read from its client, and
+//! therefore does not learn that the client has closed: a pipelined request or an unread body
+//! precedes the end of file. But the kernel knows. A [`Watch`] is an epoll set that only asks for
+//! `EPOLLRDHUP`. Connections are added once, when they are accepted, and a disconnect is reported
+//! even if data is unread.
 //!
-//! The set is a file descriptor itself and lives in the runtime of the thread that uses it. So a
-//! departure wakes no thread on another core, and a request costs nothing.
+//! The set is itself a file descriptor in the runtime of the thread that uses it. So a disconnect
+//! wakes no thread on another core, and there is no cost per request.
 //!
-//! One thing it cannot see: a FIN behind more bytes than the socket's buffer holds has not
-//! arrived yet, as far as the kernel is concerned. Whoever waits must read ahead.
+//! One case is not detected: if more unread bytes precede a FIN than the socket's buffer holds, the
+//! FIN has not arrived yet. A program that waits must therefore read ahead.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,47 +21,47 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// What counts as leaving.
+/// The condition that counts as a disconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
-    /// The other side will send nothing more (FIN), or has reset the connection.
+    /// The peer sends nothing more (FIN), or has reset the connection.
     SendingEnded,
-    /// Both directions have ended, or the other side has reset the connection. One that has only
-    /// shut down its sending side is still there.
+    /// Both directions have ended, or the peer has reset the connection. A peer that has only shut
+    /// down its sending side is still present.
     BothEnded,
 }
 
-/// A set of connections of which the departed are reported.
+/// A set of connections that reports disconnects.
 #[derive(Debug)]
 pub struct Watch {
     set: AsyncFd<OwnedFd>,
 }
 
-/// Departures taken from the kernel at once.
+/// The maximum number of events taken from the kernel at once.
 const BATCH: usize = 256;
 
 impl Watch {
-    /// An empty set. To be called within a tokio runtime with I/O enabled.
+    /// Creates an empty set. Must be called within a tokio runtime with I/O enabled.
     ///
     /// # Errors
-    /// When the process or the system has no file descriptor left.
+    /// If the process or the system has no file descriptor left.
     pub fn new() -> io::Result<Self> {
         let set = epoll::create(CreateFlags::CLOEXEC)?;
         #[allow(unsafe_code, reason = "tokio leaves the validity of a descriptor to its caller")]
-        // SAFETY: `set` was just made and is open; it moves into the `AsyncFd`, which owns it
-        // from here on: nobody else has it, so it stays open and the same until the `AsyncFd` is
-        // dropped. `OwnedFd::as_raw_fd` gives the same number every time.
+        // SAFETY: `set` was just created and is open. It moves into the `AsyncFd`, which then is
+        // its only owner, so it stays open and the same until the `AsyncFd` is dropped.
+        // `OwnedFd::as_raw_fd` returns the same number every time.
         let set = unsafe { AsyncFd::register_with_interest(set, Interest::READABLE) }?;
         Ok(Self { set })
     }
 
-    /// Watches a connection until it is closed on this side, which takes it out of the set. One
-    /// whose other side has left already is reported like any other.
+    /// Watches a connection until this process closes it, which removes it from the set. A peer
+    /// that has already left is reported like any other.
     ///
     /// # Errors
-    /// When the system's limit of watches is reached.
+    /// If the system's limit on watches is reached.
     pub fn add(&self, connection: impl AsFd, token: u64, departure: Departure) -> io::Result<()> {
-        // A reset and the end of both directions are reported in any case.
+        // A reset and the end of both directions are always reported.
         let flags = match departure {
             Departure::SendingEnded => EventFlags::RDHUP | EventFlags::ET,
             Departure::BothEnded => EventFlags::ET,
@@ -70,11 +70,11 @@ impl Watch {
         Ok(())
     }
 
-    /// Waits until somebody has left, and calls `departed` with the token of each. A token may
-    /// be reported more than once, and after its connection was closed on this side.
+    /// Waits for disconnects, and calls `departed` with the token of each. A token may be reported
+    /// more than once, and even after this process has closed its connection.
     ///
     /// # Errors
-    /// When the kernel refuses to say: the watch is of no use any more.
+    /// If the kernel returns an error. The watch is then unusable.
     pub async fn departures(&self, mut departed: impl FnMut(u64)) -> io::Result<()> {
         let mut ready = self.set.readable().await?;
         let mut events = Vec::<Event>::with_capacity(BATCH);
@@ -107,7 +107,7 @@ mod tests {
         (ours, listener.accept().unwrap().0)
     }
 
-    /// Waits for the next report; what never comes fails by hanging no longer than this.
+    /// Waits for the next report, with a timeout for reports that never come.
     async fn next(watch: &Watch) -> Vec<u64> {
         let mut tokens = Vec::new();
         let wait = watch.departures(|token| tokens.push(token));
@@ -154,7 +154,7 @@ mod tests {
             watch.add(&other, 2, Departure::SendingEnded).unwrap();
             half.shutdown(Shutdown::Write).unwrap();
             whole.shutdown(Shutdown::Write).unwrap();
-            // Both have shut down in this order; only the second is reported.
+            // Both have shut down, in this order. Only the second is reported.
             assert_eq!(next(&watch).await, [2]);
         });
     }

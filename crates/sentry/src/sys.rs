@@ -1,9 +1,9 @@
-//! The operating system's calls of the watching thread, in one place.
+//! The system calls of the watching thread.
 //!
-//! They take descriptors as numbers, not as [`std::os::fd::BorrowedFd`]: the numbers come from C,
-//! and whether one is open, and still means the same, is just what is to be found out. The kernel
-//! answers for a wrong one with an error, so no call here has a condition on its number; what each
-//! `unsafe` has to prove is about memory.
+//! The calls take descriptors as numbers instead of [`std::os::fd::BorrowedFd`]. The numbers come
+//! from C, and each call must find out whether its number is open and still refers to the same
+//! file. The kernel returns an error for a wrong number, so no call depends on its validity. Each
+//! `unsafe` block only has to prove that the memory is valid.
 #![allow(unsafe_code, reason = "system calls on descriptors that may be closed or not ours")]
 
 use std::io;
@@ -15,7 +15,7 @@ use std::ptr;
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("bywash-sentry knows the layout of siginfo_t on 64-bit Linux only");
 
-/// Flags of epoll and poll, which have the same numbers.
+/// Flags of epoll and poll, which have the same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flags(pub(crate) u32);
 
@@ -65,16 +65,16 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 pub(crate) fn epoll_create() -> io::Result<OwnedFd> {
     // SAFETY: no memory is passed.
     let set = checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-    // SAFETY: the descriptor was just made; nobody else has it.
+    // SAFETY: the descriptor was just created and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(set) })
 }
 
-/// A socket of which nothing ever comes.
+/// Creates a socket that never receives data.
 pub(crate) fn silent_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is passed.
     let socket = checked(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
-    // SAFETY: the descriptor was just made; nobody else has it.
+    // SAFETY: the descriptor was just created and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 
@@ -82,43 +82,44 @@ pub(crate) fn epoll_add(set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io::Re
     epoll_control(libc::EPOLL_CTL_ADD, set, fd, key, flags)
 }
 
-/// Also looks anew: what is so already is reported.
+/// Changes an entry. The kernel reports again conditions that already hold.
 pub(crate) fn epoll_change(set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io::Result<()> {
     epoll_control(libc::EPOLL_CTL_MOD, set, fd, key, flags)
 }
 
-/// What is not in the set (closed, or another file by now) need not be taken out.
+/// Removes an entry. An error is ignored, because the descriptor may be closed or refer to another
+/// file.
 pub(crate) fn epoll_remove(set: RawFd, fd: RawFd) {
     let _ = epoll_control(libc::EPOLL_CTL_DEL, set, fd, 0, Flags(0));
 }
 
 fn epoll_control(what: i32, set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io::Result<()> {
     let mut event = libc::epoll_event { events: flags.0, u64: key };
-    // SAFETY: `event` lives for the call, which only reads it.
+    // SAFETY: `event` is valid for the call, which only reads it.
     checked(unsafe { libc::epoll_ctl(set, what, fd, &raw mut event) }).map(drop)
 }
 
 pub(crate) const NO_EVENT: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
 
-/// Waits for at least one event, and says how many are in `events`.
+/// Waits for at least one event. Returns the number of events in `events`.
 pub(crate) fn epoll_wait(set: RawFd, events: &mut [libc::epoll_event]) -> io::Result<usize> {
     let room = i32::try_from(events.len()).unwrap_or(i32::MAX);
-    // SAFETY: the kernel writes at most `room` events to the slice, which has that many.
+    // SAFETY: the kernel writes at most `room` events to the slice, which has at least that many.
     let count = checked(unsafe { libc::epoll_wait(set, events.as_mut_ptr(), room, -1) })?;
     Ok(count as usize)
 }
 
-/// The state of a socket now.
+/// Returns the present state of a socket.
 pub(crate) fn flags_of(fd: RawFd) -> io::Result<Flags> {
     let mut asked = libc::pollfd { fd, events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
-    // SAFETY: one `pollfd` is passed, which lives for the call.
+    // SAFETY: one `pollfd` is passed, which is valid for the call.
     checked(unsafe { libc::poll(&raw mut asked, 1, 0) })?;
     Ok(Flags(u32::from(asked.revents.cast_unsigned())))
 }
 
-/// A pause of the watching thread.
+/// Pauses the watching thread.
 pub(crate) fn pause_ms(milliseconds: i32) {
-    // SAFETY: no descriptor is passed, so no memory.
+    // SAFETY: no descriptors are passed, so no memory is accessed.
     unsafe { libc::poll(ptr::null_mut(), 0, milliseconds) };
 }
 
@@ -126,26 +127,26 @@ fn option<T: Copy + Default>(fd: RawFd, name: libc::c_int) -> io::Result<T> {
     let mut value = T::default();
     let mut size = size_of::<T>() as libc::socklen_t;
     let place = (&raw mut value).cast();
-    // SAFETY: the kernel writes at most `size` bytes to `value`. Only used with integers, for
-    // which any bytes are a value.
+    // SAFETY: the kernel writes at most `size` bytes to `value`. The function is only used with
+    // integers, for which any bytes are valid.
     checked(unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, name, place, &raw mut size) })?;
     Ok(value)
 }
 
-/// Whether the sockets of this kind have connections. `ENOTSOCK`, `EBADF`.
+/// Returns whether a socket has connections. The errors are `ENOTSOCK` and `EBADF`.
 pub(crate) fn has_connections(fd: RawFd) -> io::Result<bool> {
     let kind: libc::c_int = option(fd, libc::SO_TYPE)?;
     Ok(kind == libc::SOCK_STREAM || kind == libc::SOCK_SEQPACKET)
 }
 
-/// A number that no other socket has had since the system started (Linux 4.12; 0 before): tells
-/// whether a descriptor means the socket that it meant.
+/// Returns the cookie of a socket: a number that no other socket has had since boot (Linux 4.12; 0
+/// on older kernels). It shows whether a descriptor still refers to the same socket.
 pub(crate) fn cookie_of(fd: RawFd) -> u64 {
     option(fd, libc::SO_COOKIE).unwrap_or(0)
 }
 
-/// Bytes that were written to a TCP socket and that the other side has not acknowledged yet; 0 if the kernel does not say.
-/// The caller owns the descriptor here.
+/// Returns the number of bytes that were written to a TCP socket and not yet acknowledged by the
+/// peer, or 0 if the kernel does not report it. Here the caller owns the descriptor.
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> usize {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes an integer to `bytes`, which is one.
@@ -153,7 +154,7 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> usize {
     if result < 0 { 0 } else { usize::try_from(bytes).unwrap_or(0) }
 }
 
-/// Whether bytes lie unread.
+/// Returns whether there are unread bytes.
 pub(crate) fn has_bytes(fd: RawFd) -> bool {
     let mut byte = 0_u8;
     let how = libc::MSG_PEEK | libc::MSG_DONTWAIT;
@@ -164,22 +165,22 @@ pub(crate) fn has_bytes(fd: RawFd) -> bool {
 pub(crate) fn is_connected(fd: RawFd) -> bool {
     let mut address = MaybeUninit::<libc::sockaddr_storage>::uninit();
     let mut size = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `size` bytes to `address`, which nobody reads.
+    // SAFETY: the kernel writes at most `size` bytes to `address`, which is never read.
     unsafe { libc::getpeername(fd, address.as_mut_ptr().cast(), &raw mut size) == 0 }
 }
 
-/// While this lives, no handler of a signal runs on this thread: one could call [`crate::unwatch`]
-/// while the thread has the lock, or jump away with it.
+/// Blocks all signal handlers on this thread while it exists. A handler could call
+/// [`crate::unwatch`] while the thread holds the lock, or jump out of the code that holds it.
 #[must_use = "handlers may run as soon as this is dropped"]
 pub struct Unsignalled(libc::sigset_t);
 
 impl Unsignalled {
-    /// Puts off all handlers.
+    /// Blocks all signal handlers.
     pub fn now() -> Self {
         let mut all = MaybeUninit::uninit();
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: `sigfillset` fills `all`; `pthread_sigmask` reads it and writes `before`, which
-        // is zeroed besides: an empty set, should the call fail (it cannot).
+        // SAFETY: `sigfillset` fills `all`; `pthread_sigmask` reads it and writes `before`.
+        // `before` is also zeroed, which is an empty set in case the call fails (it cannot).
         unsafe {
             libc::sigfillset(all.as_mut_ptr());
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
@@ -190,13 +191,13 @@ impl Unsignalled {
 
 impl Drop for Unsignalled {
     fn drop(&mut self) {
-        // SAFETY: the set is one that the kernel gave us.
+        // SAFETY: the kernel returned this set.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
     }
 }
 
-/// What a handler finds in its `siginfo_t` after `sigqueue`: the part of that type which libc
-/// keeps to itself, as the kernel lays it out on 64 bits.
+/// The `siginfo_t` that a handler receives after `sigqueue`, as the kernel lays it out on 64-bit
+/// systems. The libc crate does not expose these fields.
 #[repr(C)]
 struct Queued {
     signo: libc::c_int,
@@ -210,34 +211,35 @@ struct Queued {
 }
 const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
 
-/// What `sigqueue` says of itself.
+/// The `si_code` of `sigqueue`.
 const SI_QUEUE: libc::c_int = -1;
 
-/// Sends a signal with a value to a thread of this process. `EAGAIN`: no more can be queued now.
+/// Sends a signal with a value to a thread of this process. The error is `EAGAIN` if the queue is
+/// full.
 pub(crate) fn queue_signal(thread: i32, signo: i32, value: u64, errno: i32) -> io::Result<()> {
     let code = SI_QUEUE;
     // SAFETY: no memory is passed.
     let (pid, uid) = unsafe { (libc::getpid(), libc::getuid()) };
     let info = Queued { signo, errno, code, gap: 0, pid, uid, value, rest: [0; 96] };
     let call = libc::SYS_rt_tgsigqueueinfo;
-    // SAFETY: the kernel reads a `siginfo_t` from `info`, which is as large (above).
+    // SAFETY: the kernel reads a `siginfo_t` from `info`, which has the same size (checked above).
     let result = unsafe { libc::syscall(call, pid, thread, signo, &raw const info) };
     checked(result as libc::c_int).map(drop)
 }
 
-/// Whether this process has the thread.
+/// Returns whether this process has the thread.
 pub(crate) fn has_thread(thread: i32) -> bool {
-    // SAFETY: no memory is passed; signal 0 is not sent.
+    // SAFETY: no memory is passed, and signal 0 is not sent.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) == 0 }
 }
 
-/// The kernel's number of this thread.
+/// Returns the kernel's ID of this thread.
 pub(crate) fn this_tid() -> i32 {
     // SAFETY: no memory is passed.
     unsafe { libc::gettid() }
 }
 
-/// What libc calls this thread.
+/// Returns libc's ID of this thread.
 pub(crate) fn this_thread() -> libc::pthread_t {
     // SAFETY: no memory is passed.
     unsafe { libc::pthread_self() }
@@ -246,15 +248,15 @@ pub(crate) fn this_thread() -> libc::pthread_t {
 /// Adds one to an eventfd.
 pub(crate) fn count_up(eventfd: RawFd) {
     let one = 1_u64.to_ne_bytes();
-    // SAFETY: the kernel reads eight bytes from `one`, which has eight. What it says is of no use:
-    // one that is closed has nobody who waits, and one that is full is readable.
+    // SAFETY: the kernel reads eight bytes from `one`, which has eight. The result is ignored: a
+    // closed eventfd has no reader, and a full one is already readable.
     unsafe { libc::write(eventfd, one.as_ptr().cast(), one.len()) };
 }
 
-/// Whether the descriptor is of a file without a name and a kind, as an eventfd is.
+/// Returns whether the descriptor is an anonymous file, as an eventfd is.
 pub(crate) fn is_anonymous(fd: RawFd) -> io::Result<bool> {
     let mut about = MaybeUninit::<libc::stat>::zeroed();
-    // SAFETY: the kernel writes a `stat` to `about`; any bytes are a value of it.
+    // SAFETY: the kernel writes a `stat` to `about`, for which any bytes are valid.
     let about = unsafe {
         checked(libc::fstat(fd, about.as_mut_ptr()))?;
         about.assume_init()
@@ -262,7 +264,7 @@ pub(crate) fn is_anonymous(fd: RawFd) -> io::Result<bool> {
     Ok(about.st_mode & libc::S_IFMT == 0)
 }
 
-// In every libc that has threads; the crate has no declaration of it for Linux.
+// Every libc with threads has this function, but the libc crate does not declare it for Linux.
 unsafe extern "C" {
     fn pthread_atfork(
         before: Option<extern "C" fn()>,
@@ -271,10 +273,10 @@ unsafe extern "C" {
     ) -> libc::c_int;
 }
 
-/// Has a function called in the child after each `fork` from now on.
+/// Registers a function that is called in the child after each `fork` from now on.
 pub(crate) fn after_fork(child: extern "C" fn()) -> io::Result<()> {
-    // SAFETY: the function is of this library, which is never unloaded (a program's own code, or
-    // linked with `-z nodelete`: `native/sentry/build.rs`).
+    // SAFETY: the function belongs to this library, which is never unloaded (it is part of the
+    // program, or linked with `-z nodelete`: `native/sentry/build.rs`).
     match unsafe { pthread_atfork(None, None, Some(child)) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
@@ -282,22 +284,22 @@ pub(crate) fn after_fork(child: extern "C" fn()) -> io::Result<()> {
 }
 
 pub(crate) fn close(fd: RawFd) {
-    // SAFETY: no memory is passed; whose the descriptor is, the caller knows.
+    // SAFETY: no memory is passed. The caller knows that it owns the descriptor.
     unsafe { libc::close(fd) };
 }
 
 const PAGE: usize = 4096;
 
-/// A page of zeros, which is one again in each child of a fork (Linux 4.14).
+/// Maps a page of zeros, which is zeroed again in each child of a fork (Linux 4.14).
 pub(crate) fn page_that_fork_empties() -> io::Result<*mut libc::c_void> {
     let (how, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping, at a place that the kernel chooses.
+    // SAFETY: a new mapping at an address that the kernel chooses.
     let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, how, flags, -1, 0) };
     if page == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the page was just mapped, and nobody else has it.
+    // SAFETY: the page was just mapped and has no other user.
     match checked(unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) }) {
         Ok(_) => Ok(page),
         Err(error) => {
@@ -307,8 +309,8 @@ pub(crate) fn page_that_fork_empties() -> io::Result<*mut libc::c_void> {
     }
 }
 
-/// One that nobody has seen yet.
+/// Unmaps a page that no other thread has seen.
 pub(crate) fn unmap_page(page: *mut libc::c_void) {
-    // SAFETY: it came from `page_that_fork_empties`, and its only user gives it back.
+    // SAFETY: the page came from `page_that_fork_empties`, and its only user returns it.
     unsafe { libc::munmap(page, PAGE) };
 }

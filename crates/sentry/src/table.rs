@@ -1,24 +1,27 @@
-//! What the process watches: the table, and the calls that begin and end a watch.
+//! The table of watches of the process, and the functions that begin and end a watch.
 //!
-//! **States.** A connection that is watched has a seat in the table, under its descriptor's
-//! number, and an entry in the epoll set. A seat ends when its departure was told, when it is
-//! unwatched, or when another connection is watched under its number. Each has a number of its
-//! own, the generation: what the kernel says of a seat that has ended is for nobody. A descriptor
-//! that was closed without being unwatched, and is another socket by now, is known by the socket's
-//! cookie.
+//! **States.** A watched connection has an entry in the table, under the number of its descriptor,
+//! and an entry in the epoll set. The table entry ends when the disconnect has been reported, when
+//! it is unwatched, or when another connection is watched under the same number. Each entry has a
+//! number of its own, the generation: events of an entry that has ended are ignored. If a
+//! descriptor was closed without being unwatched and its number now refers to another socket, the
+//! socket's cookie reveals it.
 //!
-//! **Whose.** Each process has its own: a child of `fork` begins empty (`process.rs`).
+//! **Processes.** Each process has its own table: a child of `fork` begins with an empty one
+//! (`process.rs`).
 //!
-//! **Who frees what.** The program owns the descriptors; the table only has numbers. The set lives
-//! as long as the process, or until the program closes it (`epoll.rs`). What a seat holds is dropped after the lock has been given back: the
-//! waker of a future may do anything then. There is one seat for a descriptor, so what the process
-//! may have open bounds the table.
+//! **Ownership.** The program owns the descriptors, and the table only contains their numbers. The
+//! epoll set lives as long as the process, or until the program closes it (`epoll.rs`). The content
+//! of an entry is dropped after the lock is released, because the waker of a future may run
+//! arbitrary code then. There is one entry per descriptor, so the limit on open files bounds the
+//! table.
 //!
-//! **Under the lock**: the table, `epoll_ctl`, the first look at a connection, and starting the
-//! thread. Never: waiting for the kernel, telling anybody, foreign code. `telling` says what
-//! the thread (`watcher.rs`) tells without the lock; [`unwatch`] waits for that.
+//! **Lock.** The lock is held for changes of the table, `epoll_ctl`, the first check of a
+//! connection, and the start of the thread. It is never held while waiting for the kernel,
+//! reporting an event or running foreign code. `telling` is the event that the thread
+//! (`watcher.rs`) reports without the lock; [`unwatch`] waits for its end.
 //!
-//! Generations are 32 bits: to be mistaken, an event would have to lie in the kernel while the
+//! **Generations** have 32 bits. For a mix-up, an event would have to stay in the kernel while the
 //! process begins 2³² further watches, and then meet the same descriptor and the same socket.
 
 use std::collections::HashMap;
@@ -36,14 +39,14 @@ use crate::sys::{self, Flags};
 use crate::watcher;
 use crate::watching::News;
 
-/// Names a watch: the number of the descriptor, and of the watch itself.
+/// Identifies a watch by the number of its descriptor and its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) fd: RawFd,
     pub(crate) generation: u32,
 }
 
-/// As the value of a signal: the descriptor lies where C has `sival_int`.
+/// Converts to the value of a signal, with the descriptor where C has `sival_int`.
 impl From<Key> for u64 {
     fn from(key: Key) -> u64 {
         let mut bytes = [0; 8];
@@ -61,14 +64,14 @@ impl From<u64> for Key {
     }
 }
 
-/// How whoever asked is told.
+/// The way in which an event is reported.
 #[derive(Clone, Debug)]
 pub(crate) enum Tell {
     Future(Arc<News>),
     Notice(Notice),
 }
 
-/// A connection that is watched.
+/// A watched connection.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) generation: u32,
@@ -79,11 +82,11 @@ pub(crate) struct Seat {
 
 pub(crate) type Seats = HashMap<RawFd, Seat, BuildHasherDefault<DefaultHasher>>;
 
-/// What the process watches, and what is awaited of it.
+/// The table of watches, and the condition variable for its users.
 #[derive(Default)]
 pub(crate) struct Shared {
     table: Mutex<Table>,
-    /// Something has been told.
+    /// Notified when an event has been reported.
     pub(crate) told: Condvar,
 }
 
@@ -91,30 +94,30 @@ pub(crate) struct Shared {
 pub(crate) struct Table {
     /// The epoll set.
     pub(crate) set: Option<Set>,
-    /// Who waits on it.
+    /// The thread that waits on it.
     pub(crate) thread: Option<libc::pthread_t>,
     pub(crate) seats: Seats,
-    /// What the thread tells at this moment, and why.
+    /// The event that the thread is reporting now.
     pub(crate) telling: Option<(Key, Reason)>,
-    /// How many wait for that to be over.
+    /// The number of threads that wait for the end of that report.
     pub(crate) waiting: u32,
 }
 
-/// Of the last watch that was begun, also in the processes that this one is a fork of: what their
-/// futures still name is nobody's here.
+/// The generation of the last watch. It continues in a forked child, so that keys of the parent's
+/// futures match no watch there.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 impl Shared {
-    /// Nothing that can panic runs under the lock, so a poisoned one is whole.
+    /// Locks the table. Code under the lock cannot panic, so a poisoned table is intact.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Watches what the number means now, and tells by a notice.
+/// Watches the socket to which the descriptor refers now, and reports events by a notice.
 ///
 /// # Errors
-/// [`Refused`]; nobody is told anything then.
+/// [`Refused`]. No event will be reported then.
 pub fn told_by_notice(fd: RawFd, interest: Interest, notice: Notice) -> Result<(), Refused> {
     notice.check()?;
     register(fd, interest, Tell::Notice(notice)).map(drop)
@@ -125,7 +128,7 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
         return Err(Refused::NotAStream);
     }
     let cookie = sys::cookie_of(fd);
-    // Dropped after the lock, which is declared after it.
+    // Declared before the lock, so that it is dropped after the lock is released.
     let _lost;
     let shared = process::own()?;
     let mut table = shared.lock();
@@ -135,8 +138,8 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
     let ours = watcher::started(shared, &mut table)?;
     table.seats.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     let key = Key { fd, generation: GENERATION.fetch_add(1, Ordering::Relaxed) };
-    // Registered first, looked at second: what happens between the two is seen by the look, and
-    // the event that tells it too finds no seat.
+    // Register first and check second: the check detects an event between the two, and the reported
+    // event finds no entry.
     let entered = table.enter(ours, key, cookie, interest);
     if let Err(left) = look(fd, interest) {
         if entered.is_ok() {
@@ -145,7 +148,7 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
         return Err(left);
     }
     entered?;
-    // One that is replaced was of a descriptor that has been closed since.
+    // A replaced entry belongs to a descriptor that has been closed since.
     let seat = Seat { generation: key.generation, cookie, interest, tell };
     let before = table.seats.insert(fd, seat);
     drop(table);
@@ -162,8 +165,8 @@ impl Table {
         if self.seats.get(&key.fd).is_some_and(|seat| seat.cookie == cookie) {
             return Err(Refused::Watched);
         }
-        // Left over from a descriptor that was closed while another process had the socket, and
-        // has come back under its old number.
+        // The epoll entry belongs to a descriptor that was closed while another process held the
+        // socket. The socket is now open again under its old number.
         Ok(sys::epoll_change(set.epoll, key.fd, key.into(), interest.flags())?)
     }
 
@@ -178,10 +181,10 @@ impl Table {
     }
 }
 
-/// Whether the other side is there.
+/// Checks whether the peer is present.
 fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
     let flags = sys::flags_of(fd)?;
-    // A connection that has ended is `RDHUP` too; after a reset it has no peer any more.
+    // An ended connection has `RDHUP` too. After a reset, the socket has no peer any more.
     if !flags.has(Flags::RDHUP) && !sys::is_connected(fd) {
         return Err(Refused::NotConnected);
     }
@@ -191,9 +194,10 @@ fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
     }
 }
 
-/// Ends the watch of a descriptor, and says whether its departure was still to be told. Afterwards
-/// nobody is told anything of it: what is just being told has been told by then. Only the watching
-/// thread itself, in a function that it calls, does not wait.
+/// Ends the watch of a descriptor. Returns whether its disconnect had not been reported.
+///
+/// No event of the watch is reported after this call: it waits for a report that is under way. Only
+/// the watching thread itself does not wait, in a function that it calls.
 pub fn unwatch(fd: RawFd) -> bool {
     let Some(shared) = process::existing() else { return false };
     let mut table = shared.lock();
@@ -208,13 +212,13 @@ pub fn unwatch(fd: RawFd) -> bool {
     }
     drop(table);
     seat.is_some_and(|seat| {
-        // The seat of one whose departure is being told ends when that is over.
+        // The entry of a disconnect that is being reported ends with that report.
         !telling.is_some_and(|(key, why)| key.generation == seat.generation && why != Reason::Data)
     })
 }
 
-/// Ends this watch, if it has not ended. Does not wait: a future that is being told at this moment
-/// is there as long as that takes.
+/// Ends this watch, if it has not ended. Does not wait: a future stays valid until a report that is
+/// under way has ended.
 pub(crate) fn forget(key: Key) {
     let Some(shared) = process::existing() else { return };
     let mut table = shared.lock();

@@ -1,7 +1,7 @@
-//! The thread that waits for all departures of the process, and tells each of them.
+//! The thread that waits for all disconnects of the process and reports them.
 //!
-//! It is started by the first watch, takes no signals (a handler of the program's never runs on
-//! it), and lives as long as the process.
+//! The first watch starts it. It blocks all signals, so no handler of the program runs on it. It
+//! lives as long as the process.
 
 use std::io;
 use std::os::unix::thread::JoinHandleExt;
@@ -15,20 +15,20 @@ use crate::process;
 use crate::sys::{self, Flags, Unsignalled};
 use crate::table::{Key, Seats, Shared, Table, Tell};
 
-/// Departures taken from the kernel at once.
+/// The maximum number of events taken from the kernel at once.
 const BATCH: usize = 64;
-/// The functions of the program that it calls run on this.
+/// The stack size in bytes. Functions of the program run on this stack.
 const STACK: usize = 256 * 1024;
-/// For how long nobody is told when the queue of signals is full.
+/// The pause in milliseconds before the next attempt if the signal queue is full.
 const PAUSE_MS: i32 = 1;
 
-/// The epoll set with its thread, which is started if it does not run.
+/// Returns the epoll set, and creates it and starts its thread if necessary.
 pub(crate) fn started(shared: &'static Shared, table: &mut Table) -> io::Result<Set> {
     if let Some(set) = table.set {
         return Ok(set);
     }
     let set = Set::new()?;
-    // It inherits that it takes no signals.
+    // The thread inherits the blocked signals.
     let unsignalled = Unsignalled::now();
     let thread = thread::Builder::new()
         .name("bywash-sentry".into())
@@ -44,7 +44,7 @@ pub(crate) fn started(shared: &'static Shared, table: &mut Table) -> io::Result<
 
 fn run(shared: &Shared, set: Set) {
     let mut events = [sys::NO_EVENT; BATCH];
-    // A closed set lives on while it is waited for, and this thread can wake from it.
+    // A closed set stays alive while a thread waits on it, and this thread may wake from it.
     while set.is_ours() {
         let count = match sys::epoll_wait(set.epoll, &mut events) {
             Ok(count) => count,
@@ -71,14 +71,15 @@ fn run(shared: &Shared, set: Set) {
     set_is_lost(shared);
 }
 
-/// What an event is about, if anybody still wants to know. From here to [`done`] it is being told.
+/// Returns the watch and the event, if it is to be reported. The report lasts until [`done`].
 fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Tell)> {
     let (key, flags) = (Key::from(event.u64), what_is_so(event));
     let mut table = shared.lock();
     let seat = table.seats.get(&key.fd).filter(|seat| seat.generation == key.generation)?;
     let reason = seat.interest.reason(flags)?;
     let tell = seat.tell.clone();
-    // Closed without being unwatched, kept alive by another process, and now another socket.
+    // The descriptor was closed without being unwatched, another process kept the old socket open,
+    // and the number now refers to another socket.
     if sys::cookie_of(key.fd) != seat.cookie {
         let seat = table.seats.remove(&key.fd);
         drop(table);
@@ -89,14 +90,14 @@ fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Tell
     Some((key, reason, tell))
 }
 
-/// The flags of an event, without the `IN` of a bare FIN.
+/// Returns the flags of an event, without the `IN` of a bare FIN.
 fn what_is_so(event: &libc::epoll_event) -> Flags {
     let flags = Flags(event.events);
     let is_in_doubt = flags.has(Flags::IN | Flags::RDHUP);
     if is_in_doubt && !sys::has_bytes(Key::from(event.u64).fd) { flags & !Flags::IN } else { flags }
 }
 
-/// A waker that panics takes nobody's watches with it.
+/// Reports an event. A waker that panics does not affect other watches.
 fn tell_of(key: Key, reason: Reason, tell: &Tell) -> Told {
     let telling = || match tell {
         Tell::Notice(notice) => notice.tell(key.into(), reason),
@@ -108,8 +109,9 @@ fn tell_of(key: Key, reason: Reason, tell: &Tell) -> Told {
     catch_unwind(AssertUnwindSafe(telling)).unwrap_or(Told::Yes)
 }
 
-/// Ends the telling; and the seat, if that was the departure. False: this is no longer the thread
-/// of the table: the set was lost meanwhile, or this is the child of a fork in what was called.
+/// Ends the report, and the watch if it was the disconnect. Returns false if this is no longer the
+/// thread of the table: the set was lost in the meantime, or the process was forked in a function
+/// that was called.
 fn done(shared: &Shared, key: Key, reason: Reason, told: Told) -> bool {
     if !process::is_own(shared) {
         return false;
@@ -137,12 +139,13 @@ fn done(shared: &Shared, key: Key, reason: Reason, told: Told) -> bool {
     if told == Told::Yes {
         seat.interest.data = false;
     }
-    // Reports at once what is so already: that is how what could not be told is tried again.
+    // The kernel reports again conditions that already hold, so an event that was not reported is
+    // retried.
     let _ = sys::epoll_change(ours.epoll, key.fd, key.into(), seat.interest.flags());
     true
 }
 
-/// Somebody has closed our descriptors. Those that were watched are lost.
+/// Handles that the program has closed the descriptors of this crate. All watches are lost.
 fn set_is_lost(shared: &Shared) {
     let mut table = shared.lock();
     if table.thread == Some(sys::this_thread()) {
@@ -152,8 +155,8 @@ fn set_is_lost(shared: &Shared) {
     }
 }
 
-/// The next watch begins anew. A thread that still waits on the set finds no seat for what it
-/// hears.
+/// Resets the table, so that the next watch creates a new set. A thread that still waits on the old
+/// set finds no entry for its events.
 pub(crate) fn forget_set(table: &mut Table) -> Seats {
     if let Some(set) = table.set.take() {
         process::there_is_no_set();

@@ -1,4 +1,4 @@
-//! News of a connection as a future, for any runtime.
+//! Events of a connection as a future, for any runtime.
 
 use std::future::Future;
 use std::io;
@@ -11,12 +11,14 @@ use std::task::{Context, Poll, Waker};
 use crate::interest::{Interest, Reason, Refused};
 use crate::table::{self, Key, Tell};
 
-/// A connection that is watched until this is dropped. As a future it is ready with the reason
-/// when its other side leaves, or at once if it has left, and stays so. With [`Interest::data`]
-/// it is ready with [`Reason::Data`] once before: await `&mut` it again for the departure.
+/// A watch of a connection, which ends when the value is dropped.
 ///
-/// It borrows the connection, so that this is not closed, and its number given to another, while
-/// it is watched. In a child of `fork` it is never ready: watch anew there.
+/// As a future, it is ready with the reason when the peer has left, and stays ready. With
+/// [`Interest::data`], it is first ready once with [`Reason::Data`]: await `&mut` it again for the
+/// disconnect.
+///
+/// The watch borrows the connection, so that the connection is not closed and its number not reused
+/// while it is watched. In a child of `fork` it is never ready: start a new watch there.
 #[derive(Debug)]
 #[must_use = "the connection is watched only as long as this lives"]
 pub struct Watching<'a> {
@@ -25,24 +27,25 @@ pub struct Watching<'a> {
     connection: PhantomData<BorrowedFd<'a>>,
 }
 
-/// What the watching thread tells the future.
+/// The state that the watching thread shares with the future.
 #[derive(Debug, Default)]
 pub(crate) struct News(Mutex<Latest>);
 
 #[derive(Debug, Default)]
 struct Latest {
-    /// Not given out yet.
+    /// Whether data has been reported and not yet returned.
     data: bool,
     departure: Option<Reason>,
     waker: Option<Waker>,
 }
 
-/// Watches a connection, whatever else uses it: a blocking socket, or one that is registered with
-/// a runtime. One watch for each descriptor of a process; another needs a `try_clone`.
+/// Watches a connection, independently of its other users: it may be a blocking socket, or
+/// registered with a runtime. There is one watch per descriptor of a process. Use `try_clone` for
+/// another one.
 ///
 /// # Errors
-/// `NotConnected`; `AlreadyExists`: it is watched; `InvalidInput`: no stream socket; what the
-/// kernel says when descriptors, threads, watches or memory are used up.
+/// `NotConnected`; `AlreadyExists` if it is already watched; `InvalidInput` if it is not a stream
+/// socket; or the kernel's error if descriptors, threads, watches or memory are exhausted.
 pub fn watch<S: AsFd>(connection: &S, interest: Interest) -> io::Result<Watching<'_>> {
     let news = Arc::new(News::default());
     let fd = connection.as_fd().as_raw_fd();
@@ -90,7 +93,7 @@ impl Future for Watching<'_> {
         if let Some(reason) = latest.take() {
             return Poll::Ready(reason);
         }
-        // The one before may do anything when it is dropped: without the lock.
+        // Dropping the old waker may run arbitrary code, so release the lock first.
         let before = match &latest.waker {
             Some(waker) if waker.will_wake(context.waker()) => None,
             _ => latest.waker.replace(context.waker().clone()),

@@ -1,4 +1,4 @@
-//! The future: ready when the other side leaves, and never for anything else.
+//! The future is ready when the peer disconnects, and for no other event.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::future::{Future, poll_fn};
@@ -29,7 +29,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on a thread without any runtime.
+/// Runs a future on a thread without a runtime.
 fn wait<F: Future>(future: F) -> F::Output {
     let unpark = Arc::new(Unpark(thread::current(), AtomicUsize::new(0)));
     let waker = Waker::from(Arc::clone(&unpark));
@@ -46,7 +46,8 @@ fn is_ready(watching: &mut Watching<'_>) -> bool {
     Pin::new(watching).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
-/// Whatever happened before this has been told: events come in the order in which they happen.
+/// Waits until all earlier events have been reported. Events are reported in the order in which
+/// they happen.
 fn everything_before_is_told() {
     let (client, server) = pair();
     let marker = watch(&server, Interest::default()).unwrap();
@@ -68,7 +69,7 @@ fn a_reset_is_told_as_one() {
     server.write_all(b"unread by the client").unwrap();
     client.write_all(b"x").unwrap();
     let left = watch(&server, Interest::default()).unwrap();
-    // With bytes unread a close is a reset.
+    // Closing a socket with unread bytes resets the connection.
     drop(client);
     assert_eq!(wait(left), Reason::Reset);
 }
@@ -129,7 +130,7 @@ fn a_waker_may_drop_what_it_wakes() {
     struct Drops(mpsc::Sender<Reason>, std::sync::Mutex<Option<Watching<'static>>>);
     impl Wake for Drops {
         fn wake(self: Arc<Self>) {
-            // On the watching thread: neither this nor a new watch may wait for it.
+            // This runs on the watching thread: neither the drop nor a new watch may wait for it.
             let mut watching = self.1.lock().unwrap().take().unwrap();
             let Poll::Ready(reason) =
                 Pin::new(&mut watching).poll(&mut Context::from_waker(Waker::noop()))

@@ -1,43 +1,43 @@
-//! Bits per second, and how people write them: as `tc(8)` does.
+//! Bit rates, in the notation of `tc(8)`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Bits per second: whole bytes, at least [`BitRate::LEAST`] and at most [`BitRate::MOST`].
+/// A rate in bits per second: whole bytes, from [`BitRate::LEAST`] to [`BitRate::MOST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BitRate {
     bytes: u32,
 }
 
-/// Largest first, so that a rate is written in the largest unit that divides it.
+/// The units, largest first, so that a rate is written in the largest unit that divides it.
 const UNITS: [(&str, u64); 4] =
     [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 
 impl BitRate {
-    /// 64 kbit/s: below, one full packet takes a fifth of a second.
+    /// 64 kbit/s. At this rate, one full packet takes about a fifth of a second.
     pub const LEAST: Self = Self { bytes: 8_000 };
-    /// 32 Gbit/s: the kernel's word for a rate has 32 bits, of bytes per second.
+    /// 32 Gbit/s. The kernel stores a rate as bytes per second in 32 bits.
     pub const MOST: Self = Self { bytes: 4_000_000_000 };
 
-    /// So many bytes a second; `None` below the least and above the most.
+    /// Converts a number of bytes per second. Returns `None` if it is out of range.
     pub fn of_bytes(bytes: u64) -> Option<Self> {
         let rate = Self { bytes: u32::try_from(bytes).ok()? };
         (Self::LEAST..=Self::MOST).contains(&rate).then_some(rate)
     }
 
-    /// Whole bytes per second.
+    /// Returns the rate in bytes per second.
     pub const fn bytes_per_second(self) -> u32 {
         self.bytes
     }
 
-    /// What is left for others; `None` if that is less than [`BitRate::LEAST`].
+    /// Subtracts a rate. Returns `None` if less than [`BitRate::LEAST`] is left.
     pub(crate) fn less(self, taken: Self) -> Option<Self> {
         let bytes = self.bytes.checked_sub(taken.bytes)?;
         Some(Self { bytes }).filter(|left| *left >= Self::LEAST)
     }
 }
 
-/// Why a text is not a rate.
+/// The error for a text that is not a rate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a rate: write a whole number and a unit from 64kbit to 32gbit, like `50mbit`"
@@ -47,8 +47,8 @@ pub struct NoBitRate(String);
 impl FromStr for BitRate {
     type Err = NoBitRate;
 
-    /// Reads `64kbit`, `50mbit`, `1gbit`. A number alone is an error: `tc` means bits by it, others
-    /// bytes.
+    /// Parses `64kbit`, `50mbit`, `1gbit`. A number without a unit is an error, because `tc`
+    /// interprets it as bits and other tools as bytes.
     fn from_str(text: &str) -> Result<Self, NoBitRate> {
         let read = || {
             let digits = text.find(|c: char| !c.is_ascii_digit())?;

@@ -1,36 +1,38 @@
-//! A byte token bucket, for what shares a connection: streams of HTTP/2, which the kernel cannot
-//! tell from each other, and for sums over connections where there is no HTB.
+//! A token bucket in bytes, for uses that share a connection: streams of HTTP/2, which the kernel
+//! cannot distinguish, and sums over connections where there is no HTB.
 //!
-//! It is the virtual scheduling form (GCRA, ITU-T I.371): one number, the moment at which the bucket
-//! would be full again. Who asks always gets its bytes, and is told when it may send them, so each
-//! asks once and whoever asked first goes first; a bucket that says "not yet, ask again" wakes all
-//! who wait for one who may go. Pure: the moment comes in.
+//! The bucket has the virtual scheduling form (GCRA, ITU-T I.371) with one number: the time at
+//! which the bucket would be full again. A caller always gets its bytes, with the time from which
+//! it may send them. So each caller asks only once, and callers are served in the order in which
+//! they asked. A bucket that answers "not yet, ask again" would wake all waiting callers for one
+//! that may send. There is no clock in it: callers pass the time.
 
 use bywash_units::{Span, Time};
 
 use crate::bitrate::BitRate;
 
-/// Bytes that may be sent, of all who share it.
+/// The bytes that all callers together may send.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     rate: BitRate,
     burst: u32,
-    /// When it is full again if nobody takes anything; what lies further ahead than the burst lasts
-    /// is promised to those who were told to wait.
+    /// The time at which the bucket is full again if no more bytes are taken. Time beyond the
+    /// duration of the burst is promised to callers that wait.
     full: Time,
 }
 
 impl Bucket {
-    /// A full one. At most `burst` bytes go at once, however long nobody took any.
+    /// Creates a full bucket. At most `burst` bytes may be sent at once, even after a long pause.
     pub const fn new(rate: BitRate, burst: u32) -> Self {
         Self { rate, burst, full: Time::ZERO }
     }
 
-    /// Takes `bytes`, which may be sent at once (`None`) or at that moment. They are taken in either
-    /// case; more than the burst at a time are allowed, and paid for by whoever comes next.
+    /// Takes `bytes`. Returns `None` if they may be sent at once, or the time from which they may
+    /// be sent. They are taken in either case. A caller may take more than the burst at a time; the
+    /// next callers wait longer for it.
     #[must_use = "the bytes may not be sent before"]
     pub fn take(&mut self, now: Time, bytes: u32) -> Option<Time> {
-        // What is missing from a full bucket before this.
+        // The time that is missing from a full bucket before this call.
         let missing = self.full.since(now);
         let allowed = self.lasts(u64::from(self.burst));
         self.full = now + missing + self.lasts(u64::from(bytes));
@@ -38,14 +40,14 @@ impl Bucket {
         (wait > Span::ZERO).then(|| now + wait)
     }
 
-    /// Gives back bytes that were taken and will not be sent: the stream was reset while it waited.
-    /// Those who have been told a moment keep it.
+    /// Returns bytes that were taken and will not be sent, because the stream was reset while it
+    /// waited. Callers that already have a time keep it.
     pub fn give_back(&mut self, bytes: u32) {
         self.full = self.full - self.lasts(u64::from(bytes));
     }
 
-    /// From now on another rate. Who has been told a moment keeps it; who comes next waits for their
-    /// bytes at the new rate.
+    /// Sets another rate. Callers that already have a time keep it. The next caller waits until
+    /// their bytes are sent at the new rate.
     pub fn set_rate(&mut self, now: Time, rate: BitRate) {
         let (old, new) = (self.rate.bytes_per_second(), rate.bytes_per_second());
         let missing = u128::from(self.full.since(now).as_nanos()) * u128::from(old);
@@ -53,7 +55,8 @@ impl Bucket {
         self.rate = rate;
     }
 
-    /// How long the rate needs for so many bytes; never less, or the sum would exceed it.
+    /// Returns the time that the rate needs for this number of bytes. It is rounded up, because
+    /// otherwise the sum would exceed the rate.
     fn lasts(&self, bytes: u64) -> Span {
         let rate = u128::from(self.rate.bytes_per_second());
         nanos((u128::from(bytes) * 1_000_000_000).div_ceil(rate))
@@ -78,7 +81,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// 1,000 bytes in a millisecond.
+    /// A bucket with 1,000 bytes per millisecond.
     fn bucket() -> Bucket {
         Bucket::new(rate("8mbit"), 2_000)
     }
@@ -113,13 +116,13 @@ mod tests {
         let mut bucket = bucket();
         let _ = bucket.take(at(0), 10_000);
         bucket.set_rate(at(0), rate("16mbit"));
-        // 10,000 bytes less the burst of 2,000, at 2,000 a millisecond.
+        // 10,000 bytes minus the burst of 2,000, at 2,000 per millisecond.
         assert_eq!(bucket.take(at(0), 1), Some(at(4)));
     }
 
     proptest! {
-        /// Whoever takes how much when: in any stretch no more is sent than the burst, what the rate
-        /// gives meanwhile, and the one chunk that began it.
+        /// In any interval, the bytes sent are at most the burst, the rate times the interval, and
+        /// the chunk at its start, for any sequence of callers.
         #[test]
         fn nobody_gets_more_than_burst_and_rate(
             takes in prop::collection::vec((0_u64..3_000_000, 1_u32..20_000), 1..200)

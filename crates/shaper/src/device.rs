@@ -3,21 +3,21 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of a network device, of which there may be none. It is safe to print and to pass on.
+/// The name of a network device, which may not exist. The name is safe to print and to pass on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device(String);
 
-/// `IFNAMSIZ`, without the zero at the end.
+/// `IFNAMSIZ` without the terminating zero.
 const LONGEST: usize = 15;
 
 impl Device {
-    /// The name.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Why a text names no device.
+/// The error for a text that is not a device name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a device's name is 1 to 15 letters, digits, `.`, `_` or `-`, as `ip link` lists them")]
 pub struct NoDevice;
@@ -25,8 +25,8 @@ pub struct NoDevice;
 impl FromStr for Device {
     type Err = NoDevice;
 
-    /// The kernel allows more than this: everything but blanks, `/` and `:`. Nobody has such a
-    /// device by accident.
+    /// Parses a name. The kernel allows more: all characters except blanks, `/` and `:`. But real
+    /// devices do not have such names by accident.
     fn from_str(text: &str) -> Result<Self, NoDevice> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let named = !text.is_empty() && text.len() <= LONGEST && text.chars().all(plain);

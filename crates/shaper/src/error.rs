@@ -1,57 +1,57 @@
-//! Why a device is not shaped as wanted.
+//! The reasons for which a device is not shaped as planned.
 
 use std::io;
 
 use crate::device::Device;
 
-/// Why a device could not be shaped, is not, or not as wanted.
+/// The reason for which a device could not be shaped, or is not shaped as planned.
 #[derive(Debug, thiserror::Error)]
 pub enum ShaperError {
-    /// There is no such device, or not any more.
+    /// The device does not exist, or no longer exists.
     #[error("there is no device {0}: `ip link` lists those that there are")]
     NoDevice(Device),
-    /// Somebody else has installed something there.
+    /// The device has a queueing discipline that another program has installed.
     #[error(
         "{device} has a queueing discipline that is not ours, {kind} {}: it is left alone; if nobody \
          needs it, remove it with `tc qdisc del dev {device} root`", handle(*.number)
     )]
     Foreign {
-        /// Where.
+        /// The device.
         device: Device,
-        /// `htb`, `fq_codel`, …
+        /// The kind: `htb`, `fq_codel`, …
         kind: String,
-        /// Its handle.
+        /// The handle.
         number: u32,
     },
-    /// Nothing of ours is there.
+    /// Nothing is installed on the device.
     #[error("nothing is installed on {0}")]
     Missing(Device),
-    /// Ours is there, with other rates or classes than are wanted.
+    /// The rates or classes on the device differ from the plan.
     #[error("what is installed on {0} is not what is wanted: `bywash shaper install` replaces it")]
     Different(Device),
-    /// The process lacks the right.
+    /// The process lacks the capability.
     #[error("the right to configure {0} is missing: run as root, or with CAP_NET_ADMIN")]
     NotPermitted(Device),
-    /// The kernel was built without HTB, or its module is not there.
+    /// The kernel was built without HTB, or its module is missing.
     #[error("this kernel has no HTB: load the module sch_htb")]
     NoHtb,
-    /// The kernel would not.
+    /// The kernel returned an error.
     #[error("{device}: {source}")]
     Kernel {
-        /// Where.
+        /// The device.
         device: Device,
-        /// Its answer.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// As `tc` writes it.
+/// Formats a handle as `tc` does.
 fn handle(number: u32) -> String {
     format!("{:x}:", number >> 16)
 }
 
 impl ShaperError {
-    /// What the kernel's answer means for `device`.
+    /// Interprets the kernel's error for `device`.
     pub(crate) fn of(device: &Device, source: io::Error) -> Self {
         let device = device.clone();
         match source.raw_os_error() {

@@ -1,36 +1,36 @@
-//! A device that is shaped for as long as somebody holds it.
+//! A device that is shaped for the lifetime of a value.
 
 use crate::error::ShaperError;
 use crate::install::{check, install, remove};
 use crate::plan::Plan;
 
-/// Shaped until this is dropped. A process that is killed leaves its work behind, which goes on
-/// without it, and which the next [`Held::take`] finds.
+/// Keeps a device shaped until it is dropped. If the process is killed, the classes stay installed
+/// and keep working, and the next [`Held::take`] finds them.
 #[derive(Debug)]
 #[must_use = "dropped, it removes what it has installed"]
 pub struct Held {
     plan: Plan,
-    /// What is on the device from then on may be the next one's.
+    /// Whether the device was released. The classes on it may then belong to another process.
     ended: bool,
 }
 
 impl Held {
-    /// Installs what is planned; see [`install`].
+    /// Installs the plan; see [`install`].
     pub fn take(plan: Plan) -> Result<Self, ShaperError> {
         install(&plan)?;
         Ok(Self { plan, ended: false })
     }
 
-    /// Whether everything is still as planned. Nothing is repaired: whoever has changed it may have
-    /// had a reason.
+    /// Checks that everything is still as planned. Nothing is repaired, because another program or
+    /// the operator may have had a reason to change it.
     ///
     /// # Errors
-    /// What there is instead.
+    /// The difference from the plan.
     pub fn check(&self) -> Result<(), ShaperError> {
         check(&self.plan)
     }
 
-    /// Leaves the device as it was found, and says if that fails.
+    /// Restores the device, and returns an error if that fails.
     pub fn end(mut self) -> Result<(), ShaperError> {
         self.ended = true;
         remove(self.plan.device()).map(drop)
@@ -40,7 +40,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if !self.ended {
-            // Nobody is there to tell; the next one will find what is left.
+            // There is no caller to return an error to. The next process will find what is left.
             let _ = remove(self.plan.device());
         }
     }

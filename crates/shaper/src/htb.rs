@@ -1,4 +1,4 @@
-//! What a device has at its root, and HTB there: tc-htb(8), `linux/pkt_sched.h`.
+//! The root queueing discipline of a device, and HTB: tc-htb(8), `linux/pkt_sched.h`.
 
 use std::io;
 
@@ -7,38 +7,37 @@ use crate::netlink::{
 };
 use crate::plan::{ANTS, Class, ROOT};
 
-/// The kind, as the kernel writes it.
+/// The kind as the kernel writes it.
 const HTB: &[u8] = b"htb\0";
 /// Attributes inside [`OPTIONS`], `TCA_HTB_…`.
 const PARAMETERS: u16 = 1;
 const GLOBAL: u16 = 2;
-/// Of the interface; `HTB_VER` without its minor part.
+/// The version of the interface: `HTB_VER` without its minor part.
 const VERSION: u32 = 3;
-/// The class of what nobody has marked is ours for ants; without the root's number.
+/// The class of unmarked packets is that of ants. The number is without the root's part.
 const DEFAULT: u32 = ANTS & 0xffff;
-/// Bytes are counted as on Ethernet. Zero would mean an old program that sends tables with it.
+/// Count bytes as on Ethernet. Zero would mean an old program that sends rate tables.
 const ETHERNET: u8 = 1;
-/// Has the kernel derive nothing from the guaranteed rates: every class has its quantum.
+/// The kernel derives nothing from the guaranteed rates, because every class has its quantum.
 const RATE_TO_QUANTUM: u32 = 10;
 
-/// What a device's packets pass first.
+/// The root queueing discipline of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// What the kernel chose by itself, and would again. It has no number, and everything that
-    /// anybody installs has one.
+    /// The kernel's default. It has handle 0, whereas every installed one has another handle.
     Default,
-    /// HTB with our number, these classes, and this one for what is not marked.
+    /// HTB with the handle of this crate, its classes, and the class of unmarked packets.
     Ours { classes: Vec<Class>, default: Option<u32> },
-    /// Somebody else's.
+    /// A queueing discipline of another program.
     Foreign { kind: String, handle: u32 },
 }
 
-/// Looks at it. A list that changes while it is read is read again.
+/// Reads the root. A list that changes while it is read is read again.
 pub(crate) fn root(kernel: &mut Kernel, device: u32) -> io::Result<Root> {
     steadily(|| read_root(kernel, device))
 }
 
-/// The numbers of the devices that have our root.
+/// Returns the indices of the devices that have the root of this crate.
 pub(crate) fn devices(kernel: &mut Kernel) -> io::Result<Vec<u32>> {
     steadily(|| {
         let mut found = Vec::new();
@@ -71,7 +70,7 @@ fn read_root(kernel: &mut Kernel, device: u32) -> io::Result<Root> {
     let mut root = Root::Default;
     kernel.list(netlink::GET_QDISC, device, |about, attributes| {
         let is_root = about.device == device && about.parent == NO_PARENT;
-        // Handle 0 is the kernel's own.
+        // Handle 0 is the kernel's default.
         if !is_root || about.handle == 0 {
             return;
         }
@@ -92,7 +91,8 @@ fn read_root(kernel: &mut Kernel, device: u32) -> io::Result<Root> {
     Ok(Root::Ours { classes, default })
 }
 
-/// A kind is a word in the kernel's own source; who prints it should not have to know that.
+/// Returns the printable characters of a kind. The kernel only uses plain words, but callers should
+/// not have to rely on that.
 fn printable(kind: &[u8]) -> String {
     let plain = kind.iter().filter(|byte| byte.is_ascii_graphic()).take(16);
     plain.map(|&byte| char::from(byte)).collect()
@@ -103,8 +103,8 @@ fn default(attributes: &[u8]) -> Option<u32> {
     u32_at(attribute(attribute(attributes, OPTIONS)?, GLOBAL)?, 8)
 }
 
-/// Reads `struct tc_htb_opt`: two `tc_ratespec` of which the last word is the rate, then the bursts,
-/// quantum, level and priority.
+/// Parses `struct tc_htb_opt`: two `tc_ratespec`, each with the rate as its last word, followed by
+/// the bursts, quantum, level and priority.
 fn class(about: Subject, attributes: &[u8]) -> Option<Class> {
     let words = attribute(attribute(attributes, OPTIONS)?, PARAMETERS)?;
     let word = |number: usize| u32_at(words, number * 4);
@@ -119,10 +119,10 @@ fn class(about: Subject, attributes: &[u8]) -> Option<Class> {
     })
 }
 
-/// Installs our root, without classes: what is sent meanwhile is not shaped.
+/// Installs the root without classes. Packets that are sent until the classes exist are not shaped.
 ///
 /// # Errors
-/// Of kind `AlreadyExists` when something that somebody installed is there; the kernel sees to it.
+/// Of kind `AlreadyExists` if another program has installed a root. The kernel checks that.
 pub(crate) fn make_root(kernel: &mut Kernel, device: u32) -> io::Result<()> {
     let mut global = Vec::new();
     for word in [VERSION, RATE_TO_QUANTUM, DEFAULT, 0, 0] {
@@ -133,7 +133,7 @@ pub(crate) fn make_root(kernel: &mut Kernel, device: u32) -> io::Result<()> {
     kernel.make(netlink::NEW_QDISC, our_root(device), &with)
 }
 
-/// Adds a class below what is there.
+/// Adds a class below an existing one.
 pub(crate) fn make_class(kernel: &mut Kernel, device: u32, class: &Class) -> io::Result<()> {
     let mut words = Vec::new();
     for rate in [class.rate, class.ceiling] {
@@ -149,8 +149,8 @@ pub(crate) fn make_class(kernel: &mut Kernel, device: u32, class: &Class) -> io:
     kernel.make(netlink::NEW_CLASS, about, &with)
 }
 
-/// Removes our root with its classes, whereupon the kernel chooses again by itself. It compares
-/// number and kind, so that another's that has come meanwhile stays.
+/// Removes the root with its classes, so that the kernel installs its default again. The kernel
+/// compares handle and kind, so a root that another program has installed in the meantime stays.
 pub(crate) fn delete_root(kernel: &mut Kernel, device: u32) -> io::Result<()> {
     let with = Attributes::default().with(KIND, HTB);
     kernel.delete(netlink::DELETE_QDISC, our_root(device), &with)
@@ -160,7 +160,8 @@ fn our_root(device: u32) -> Subject {
     Subject { device, handle: ROOT, parent: NO_PARENT }
 }
 
-/// Whether `classes` are those of `wanted`, in any order, and what is not marked is the ants'.
+/// Returns whether `classes` are those of `wanted`, in any order, and unmarked packets go to the
+/// ants.
 pub(crate) fn is_as_wanted(wanted: &[Class], classes: &[Class], default: Option<u32>) -> bool {
     default == Some(DEFAULT)
         && classes.len() == wanted.len()

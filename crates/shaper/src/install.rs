@@ -1,9 +1,10 @@
-//! Installing, checking and removing: what the privileged program does.
+//! Installs, checks and removes the classes of a device. This is the work of the privileged
+//! program.
 //!
-//! Nothing is remembered between two calls, and no file says what was done: the kernel is asked. Our
-//! root is known by its number, so a process that was killed leaves nothing that the next one would
-//! not find, and what it replaced needs no note, because only what the kernel chooses by itself is
-//! ever replaced, and it does so again when ours goes.
+//! The module keeps no state between two calls, neither in memory nor in a file: it asks the
+//! kernel. The root is recognised by its handle, so the next process finds what a killed one has
+//! left. There is no need to save what was replaced: only the kernel's default is ever replaced,
+//! and the kernel installs it again when the root is removed.
 
 use std::io::ErrorKind;
 
@@ -13,12 +14,14 @@ use crate::htb::{self, Root};
 use crate::netlink::Kernel;
 use crate::plan::Plan;
 
-/// Has the device shaped as planned. What is installed already as wanted is left as it is; ours from
-/// another plan is replaced, for which the packets that wait in it are lost, as on a bad line.
+/// Shapes the device as planned.
+///
+/// Nothing changes if the plan is already installed. The root of another plan is replaced, and the
+/// packets that wait in it are lost.
 ///
 /// # Errors
-/// When there is no such device, no right, or something there that somebody else has installed. What
-/// could be made only in part is removed.
+/// If the device does not exist, the capability is missing, or another program has installed a
+/// root. An incomplete installation is removed.
 pub fn install(plan: &Plan) -> Result<(), ShaperError> {
     let mut at = Place::find(plan.device())?;
     match at.root()? {
@@ -34,16 +37,16 @@ pub fn install(plan: &Plan) -> Result<(), ShaperError> {
     at.make_root()?;
     let made = plan.classes().iter().try_for_each(|class| at.make_class(class));
     if made.is_err() {
-        // The first error is the one to tell.
+        // Return the first error.
         let _ = at.delete();
     }
     made
 }
 
-/// Whether the device is shaped as planned.
+/// Checks that the device is shaped as planned. This needs no capability.
 ///
 /// # Errors
-/// What there is instead. It needs no rights.
+/// The difference from the plan.
 pub fn check(plan: &Plan) -> Result<(), ShaperError> {
     let mut at = Place::find(plan.device())?;
     match at.root()? {
@@ -58,11 +61,11 @@ pub fn check(plan: &Plan) -> Result<(), ShaperError> {
     }
 }
 
-/// Leaves the device as it was found. True if there was something of ours to remove; what others
-/// have installed stays.
+/// Removes the root of this crate and its classes. Returns whether there was one. The root of
+/// another program stays.
 ///
 /// # Errors
-/// When there is no such device, or no right.
+/// If the device does not exist, or the capability is missing.
 pub fn remove(device: &Device) -> Result<bool, ShaperError> {
     let mut at = Place::find(device)?;
     match at.root()? {
@@ -71,7 +74,7 @@ pub fn remove(device: &Device) -> Result<bool, ShaperError> {
     }
 }
 
-/// A device that is there, and the way to the kernel.
+/// An existing device, and a socket to the kernel.
 struct Place<'a> {
     device: &'a Device,
     number: u32,
@@ -95,7 +98,7 @@ impl<'a> Place<'a> {
     fn make_root(&mut self) -> Result<(), ShaperError> {
         let made = htb::make_root(&mut self.kernel, self.number);
         made.map_err(|error| match error.kind() {
-            // Of a kind that it does not know, the kernel says that there is no such thing.
+            // If the kernel does not know a kind, it returns "not found".
             ErrorKind::NotFound => ShaperError::NoHtb,
             _ => ShaperError::of(self.device, error),
         })

@@ -1,20 +1,23 @@
-//! Elephants whose answers fill the network get a lane of their own on the way out of this machine.
+//! Limits the network use of elephants: their responses leave this machine by a lane of their own,
+//! which is a traffic class of the kernel.
 //!
-//! Two programs share it, and say nothing to each other:
+//! Two programs use this crate, and do not communicate with each other:
 //!
-//! - A small one with the right to configure devices (`bywash shaper`) installs three classes of HTB on
-//!   the device by which answers leave: [`install`], [`check`], [`remove`], and [`Held`] for as long
-//!   as it runs. It listens to nobody. What it may do is in its arguments ([`Plan`]).
-//! - The gateway puts a connection into one of them by the priority of its socket, for each response
-//!   anew: [`Shaper`]. Where there are no classes, or it lacks the right, or the connection leaves by
-//!   another device, it holds them back by a [`Bucket`]; who has none can have TCP pace the
-//!   connection.
+//! - A small program with the capability to configure devices (`bywash shaper`) installs three HTB
+//!   classes on the device by which responses leave: [`install`], [`check`], [`remove`], and
+//!   [`Held`] for as long as it runs. It accepts no connections. Its arguments define what it does
+//!   ([`Plan`]).
+//! - The gateway assigns a connection to a class by the priority of its socket, again for each
+//!   response: [`Shaper`]. If there are no classes, it lacks the capability, or the connection
+//!   leaves by another device, the gateway limits the responses by a [`Bucket`]. A program without
+//!   buckets can have TCP pace the connection.
 //!
-//! The kernel is what they share: the classes have fixed numbers, and whoever wants to know whether
-//! they are there asks it, every second. So no file and no socket can say anything that is not true.
+//! The programs only share the state of the kernel. The classes have fixed handles, and a program
+//! that needs to know whether they exist asks the kernel, every second. So no file or socket can
+//! contain outdated information.
 //!
-//! Streams of HTTP/2 share a connection, where neither a class nor TCP would hit the right one: for them
-//! there is only the [`Bucket`].
+//! Streams of HTTP/2 share a connection, so neither a class nor TCP could limit a single stream.
+//! Only the [`Bucket`] can.
 
 mod bitrate;
 mod bucket;

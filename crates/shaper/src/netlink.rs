@@ -1,11 +1,12 @@
-//! The kernel's configuration interface, as far as traffic control needs it: rtnetlink(7).
+//! The kernel's configuration interface for traffic control: rtnetlink(7).
 //!
-//! Why not the program `tc`: HTB's classes have no machine-readable form there, and their rates are
-//! printed rounded, so nobody could say whether what is installed is what is wanted. And a privileged
-//! program that starts no other needs to trust none. The libraries for it know nothing of HTB.
+//! This crate does not use the program `tc`. `tc` has no machine-readable format for HTB classes
+//! and prints rounded rates, so it could not show whether the plan is installed. And a privileged
+//! program that starts no other program needs to trust none. The existing netlink libraries do not
+//! support HTB.
 //!
-//! What is read comes from the kernel alone (only a process with `CAP_NET_ADMIN` could send the like),
-//! and is read with bounds all the same.
+//! Messages come from the kernel alone (only a process with `CAP_NET_ADMIN` could forge them), but
+//! they are parsed with bounds checks anyway.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,15 +18,15 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{netdevice, recv, sendto, socket_with};
 
-/// The kernel answers at once, unless another change takes long.
+/// The timeout for a response. The kernel responds at once, unless another change takes long.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The most that the kernel puts into one datagram of a list.
+/// The maximum size of a datagram that the kernel sends for a list.
 const DATAGRAM: usize = 1 << 15;
-/// Length of a message's head, `struct nlmsghdr`, and of what it is about, `struct tcmsg`.
+/// The length of `struct nlmsghdr`, the head of a message, and of `struct tcmsg`, its subject.
 const HEAD: usize = 16;
 const SUBJECT: usize = 20;
 
-/// Kinds of message.
+/// The types of messages.
 pub(crate) const NEW_QDISC: u16 = libc::RTM_NEWQDISC;
 pub(crate) const DELETE_QDISC: u16 = libc::RTM_DELQDISC;
 pub(crate) const GET_QDISC: u16 = libc::RTM_GETQDISC;
@@ -33,33 +34,33 @@ pub(crate) const NEW_CLASS: u16 = libc::RTM_NEWTCLASS;
 pub(crate) const GET_CLASS: u16 = libc::RTM_GETTCLASS;
 const ERROR: u16 = libc::NLMSG_ERROR as u16;
 const DONE: u16 = libc::NLMSG_DONE as u16;
-/// The kernel's note that a list changed while it was read.
+/// The flag that a list has changed while it was read.
 const INTERRUPTED: u16 = libc::NLM_F_DUMP_INTR as u16;
 
 /// The parent of a root.
 pub(crate) const NO_PARENT: u32 = u32::MAX;
-/// Attributes of everything in traffic control: its kind, and what only that kind understands.
+/// Attributes of every object in traffic control: its kind, and options of that kind.
 pub(crate) const KIND: u16 = libc::TCA_KIND;
 pub(crate) const OPTIONS: u16 = libc::TCA_OPTIONS;
 
-/// What a message is about.
+/// The subject of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
-    /// The device's number.
+    /// The index of the device.
     pub(crate) device: u32,
     pub(crate) handle: u32,
     pub(crate) parent: u32,
 }
 
 impl Subject {
-    /// `struct tcmsg`; the family is any.
+    /// Encodes a `struct tcmsg` of any family.
     fn bytes(self) -> Vec<u8> {
         let words = [0, self.device, self.handle, self.parent, 0];
         words.into_iter().flat_map(u32::to_ne_bytes).collect()
     }
 }
 
-/// Attributes that are to be sent: each its length, its number, its value, filled up to four bytes.
+/// Attributes to send: each has a length, a number and a value, padded to four bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes(Vec<u8>);
 
@@ -78,7 +79,7 @@ impl Attributes {
     }
 }
 
-/// The value of attribute `number` in `bytes`, if it is there and whole.
+/// Returns the value of attribute `number` in `bytes`, if it is present and complete.
 pub(crate) fn attribute(mut bytes: &[u8], number: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16_at(bytes, 0)?);
@@ -90,7 +91,7 @@ pub(crate) fn attribute(mut bytes: &[u8], number: u16) -> Option<&[u8]> {
     }
 }
 
-/// A conversation with the kernel, in the network namespace of the thread that began it.
+/// A netlink socket, in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     socket: OwnedFd,
@@ -99,14 +100,14 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     pub(crate) fn open() -> io::Result<Self> {
-        // The protocol of number zero: NETLINK_ROUTE.
+        // Protocol number 0 is NETLINK_ROUTE.
         let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
         let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// The number of the device of that name, if there is one.
+    /// Returns the index of the device with this name, if it exists.
     pub(crate) fn device(&self, name: &str) -> io::Result<Option<u32>> {
         match netdevice::name_to_index(&self.socket, name) {
             Ok(number) => Ok(Some(number)),
@@ -115,12 +116,12 @@ impl Kernel {
         }
     }
 
-    /// Has something made that must not be there yet.
+    /// Creates an object, which must not exist yet.
     pub(crate) fn make(&mut self, kind: u16, about: Subject, with: &Attributes) -> io::Result<()> {
         self.change(kind, libc::NLM_F_CREATE | libc::NLM_F_EXCL, about, with)
     }
 
-    /// Has something removed, if it is still what it is said to be.
+    /// Deletes an object, if it still matches the attributes.
     pub(crate) fn delete(
         &mut self,
         kind: u16,
@@ -141,8 +142,8 @@ impl Kernel {
         self.answers(|_| Some(()))
     }
 
-    /// Calls `each` with everything of that kind, and its attributes. Of qdiscs the kernel lists
-    /// those of all devices.
+    /// Calls `each` with every object of a type and its attributes. The kernel lists the qdiscs of
+    /// all devices.
     pub(crate) fn list(
         &mut self,
         kind: u16,
@@ -157,8 +158,8 @@ impl Kernel {
         })
     }
 
-    /// Asks for one thing, and calls `each` with what comes: what it is about, and attributes behind. `None` of it
-    /// is an answer that is not understood.
+    /// Requests one object, and calls `each` with each response: the subject, followed by
+    /// attributes. `each` returns `None` for a malformed response.
     pub(crate) fn ask(
         &mut self,
         kind: u16,
@@ -179,7 +180,7 @@ impl Kernel {
         message.extend(kind.to_ne_bytes());
         message.extend(flags.to_ne_bytes());
         message.extend(self.sequence.to_ne_bytes());
-        // From: filled in by the kernel.
+        // The sender's port, which the kernel fills in.
         message.extend([0; 4]);
         message.extend(about);
         message.extend(&with.0);
@@ -188,7 +189,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Reads the answers to what was last sent, to their end.
+    /// Reads all responses to the last request.
     fn answers(&mut self, mut each: impl FnMut(&[u8]) -> Option<()>) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM];
         loop {
@@ -202,7 +203,7 @@ impl Kernel {
             while !rest.is_empty() {
                 let (message, after) = cut(rest).ok_or_else(garbled)?;
                 rest = after;
-                // What is left of an earlier conversation is not for us.
+                // Responses to an earlier request are skipped.
                 if message.sequence == self.sequence && answer(&message, &mut each)? {
                     return Ok(());
                 }
@@ -211,7 +212,7 @@ impl Kernel {
     }
 }
 
-/// One message that came.
+/// A received message.
 struct Message<'a> {
     kind: u16,
     flags: u16,
@@ -219,7 +220,7 @@ struct Message<'a> {
     body: &'a [u8],
 }
 
-/// Takes one answer; true if it was the last.
+/// Handles one response. Returns true if it was the last.
 fn answer(message: &Message<'_>, each: &mut impl FnMut(&[u8]) -> Option<()>) -> io::Result<bool> {
     if message.flags & INTERRUPTED != 0 {
         return Err(io::ErrorKind::Interrupted.into());
@@ -234,7 +235,7 @@ fn answer(message: &Message<'_>, each: &mut impl FnMut(&[u8]) -> Option<()>) -> 
     }
 }
 
-/// The first message in `bytes`, and what follows it.
+/// Splits off the first message in `bytes`.
 fn cut(bytes: &[u8]) -> Option<(Message<'_>, &[u8])> {
     let length = u32_at(bytes, 0)? as usize;
     let message = Message {

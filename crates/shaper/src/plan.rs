@@ -1,29 +1,30 @@
-//! What is wanted of a device, as an operator says it, and the three classes that it comes to.
+//! The configuration of a device by an operator, and the three HTB classes for it.
 //!
 //! ```text
-//! 6277:     the root, which is ours by this number
-//! 6277:1    everything, never above the total rate
-//! 6277:10   ants, and whatever nobody has marked: may use all of it, and goes first
-//! 6277:20   elephants: have their rate in any case, and up to their ceiling what ants leave
+//! 6277:     the root, which this crate recognises by its handle
+//! 6277:1    all traffic, never above the total rate
+//! 6277:10   ants, and all unmarked packets: may use the whole rate, with priority
+//! 6277:20   elephants: a guaranteed rate, and up to their ceiling what ants leave
 //! ```
 //!
-//! The number says "bw". Kernels number the disciplines that are not given one from 8000 on, so no
-//! two of them meet by accident. The total must be a little below what the line carries: whoever is
-//! slower than the line has the queue, and only who has the queue can choose from it.
+//! The handle stands for "bw". The kernel assigns handles from 8000 on to disciplines without one,
+//! so there is no collision by accident. The total must be slightly below the rate of the line, so
+//! that the queue builds up here and not at a slower hop: only the owner of the queue can choose
+//! which packet goes first.
 
 use crate::bitrate::BitRate;
 use crate::device::Device;
 
-/// The root's number: `6277:`.
+/// The handle of the root: `6277:`.
 pub(crate) const ROOT: u32 = 0x6277_0000;
-/// The class of everything.
+/// The class of all traffic.
 pub(crate) const ALL: u32 = ROOT | 0x1;
 /// The class of ants.
 pub(crate) const ANTS: u32 = ROOT | 0x10;
-/// The class of elephants; a socket with this priority is in it.
+/// The class of elephants. A socket with this priority is in it.
 pub(crate) const ELEPHANTS: u32 = ROOT | 0x20;
 
-/// What is wanted of a device.
+/// The configuration of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     device: Device,
@@ -33,43 +34,43 @@ pub struct Plan {
     ants: BitRate,
 }
 
-/// Why rates do not fit together.
+/// The reason for which rates contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPlan {
-    /// Elephants would have a ceiling below what they are promised.
+    /// The ceiling of elephants is below their guaranteed rate.
     #[error("the elephants' ceiling {ceiling} is below their rate {elephants}")]
     CeilingBelowRate {
-        /// Wanted.
+        /// The configured ceiling.
         ceiling: BitRate,
-        /// Wanted.
+        /// The configured rate.
         elephants: BitRate,
     },
-    /// Elephants would be allowed more than there is.
+    /// The ceiling of elephants is above the total.
     #[error("the elephants' ceiling {ceiling} is above the total {total}")]
     CeilingAboveTotal {
-        /// Wanted.
+        /// The configured ceiling.
         ceiling: BitRate,
-        /// Wanted.
+        /// The configured total.
         total: BitRate,
     },
-    /// Nothing would be left.
+    /// The rate of elephants leaves too little for ants.
     #[error(
         "of the total {total} the elephants' rate {elephants} leaves the ants less than 64kbit"
     )]
     NothingLeft {
-        /// Wanted.
+        /// The configured total.
         total: BitRate,
-        /// Wanted.
+        /// The configured rate.
         elephants: BitRate,
     },
 }
 
 impl Plan {
-    /// On `device`: `total` for everybody; of it `elephants` for elephants in any case, and as much
-    /// as `ceiling` when ants leave it.
+    /// Creates a plan for `device`: `total` for all traffic, of which elephants are guaranteed
+    /// `elephants`, and may use up to `ceiling` if ants leave it.
     ///
     /// # Errors
-    /// When the rates contradict each other.
+    /// If the rates contradict each other.
     pub fn new(
         device: Device,
         total: BitRate,
@@ -86,12 +87,12 @@ impl Plan {
         Ok(Self { device, total, elephants, ceiling, ants })
     }
 
-    /// Where.
+    /// Returns the device.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Parents before children, as they must be made.
+    /// Returns the classes, parents before children, in the order in which they must be created.
     pub(crate) fn classes(&self) -> [Class; 3] {
         let (total, ants) = (self.total, self.ants);
         [
@@ -102,38 +103,41 @@ impl Plan {
     }
 }
 
-/// Who gets first what others leave.
+/// The order in which classes may use the rate that others leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     First,
     Second,
 }
 
-/// A class of HTB in the kernel's numbers. Two that are equal treat packets equally.
+/// An HTB class in the kernel's units. Equal classes treat packets equally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
     pub(crate) id: u32,
     pub(crate) parent: u32,
-    /// Bytes per second that it has in any case.
+    /// The guaranteed rate in bytes per second.
     pub(crate) rate: u32,
-    /// Bytes per second that it may come to.
+    /// The maximum rate in bytes per second.
     pub(crate) ceiling: u32,
-    /// How long it may send at once above its rate, and above its ceiling: ticks of 64 ns.
+    /// The time for which it may send at once above its rate, and above its ceiling, in ticks of 64
+    /// ns.
     pub(crate) bursts: (u32, u32),
-    /// Bytes for each round among classes of the same turn.
+    /// The bytes per round among classes of the same priority.
     pub(crate) quantum: u32,
-    /// Lower goes first.
+    /// The priority. Lower goes first.
     pub(crate) priority: u32,
 }
 
-/// Of the kernel's packet scheduler, see `PSCHED_SHIFT`.
+/// The tick of the kernel's packet scheduler; see `PSCHED_SHIFT`.
 const TICK_NANOSECONDS: u64 = 64;
-/// So much may go at once: timers come late, and what was not sent meanwhile would be lost.
+/// The duration of a burst. Timers are late, and without a burst the bytes of that time would be
+/// lost.
 const BURST_NANOSECONDS: u64 = 1_000_000;
-/// At least one full packet with all its headers.
+/// The minimum burst in bytes: one full packet with all its headers.
 const LEAST_BURST: u64 = 2_000;
-/// Only ever compared with itself, as the two lanes have different turns; ten full packets, so that
-/// the kernel does not derive one from the rate and complain that it is big.
+/// The quantum of all classes. Its value does not matter, because the two lanes have different
+/// priorities. It is ten full packets, so that the kernel does not derive one from the rate and
+/// warn that it is big.
 const QUANTUM: u32 = 15_000;
 
 impl Class {
@@ -150,7 +154,7 @@ impl Class {
 
 fn burst(rate: BitRate) -> u32 {
     let packet = LEAST_BURST * 1_000_000_000 / u64::from(rate.bytes_per_second());
-    // At most 2,000 bytes at 8,000 a second: a quarter of a second, four million ticks.
+    // At most 2,000 bytes at 8,000 per second: a quarter of a second, four million ticks.
     (packet.max(BURST_NANOSECONDS) / TICK_NANOSECONDS) as u32
 }
 

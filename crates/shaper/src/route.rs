@@ -1,7 +1,7 @@
-//! By which device what is sent on a connection leaves.
+//! Determines the device by which the packets of a connection leave.
 //!
-//! A lane is of one device. An answer that leaves by another, to a proxy on this machine or by the second line, would
-//! be in none, whatever its priority.
+//! A lane belongs to one device. A response that leaves by another device, to a proxy on this
+//! machine or by a second line, is in no lane, whatever its priority is.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,10 +11,12 @@ use socket2::SockRef;
 
 use crate::netlink::{Attributes, Kernel, attribute, u32_at};
 
-/// Length of `struct rtmsg`, which begins with the family and the bits of both addresses.
+/// The length of `struct rtmsg`, which begins with the family and the prefix lengths of both
+/// addresses.
 const SUBJECT: usize = 12;
 
-/// The device's number, as the kernel would choose it now for a packet of this connection.
+/// Returns the index of the device that the kernel would choose now for a packet of this
+/// connection.
 pub(crate) fn device(socket: &impl AsFd) -> io::Result<Option<u32>> {
     let socket = SockRef::from(socket);
     let end = |address: socket2::SockAddr| address.as_socket();
@@ -22,7 +24,7 @@ pub(crate) fn device(socket: &impl AsFd) -> io::Result<Option<u32>> {
         return Ok(None);
     };
     match to {
-        // It says so itself: such an address is one on each device.
+        // Such an address contains the device, because it may exist on each device.
         SocketAddr::V6(to) if to.scope_id() != 0 => Ok(Some(to.scope_id())),
         _ => ask(from.ip().to_canonical(), to.ip().to_canonical()),
     }

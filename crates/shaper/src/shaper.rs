@@ -1,9 +1,10 @@
-//! The gateway's side: puts a connection into a lane, by what there is.
+//! The part of the gateway: assigns a connection to a lane, if there is one.
 //!
-//! One setsockopt for a response that changes the lane, none for one that does not; before a response
-//! goes into it, the kernel is asked by which device it leaves. What there is may change while the
-//! gateway serves: whoever holds the device ends, or somebody takes the right away. It is noticed by
-//! [`Shaper::look`], and a right that is missing at once; the answers go on, paced if that is wanted.
+//! This costs one setsockopt for a response that changes the lane and none for one that does not.
+//! Before an elephant's response enters the lane, the kernel is asked by which device it leaves.
+//! The state may change while the gateway runs: the program that holds the device ends, or the
+//! capability is revoked. [`Shaper::look`] detects the first, and the second is detected at once.
+//! Responses continue, paced if that is configured.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,16 +19,17 @@ use crate::route;
 use crate::shaping::{Shaping, Without};
 use crate::sys;
 
-/// Whose answer it is.
+/// The kind of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// One that fills the network.
+    /// A response that fills the network.
     Elephant,
-    /// Any other.
+    /// Any other response.
     Ant,
 }
 
-/// What a connection was last given: a new one nothing. Kept beside its socket.
+/// The setting that a connection was last given. It is kept next to the socket, and starts with
+/// none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark(Given);
 
@@ -36,37 +38,37 @@ enum Given {
     #[default]
     Nothing,
     Priority,
-    /// Bytes per second.
+    /// The pacing rate in bytes per second.
     Paced(u32),
 }
 
-/// Of a socket that was given no priority.
+/// The priority of a socket by default.
 const NO_PRIORITY: u32 = 0;
 const UNPACED: u64 = u64::MAX;
 
-/// Shared by all workers.
+/// Assigns connections to lanes. All workers share it.
 #[derive(Debug)]
 pub struct Shaper {
     shaping: AtomicU8,
-    /// The last that was told, so that each change is told once.
+    /// The last reported state, so that each change is reported once.
     told: AtomicU8,
-    /// Bytes per second of one connection where there is no lane; [`UNWANTED`] for any.
+    /// The pacing rate in bytes per second of a connection without a lane, or [`UNWANTED`].
     pace: AtomicU32,
-    /// Those that have lanes, by number.
+    /// The indices of the devices that have lanes.
     devices: RwLock<Vec<u32>>,
 }
 
-/// Nobody is paced. No rate is as low as this.
+/// No pacing. No rate is this low.
 const UNWANTED: u32 = 0;
 
 impl Shaper {
-    /// Looks what there is; where there is no lane each elephant's connection has `pace`.
+    /// Determines the present state. Without a lane, each elephant's connection is paced at `pace`.
     pub fn open(pace: BitRate) -> Self {
         Self::new(pace.bytes_per_second())
     }
 
-    /// Looks what there is; where there is no lane nothing is done, and the caller holds the answer back by a
-    /// [`Bucket`](crate::Bucket).
+    /// Determines the present state. Without a lane, connections are not paced, and the caller
+    /// limits the response by a [`Bucket`](crate::Bucket).
     pub fn without_pacing() -> Self {
         Self::new(UNWANTED)
     }
@@ -94,37 +96,39 @@ impl Shaper {
         if self.pace.load(Relaxed) == UNWANTED { shaping.unpaced() } else { shaping }
     }
 
-    /// What there is. To be said when serving begins.
+    /// Returns the present state, which the gateway logs at its start.
     pub fn shaping(&self) -> Shaping {
         Shaping::of_number(self.shaping.load(Relaxed))
     }
 
-    /// Looks again, and gives what there is now if that has changed since it was last told. To be
-    /// called about once a second, on a thread that serves no request: it waits for the kernel's
+    /// Determines the state again. Returns it if it differs from the last reported one. Call it
+    /// about once a second, on a thread that serves no requests, because it waits for the kernel's
     /// list of devices.
     pub fn look(&self) -> Option<Shaping> {
         let now = self.find();
         (self.told.swap(now.number(), Relaxed) != now.number()).then_some(now)
     }
 
-    /// From the next response on, another pace.
+    /// Sets another pacing rate, from the next response on.
     pub fn set_pace(&self, pace: BitRate) {
         self.pace.store(pace.bytes_per_second(), Relaxed);
     }
 
-    /// What is sent on the connection from now on goes by that lane. To be called before the head of
-    /// each response is written, and not when its last byte was: what the kernel has not sent by then
-    /// would leave by the new lane.
+    /// Sends everything that is written to the connection from now on by this lane.
     ///
-    /// Where connections are paced, an ant's answer after an elephant's begins at the old pace, as the
-    /// kernel computes another only from the next acknowledgement of data: some ten milliseconds
-    /// (`benches/src/lanes`). A [`Bucket`](crate::Bucket) has no such aftermath.
+    /// Call it before the head of each response is written, and not right after the last byte of a
+    /// response: bytes that the kernel has not sent by that time would leave by the new lane.
     ///
-    /// Gives what holds an elephant's answer back on this connection from now on; of an ant's, what would.
+    /// If connections are paced, an ant's response after an elephant's begins at the old rate,
+    /// because the kernel computes another one only after the next acknowledgement of data: some
+    /// ten milliseconds (`benches/src/lanes`). A [`Bucket`](crate::Bucket) has no such delay.
+    ///
+    /// Returns the state that limits an elephant's response on this connection from now on. For an
+    /// ant's response, it is the state that would.
     ///
     /// # Errors
-    /// When the socket is not one, or closed. A right that is missing is none: the connection is
-    /// paced instead, if that is wanted.
+    /// If the descriptor is not a socket or is closed. A missing capability is not an error: the
+    /// connection is paced instead, if that is configured.
     pub fn lane(&self, socket: impl AsFd, mark: &mut Mark, lane: Lane) -> io::Result<Shaping> {
         let mut shaping = self.shaping();
         let is_in_lane = mark.0 == Given::Priority;
@@ -154,8 +158,8 @@ impl Shaper {
         }
     }
 
-    /// Whether what is sent on this connection leaves by a device that has lanes. One of which the kernel does not
-    /// say it has none.
+    /// Returns whether this connection leaves by a device that has lanes. If the kernel does not
+    /// tell the device, it counts as having none.
     fn has_lane(&self, socket: &impl AsFd) -> bool {
         let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
         route::device(socket).is_ok_and(|device| device.is_some_and(|one| devices.contains(&one)))
@@ -163,7 +167,8 @@ impl Shaper {
 }
 
 impl Mark {
-    /// Takes back what was given and gives `wanted`. Whatever fails, it says what the socket has.
+    /// Undoes the present setting and applies `wanted`. If a call fails, the mark still tells the
+    /// setting of the socket.
     fn give(&mut self, socket: &impl AsFd, wanted: Given) -> io::Result<()> {
         match (self.0, wanted) {
             (Given::Priority, _) => SockRef::from(socket).set_priority(NO_PRIORITY)?,

@@ -1,4 +1,5 @@
-//! What can be done here about answers that fill the network, and why no more.
+//! The available ways to limit the responses of elephants, and the reasons why better ones are
+//! missing.
 
 use std::fmt;
 use std::os::fd::AsFd;
@@ -10,36 +11,37 @@ use crate::netlink::Kernel;
 use crate::plan::ELEPHANTS;
 use crate::sys;
 
-/// How elephants' answers are held back; `Display` says it in a sentence for operators.
+/// The way in which elephants' responses are limited. `Display` describes it for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shaping {
-    /// In their own class on the way out of this machine: all of them together have its rate.
+    /// The responses leave by their own class, which limits their total rate.
     Priority,
-    /// Each connection is paced by itself, so together they have as many times the rate.
+    /// Each connection is paced by itself, so the total is a multiple of the rate.
     Pacing(Without),
-    /// Not at all: there is no lane, and no pacing is wanted or this kernel has none.
+    /// The responses are not limited: there is no lane, and pacing is not configured or not
+    /// supported by the kernel.
     Nothing(Without),
 }
 
-/// Why there is no lane.
+/// The reason for which there is no lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Without {
-    /// No device has our classes.
+    /// No device has the classes.
     NotInstalled,
-    /// The classes are there, and this process may not put anything into one.
+    /// The classes exist, but this process may not use them.
     NotPermitted,
-    /// This process cannot see what devices have: a sandbox without `AF_NETLINK`.
+    /// This process cannot see the state of devices: a sandbox without `AF_NETLINK`.
     Unseen,
-    /// There are classes, and this connection leaves by a device that has none.
+    /// There are classes, but this connection leaves by a device without them.
     Elsewhere,
 }
 
 impl Without {
-    /// Each of them; as a number, it is its place here.
+    /// All reasons. The number of a reason is its index.
     pub const ALL: [Self; 4] =
         [Self::NotInstalled, Self::NotPermitted, Self::Unseen, Self::Elsewhere];
 
-    /// One word for each.
+    /// Returns the name of the reason.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotInstalled => "not_installed",
@@ -51,7 +53,7 @@ impl Without {
 }
 
 impl Shaping {
-    /// Why there is no lane, if there is none.
+    /// Returns the reason for which there is no lane, or `None` if there is one.
     pub const fn without(self) -> Option<Without> {
         match self {
             Self::Priority => None,
@@ -75,7 +77,7 @@ impl Shaping {
         }
     }
 
-    /// The same where nobody is to be paced.
+    /// Returns the same state without pacing.
     pub(crate) const fn unpaced(self) -> Self {
         match self {
             Self::Pacing(without) => Self::Nothing(without),
@@ -83,9 +85,10 @@ impl Shaping {
         }
     }
 
-    /// Asks the kernel: the truth about the devices, with the numbers of those that have our classes, and a socket of
-    /// our own about our rights. That the program which installed the classes still runs is not asked: they do their
-    /// work without it.
+    /// Determines the state, and the indices of the devices that have the classes. It asks the
+    /// kernel about the devices, and tries with a socket whether this process has the capability.
+    /// It does not check whether the program that installed the classes still runs, because the
+    /// classes work without it.
     pub(crate) fn here() -> (Self, Vec<u32>) {
         let devices = Kernel::open().and_then(|mut kernel| htb::devices(&mut kernel));
         let without = match &devices {
@@ -98,7 +101,7 @@ impl Shaping {
     }
 
     fn of_socket(without: Without) -> Self {
-        // Of the kind that is to be shaped; it is never connected.
+        // A socket of the kind that is to be limited. It is never connected.
         let Ok(scratch) = Socket::new(Domain::IPV4, Type::STREAM, None) else {
             return Self::Nothing(without);
         };

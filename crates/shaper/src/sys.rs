@@ -1,14 +1,15 @@
-//! The one system call that neither the standard library nor `socket2` nor `rustix` offers.
+//! The one system call that neither the standard library nor `socket2` nor `rustix` provides.
 #![allow(unsafe_code, reason = "setsockopt(2) of SO_MAX_PACING_RATE, which no library has")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// TCP sends at most so many bytes a second on this connection; `u64::MAX` lifts that.
+/// Limits the rate at which TCP sends on this connection, in bytes per second. `u64::MAX` removes
+/// the limit.
 pub(crate) fn set_max_pacing_rate(socket: BorrowedFd<'_>, rate: u64) -> io::Result<()> {
     let (level, name) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
-    // SAFETY: the descriptor is borrowed, so it is open for the call. The kernel reads as many bytes
-    // as it is told, `size_of::<u64>()`, from `rate`, which lives on this frame; it writes none.
+    // SAFETY: the descriptor is borrowed, so it is open during the call. The kernel reads
+    // `size_of::<u64>()` bytes from `rate`, which lives on this frame, and writes none.
     let result = unsafe {
         let value = (&raw const rate).cast();
         libc::setsockopt(socket.as_raw_fd(), level, name, value, size_of::<u64>() as u32)

@@ -1,8 +1,9 @@
-//! One database: what is wanted there, looked for together and cancelled, within a budget.
+//! Finds and cancels the statements of stopped requests in one database, within a budget.
 //!
-//! A round looks for all that is due at once. A request that still has a lease is looked for again, ever more rarely,
-//! until the lease is released or it is too late: its query may not have begun yet, or another may follow it. What
-//! nobody leased is looked for four times.
+//! One query per round looks for all requests that are due. A request that still has a lease is
+//! searched for again, at increasing intervals, until the lease is released or it is too late: its
+//! query may not have begun yet, or another one may follow. A request without a lease is searched
+//! for four times.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -20,40 +21,44 @@ use crate::journal::Journal;
 use crate::numbers::Spared;
 use crate::pace::Pace;
 
-/// Pauses between looks at what is leased, in milliseconds; the last one repeats.
+/// Pauses between searches for leased connections, in milliseconds. The last one repeats.
 const PAUSES: [u64; 8] = [5, 15, 30, 50, 100, 300, 500, 1000];
-/// The same for what nobody leased; after them it is given up.
+/// Pauses between searches for marked statements without a lease. After the last one, the search
+/// ends.
 const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
 
-/// Requests that are pursued at a time.
+/// The maximum number of requests that are pursued at a time.
 const MOST_JOBS: usize = 65_536;
 
-/// Statements that are known to be cancelled: of those that were last, for one of them takes a moment to end.
+/// The number of cancelled statements that are remembered. Only recent ones matter, because a
+/// statement ends soon after its cancellation.
 const MOST_ENDING: usize = 1024;
 
-/// How long a release may wait for a cancellation: applications give up the daemon that does not answer in 100 ms.
+/// The time for which a release may wait for a cancellation. Applications give up if the daemon
+/// does not respond within 100 ms.
 const RELEASE: Duration = Duration::from_millis(50);
 
-/// How often a database is asked how it is.
+/// The interval at which the state of a database is checked.
 const GREETING: Span = Span::from_secs(5);
 
-/// How long a database that has failed is left alone.
+/// The time for which a database is not queried after an error.
 const REST: Span = Span::from_millis(500);
 
 /// A request that shall stop.
 pub(crate) struct Job {
     request: RequestId,
     reason: Reason,
-    /// Only that of it.
+    /// The part of the work to stop, or `None` for all of it.
     only: Option<Part>,
     traceparent: Option<String>,
     asked: Time,
     late: Time,
     due: Time,
     looks: usize,
-    /// Until the first look.
+    /// The report to the sender of the stop, until the first search.
     report: Option<Rc<Report>>,
-    /// Why something of it was spared, by [`Spared`]: each is told once.
+    /// The reasons for which a statement of the request was spared, as a bit set of [`Spared`].
+    /// Each is reported once.
     told: Cell<u8>,
 }
 
@@ -73,7 +78,7 @@ impl Job {
         }
     }
 
-    /// Plans the next look. `None`: there is none.
+    /// Schedules the next search. Returns `None` if there is none.
     fn again(mut self, now: Time, is_leased: bool) -> Option<Self> {
         self.report = None;
         let pause = if is_leased {
@@ -87,11 +92,12 @@ impl Job {
     }
 }
 
-/// A statement that will be cancelled, for the job of this place in the round.
+/// A statement that will be cancelled, with the index of its job in the round.
 struct Victim {
     job: usize,
     running: Running,
-    /// It is ours until the database has answered.
+    /// Whether its connection is leased. It then belongs to the daemon until the database has
+    /// responded.
     is_leased: bool,
 }
 
@@ -103,19 +109,19 @@ pub(crate) struct Canceller {
     pub(crate) database: Database,
     pub(crate) pace: Pace,
     pub(crate) journal: Journal,
-    /// A database that is not well is not asked again before.
+    /// The time before which a database with an error is not queried again.
     pub(crate) down_until: Option<Time>,
-    /// What is wrong with it, as it was told last.
+    /// The last reported problem of the database.
     pub(crate) complaint: Option<String>,
-    /// When it is asked again how it is.
+    /// The time of the next check of the database.
     pub(crate) greet_at: Time,
-    /// What was cancelled last, by connection and serial: it may be seen again before it has ended, and two may have
-    /// asked for it.
+    /// The statements that were cancelled last, by connection and serial. A statement may be found
+    /// again before it has ended, and two stops may ask for it.
     pub(crate) ending: VecDeque<(u64, u64)>,
 }
 
 impl Canceller {
-    /// Cancels what is wanted, until nobody wants anything any more.
+    /// Cancels statements for the jobs that arrive, until the channel is closed.
     pub(crate) async fn run(mut self, mut tray: mpsc::Receiver<Job>) {
         self.greet().await;
         let mut jobs: Vec<Job> = Vec::new();
@@ -133,7 +139,8 @@ impl Canceller {
             if wait > Span::ZERO {
                 tokio::time::sleep(wait.to_std()).await;
             }
-            // What is left in the tray waits, and what finds that full is told that it is too late.
+            // Jobs beyond the limit wait in the channel. If it is full, a stop is answered as too
+            // late.
             while jobs.len() < MOST_JOBS
                 && let Ok(job) = tray.try_recv()
             {
@@ -147,8 +154,8 @@ impl Canceller {
         }
     }
 
-    /// Connects before anybody is in a hurry, and says what is missing; now and then again, so that what operators are
-    /// told is so.
+    /// Connects before the first stop, and reports missing privileges. It is repeated, so that the
+    /// status for operators stays correct.
     async fn greet(&mut self) {
         self.greet_at = self.desk.now() + GREETING;
         let lacks = self.database.lacks().await;
@@ -161,7 +168,7 @@ impl Canceller {
         }
     }
 
-    /// What is as it was is not written down again.
+    /// Reports the state of the database. An unchanged state is not logged again.
     fn tell(&mut self, connected: bool, complaint: Option<String>) {
         let name = self.name.as_str();
         if self.complaint != complaint {
@@ -181,7 +188,8 @@ impl Canceller {
         }
     }
 
-    /// Looks for what is due, and cancels it. What is to be looked for again.
+    /// Searches for the due jobs and cancels their statements. Returns the jobs to search for
+    /// again.
     async fn round(&mut self, due: Vec<Job>) -> Vec<Job> {
         let now = self.desk.now();
         let mut jobs = Vec::with_capacity(due.len());
@@ -210,7 +218,7 @@ impl Canceller {
         }
         let seen = self.act(&jobs, &leased, &wanted).await.unwrap_or_default();
         let now = self.desk.now();
-        // Where nothing is cancelled, what was seen would be seen again.
+        // In observe mode nothing is cancelled, so the same statements would be found again.
         let mut is_done = vec![false; jobs.len()];
         for place in seen.into_iter().filter(|_| self.mode == Mode::Observe) {
             is_done[place] = true;
@@ -220,7 +228,8 @@ impl Canceller {
         again.filter_map(|(job, (is_leased, _))| job.again(now, is_leased)).collect()
     }
 
-    /// The jobs of which something was seen; nothing if the database did not answer.
+    /// Returns the indices of the jobs with statements that were found, or `None` if the database
+    /// did not respond.
     async fn act(
         &mut self,
         jobs: &[Job],
@@ -260,7 +269,7 @@ impl Canceller {
         let found = self.database.look(wanted).await?;
         self.desk.numbers.answers(self.name.as_str());
         if let Some(uptime) = self.database.new_uptime() {
-            // It may have been started anew, and count from one again.
+            // The database may have restarted and number its connections from one again.
             self.desk.is_up_for(&self.name, uptime);
             self.ending.clear();
         }
@@ -272,7 +281,7 @@ impl Canceller {
         self.desk.numbers.asked(self.name.as_str(), statements);
     }
 
-    /// What of it is the work of a stopped request and may be cancelled.
+    /// Returns the statements that belong to stopped requests and may be cancelled.
     fn choose(
         &self,
         jobs: &[Job],
@@ -291,7 +300,7 @@ impl Canceller {
                     None => continue,
                 },
             };
-            // Its connection may be another's by now: see `look`.
+            // The connection may have been leased to another request since the search: see `look`.
             if is_leased && !self.desk.is_of(&jobs[job].request, &self.backend(&running)) {
                 continue;
             }
@@ -306,7 +315,7 @@ impl Canceller {
     fn objection(&self, job: &Job, running: &Running, is_leased: bool) -> Option<Spared> {
         let marks = statement::marks(&running.text);
         let is_of_another = marks.request.is_some_and(|request| request != job.request.as_str());
-        // In MySQL what is seen need not be what is hit.
+        // In MySQL, the cancelled statement may differ from the one that was found.
         let is_blind = !self.database.knows_statements() && !self.settings.writes;
         let is_unsure = is_of_another
             || is_blind
@@ -354,8 +363,9 @@ impl Canceller {
         }
     }
 
-    /// Whoever releases the connection meanwhile waits for it, but not for long. Of a cancellation that failed nobody
-    /// knows whether it is still carried out: its connection is not given back.
+    /// Cancels one statement. A release of its connection waits for the result, but not for long.
+    /// If the cancellation fails, it may still be carried out later, so the connection is not
+    /// released.
     async fn cancel_one(
         &mut self,
         victim: &Victim,
@@ -380,7 +390,8 @@ impl Canceller {
         verdict
     }
 
-    /// A statement without a serial cannot be told from the next of its connection.
+    /// Remembers a cancelled statement. Without a serial it is indistinguishable from the next
+    /// statement of its connection.
     fn remember(&mut self, running: &Running) {
         if running.serial == 0 {
             return;
@@ -420,7 +431,7 @@ impl Canceller {
     }
 }
 
-/// The job whose mark a statement has in front.
+/// Returns the index of the job whose mark a statement has.
 fn marked(jobs: &[Job], text: &str) -> Option<usize> {
     let marks = statement::marks(text);
     let is_of = |job: &Job| match (marks.request, marks.traceparent) {
@@ -432,7 +443,7 @@ fn marked(jobs: &[Job], text: &str) -> Option<usize> {
     jobs.iter().position(is_of)
 }
 
-/// An error with what lies behind it.
+/// Returns the message of an error with those of its sources.
 fn said(error: &DatabaseError) -> String {
     let mut words = error.to_string();
     let mut behind = std::error::Error::source(error);

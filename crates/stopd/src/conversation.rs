@@ -1,7 +1,8 @@
-//! One client of the daemon: its lines, and their answers.
+//! Handles one client connection of the daemon: its lines and the responses.
 //!
-//! Answers come in any order, as a release may have to wait. How many are still to come is bounded by reading no
-//! further; a client that does not read its answers is cut off, and its leases end.
+//! Responses may be sent in any order, because a release may have to wait. Their number is bounded:
+//! the daemon stops reading if too many are outstanding. A client that does not read its responses
+//! is disconnected, and its leases end.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,12 +17,12 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::desk::{Desk, Rights};
 
-/// Answers that a client may be owed.
+/// The maximum number of outstanding responses of a client.
 const OWED: usize = 16_384;
-/// How long a client may leave its answers unread.
+/// The time for which a client may leave its responses unread.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where answers go.
+/// The sender of a client's responses.
 #[derive(Clone)]
 pub(crate) struct Voice {
     lines: mpsc::UnboundedSender<String>,
@@ -36,12 +37,12 @@ struct Owed {
 
 impl Voice {
     pub(crate) fn say(&self, number: u64, answer: &Answer) {
-        // Whoever has gone hears nothing.
+        // An error means that the client has disconnected.
         let _ = self.lines.send(format!("{number} {answer}\n"));
     }
 }
 
-/// Talks to a client until one of the two ends it.
+/// Handles a client until either side ends the connection.
 pub(crate) async fn converse(stream: UnixStream, desk: Rc<Desk>, rights: Rights, holder: Holder) {
     let (reader, writer) = stream.into_split();
     let (lines, answers) = mpsc::unbounded_channel();
@@ -56,7 +57,7 @@ pub(crate) async fn converse(stream: UnixStream, desk: Rc<Desk>, rights: Rights,
     desk.goes(holder);
     drop(voice);
     if !is_over {
-        // Whoever has only said all that he had to say still gets his answers.
+        // A client that has shut down its sending side still gets its responses.
         let _ = tokio::time::timeout(PATIENCE, answering).await;
     }
 }
@@ -83,7 +84,7 @@ async fn listen(
             }
         }
         if buffer.len() > LONGEST {
-            // There is no telling where the next message begins.
+            // The start of the next message is unknown.
             return hear(&buffer, desk, rights, holder, voice);
         }
         match reader.read_buf(&mut buffer).await {
@@ -115,7 +116,7 @@ async fn answer(
         if !matches!(written, Ok(Ok(()))) {
             return;
         }
-        // What nobody asked for is counted too, as if it had been: then a little more may be owed.
+        // Unsolicited lines are counted too, so slightly more responses may be outstanding.
         owed.count.set(owed.count.get().saturating_sub(count));
         owed.less.notify_one();
     }

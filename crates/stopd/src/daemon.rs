@@ -1,4 +1,4 @@
-//! From a configuration to a running daemon, and its end.
+//! Starts the daemon from a configuration, and ends it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -27,54 +27,55 @@ use crate::operators;
 use crate::pace::Pace;
 use crate::seats::Seats;
 
-/// Why a daemon did not start.
+/// The reason for which a daemon did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StopdError {
-    /// The file names no socket.
+    /// The configuration contains no socket.
     #[error("there is no sentry.socket to listen on")]
     NoSocket,
-    /// The socket could not be listened on.
+    /// The daemon cannot listen on the socket.
     #[error("cannot listen on {} (sentry.socket): {why}", .path.display())]
     Socket {
-        /// Which path.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         why: String,
     },
-    /// The address for operators could not be listened on.
+    /// The daemon cannot listen on the address for operators.
     #[error("cannot listen on {address} (sentry.admin): {source}")]
     Admin {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why; in use, most likely.
+        /// The error; usually the address is in use.
         source: io::Error,
     },
-    /// The system gave no thread, or a thread not what it needs.
+    /// The system could not start a thread, or the thread's resources.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
 
-/// A running daemon. It ends when it is dropped.
+/// A running daemon. It ends when the value is dropped.
 pub struct Daemon {
     socket: PathBuf,
-    /// Which file it is: another daemon may have put its own there since.
+    /// The device and inode of the socket. Another daemon may have replaced the file since.
     file: Option<(u64, u64)>,
     admin: SocketAddr,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Stops that may wait for one database.
+/// The maximum number of stops that wait for one database.
 const WAITING: usize = 16_384;
-/// How often forgotten leases are looked for.
+/// The interval at which expired leases are removed.
 const TIDY: Duration = Duration::from_secs(1);
 
-/// Starts a daemon. Everything fails here that can: but a database that is not there is waited for.
+/// Starts a daemon. All errors are returned here, with one exception: a database that is
+/// unreachable is retried later.
 ///
-/// `log` is where one line is written for each statement that was cancelled or spared.
+/// `log` receives one line for each statement that was cancelled or spared.
 ///
 /// # Errors
-/// When the socket or the address for operators cannot be had.
+/// If the daemon cannot listen on the socket or the address for operators.
 pub fn start(config: Sentry, log: impl io::Write + Send + 'static) -> Result<Daemon, StopdError> {
     let path = config.socket.clone().ok_or(StopdError::NoSocket)?;
     let no_admin = |source| StopdError::Admin { address: config.admin, source };
@@ -86,7 +87,7 @@ pub fn start(config: Sentry, log: impl io::Write + Send + 'static) -> Result<Dae
     let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
     let run = move || {
         let ran = run(config, socket, operators, log, &ready, ended);
-        // Whoever waits for it has not been told that it runs.
+        // If `run` failed early, `start` still waits for a message.
         let _ = ready.send(ran);
     };
     let thread = std::thread::Builder::new().name("sentry".into()).spawn(run);
@@ -99,17 +100,17 @@ pub fn start(config: Sentry, log: impl io::Write + Send + 'static) -> Result<Dae
 }
 
 impl Daemon {
-    /// Where its clients come in.
+    /// Returns the path of the socket for clients.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Whether it still does its work. If not, a fault of ours has ended it.
+    /// Returns whether the daemon is running. If not, a bug has ended it.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Where operators come in.
+    /// Returns the address for operators.
     pub fn admin(&self) -> SocketAddr {
         self.admin
     }
@@ -117,7 +118,8 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // While it listens, so that whoever starts in between finds either it or nothing.
+        // Remove the file while the daemon still listens, so that a new daemon finds either a
+        // running one or no file.
         if self.file.is_some() && place_of(&self.socket) == self.file {
             let _ = fs::remove_file(&self.socket);
         }
@@ -125,18 +127,19 @@ impl Drop for Daemon {
             let _ = end.send(());
         }
         if let Some(thread) = self.thread.take() {
-            // It has ended already if it has panicked.
+            // An error means that the thread has panicked and ended.
             let _ = thread.join();
         }
     }
 }
 
-/// Device and number of a file.
+/// Returns the device and the inode of a file.
 fn place_of(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Everybody may connect: who may say what, the kernel's word about the peer decides.
+/// Binds the socket. Any user may connect: the peer's user ID from the kernel determines its
+/// rights.
 fn bind(path: &Path) -> Result<StdUnixListener, String> {
     let listener = match StdUnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
@@ -182,14 +185,14 @@ fn run(
             () = operators::serve(operators, Rc::clone(&desk), journal) => {}
             () = tidy(&desk) => {}
             () = greet(socket, &desk, &config) => {}
-            // They work as long as the desk is there: one that ends has met a fault of ours.
+            // The cancellers run as long as the daemon. If one ends, it has a bug.
             Some(ended) = cancellers.join_next() => drop(ended),
         }
         Ok(())
     })
 }
 
-/// The desk, and a canceller for each database.
+/// Creates the [`Desk`], and a canceller for each database.
 fn desk(config: &Sentry, journal: &Journal) -> (Rc<Desk>, JoinSet<()>) {
     let mut trays = BTreeMap::new();
     let mut receivers = Vec::new();
@@ -249,7 +252,7 @@ async fn greet(socket: UnixListener, desk: &Rc<Desk>, config: &Sentry) {
     }
 }
 
-/// Whose process this is.
+/// Returns the user of this process.
 fn own_user() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid())
 }

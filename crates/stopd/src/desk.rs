@@ -1,7 +1,8 @@
-//! What a message leads to.
+//! Handles the messages of all clients and holds the leases.
 //!
-//! One desk for all conversations, on one thread: a message is heard to its end before the next. What it leads to in
-//! a database happens later, in a canceller, which asks here again before it acts.
+//! There is one [`Desk`] for all client connections, on one thread, so each message is handled
+//! completely before the next one. The work in a database follows later in a canceller, which
+//! checks the leases here again before it acts.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -19,12 +20,14 @@ use crate::canceller::Job;
 use crate::conversation::Voice;
 use crate::numbers::{Numbers, Spared};
 
-/// The longest that a lease holds, and how long one does that says nothing of its end. It ends with its conversation.
+/// The maximum duration of a lease, and the duration of one without `not-after`. A lease also ends
+/// with its client connection.
 const LEASE: Span = Span::from_secs(3600);
-/// The same for what a stop is worth: as long as it is remembered.
+/// The maximum duration of a stop, and the duration of one without `not-after`: the time for which
+/// it is remembered.
 const STOP: Span = Span::from_secs(60);
 
-/// What a client may say.
+/// The messages that a client may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) leases: bool,
@@ -32,14 +35,14 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    /// Of a stranger.
+    /// The rights of a user that is not configured.
     pub(crate) const NONE: Self = Self { leases: false, stops: false };
 }
 
-/// Where a canceller takes its jobs from.
+/// The channel to a canceller.
 pub(crate) struct Tray {
     pub(crate) jobs: tokio::sync::mpsc::Sender<Job>,
-    /// Whether it also looks for what nobody leased.
+    /// Whether the canceller also searches for marked statements without a lease.
     pub(crate) marks: bool,
 }
 
@@ -52,7 +55,7 @@ pub(crate) struct Desk {
     started: Instant,
 }
 
-/// What becomes of a stop; it is answered when nobody has anything to add any more.
+/// Collects the result of a stop. The response is sent when the last reference is dropped.
 pub(crate) struct Report {
     voice: Voice,
     number: u64,
@@ -60,11 +63,11 @@ pub(crate) struct Report {
     spared: Cell<u32>,
 }
 
-/// What a STOP says.
+/// The content of a STOP message.
 pub(crate) struct Stop {
     pub(crate) request: RequestId,
     pub(crate) reason: Reason,
-    /// Only that of it.
+    /// The part of the work to stop, or `None` for all of it.
     pub(crate) only: Option<Part>,
     not_after: Option<u64>,
     pub(crate) traceparent: Option<String>,
@@ -124,11 +127,11 @@ impl Desk {
         self.count();
     }
 
-    /// Hears a message; its answer goes to `voice`, now or later.
+    /// Handles a message. Its response goes to `voice`, now or later.
     pub(crate) fn hear(&self, holder: Holder, rights: Rights, voice: &Voice, message: Message) {
         let number = message.number;
         let answered = match message.order {
-            // Whoever may lease may also stop what he has leased.
+            // A client that may lease may also stop the work that it has leased.
             Order::Lease { .. } | Order::Release { .. } | Order::Stop { scope: Scope::Own, .. }
                 if !rights.leases =>
             {
@@ -213,7 +216,8 @@ impl Desk {
         let stopped = if only.is_some() && self.table.borrow_mut().is_stopped(self.now(), request) {
             Stopped::Again
         } else if is_observed || only.is_some() {
-            // Whoever only looks, or speaks for himself, is not remembered: no lease is refused for it.
+            // A stop in observe mode or with `scope=own` is not remembered, so no lease is refused
+            // because of it.
             Stopped::First(self.table.borrow().works_for(self.now(), request, *only))
         } else {
             self.table.borrow_mut().stop(self.now(), request, *reason)
@@ -231,7 +235,8 @@ impl Desk {
             }
         }
         for (name, tray) in &self.trays {
-            // What is only marked is not his alone.
+            // Marked statements may belong to other services too, so `scope=own` does not cover
+            // them.
             let is_marked = tray.marks && only.is_none();
             if is_marked || works.iter().any(|(backend, _)| backend.database == *name) {
                 let job = Job::new(stop, self.now(), left, &report);
@@ -244,14 +249,14 @@ impl Desk {
         Ok(None)
     }
 
-    /// Whoever has a lease of his own is told, under the number of what nobody asked for.
+    /// Notifies the holder of a lease of `self`, in a line with the number 0.
     fn tell(&self, holder: Holder, request: &RequestId, reason: Reason, connection: u64) {
         if let Some(voice) = self.voices.borrow().get(&holder) {
             voice.say(0, &Answer::Told { request: request.clone(), reason, connection });
         }
     }
 
-    /// The connections to this database that work for a request now.
+    /// Returns the connections to this database that work for a request now.
     pub(crate) fn works_for(
         &self,
         request: &RequestId,
@@ -263,12 +268,12 @@ impl Desk {
         here.map(|(backend, _)| backend.connection).collect()
     }
 
-    /// See [`Table::begin`].
+    /// Calls [`Table::begin`].
     pub(crate) fn begin(&self, request: &RequestId, only: Option<Part>, backend: &Backend) -> bool {
         self.table.borrow_mut().begin(self.now(), request, only, backend)
     }
 
-    /// See [`Table::end`].
+    /// Calls [`Table::end`], and answers the release that waits.
     pub(crate) fn end(&self, backend: &Backend) {
         let waits = self.table.borrow_mut().end(backend);
         if let Some((holder, number)) = waits
@@ -279,13 +284,13 @@ impl Desk {
         self.count();
     }
 
-    /// See [`Table::doubt`].
+    /// Calls [`Table::doubt`], and refuses the release that waits.
     pub(crate) fn doubt(&self, backend: &Backend) {
         let waits = self.table.borrow_mut().doubt(backend);
         self.refuse_release(waits);
     }
 
-    /// See [`Table::lose`].
+    /// Calls [`Table::lose`], and refuses the release that waits.
     pub(crate) fn lose(&self, backend: &Backend) {
         let waits = self.table.borrow_mut().lose(self.now(), backend);
         self.refuse_release(waits);
@@ -300,17 +305,17 @@ impl Desk {
         }
     }
 
-    /// Whether a connection is leased to this request.
+    /// Returns whether a connection is leased to this request.
     pub(crate) fn is_of(&self, request: &RequestId, backend: &Backend) -> bool {
         self.table.borrow().request_of(backend) == Some(request)
     }
 
-    /// Whether a connection is leased to somebody else than this request.
+    /// Returns whether a connection is leased to another request.
     pub(crate) fn is_of_another(&self, request: &RequestId, backend: &Backend) -> bool {
         self.table.borrow().request_of(backend).is_some_and(|leased| leased != request)
     }
 
-    /// A database has been up for so long: see [`Table::started`].
+    /// Calls [`Table::started`] for a database that has been up for this time.
     pub(crate) fn is_up_for(&self, database: &DatabaseName, uptime: Span) {
         let now = self.now().as_nanos();
         let then = Time::from_nanos(now.saturating_sub(uptime.as_nanos()));
@@ -324,7 +329,7 @@ impl Desk {
         self.count();
     }
 
-    /// How many leases there are.
+    /// Returns the number of leases.
     pub(crate) fn leases(&self) -> usize {
         self.table.borrow().len()
     }
@@ -334,18 +339,19 @@ impl Desk {
     }
 }
 
-/// Of a release.
+/// The refusal of a release while a cancellation is in doubt.
 const IN_DOUBT: (Fault, &str) =
     (Fault::Taken, "a cancellation may still be under way there: close it");
 
-/// What is said now, if anything; or what is refused.
+/// The response to send now, if there is one, or the refusal.
 type Answered = Result<Option<Answer>, (Fault, &'static str)>;
 
 fn refusal(fault: Fault, why: &'static str) -> (Fault, &'static str) {
     (fault, why)
 }
 
-/// What is left until a moment of the clock on the wall, which all on this machine share. `None`: nothing.
+/// Returns the time left until `not_after`, by the wall clock, which all processes of the machine
+/// share. Returns `None` if it has passed.
 fn left(not_after: Option<u64>, longest: Span) -> Option<Span> {
     let Some(not_after) = not_after else { return Some(longest) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;

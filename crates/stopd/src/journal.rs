@@ -1,7 +1,9 @@
-//! One line of JSON for each statement that was cancelled, or that was spared although its request was stopped.
+//! Writes a line of JSON for each statement that was cancelled, or spared although its request was
+//! stopped.
 //!
-//! A thread of its own writes them: a disk or a pipe that takes no more holds up nobody; lines that do not fit are
-//! dropped and counted. What a statement says is not written down: it may have a visitor's words in it.
+//! A separate thread writes the lines, so that a full disk or pipe blocks no other work. Lines that
+//! do not fit into the queue are dropped and counted. The text of a statement is not logged,
+//! because it may contain input of visitors.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -14,7 +16,7 @@ use serde_json::json;
 
 use crate::numbers::Spared;
 
-/// Lines that may wait.
+/// The maximum number of lines that wait.
 const WAITING: usize = 1024;
 
 #[derive(Clone)]
@@ -24,12 +26,12 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Writes to `out` until the last journal of it is dropped.
+    /// Creates a journal that writes to `out` until its last clone is dropped.
     pub(crate) fn new(mut out: impl Write + Send + 'static) -> std::io::Result<Self> {
         let (lines, waiting) = sync_channel::<String>(WAITING);
         std::thread::Builder::new().name("journal".into()).spawn(move || {
             for line in waiting {
-                // Nobody is there to be told that nobody reads.
+                // There is no one to report a write error to.
                 let _ = out.write_all(line.as_bytes());
                 let _ = out.flush();
             }
@@ -65,7 +67,7 @@ impl Journal {
         }));
     }
 
-    /// What was complained of is over.
+    /// Logs that a problem is over.
     pub(crate) fn is_well(&self, database: &str) {
         self.write(&json!({ "time": now(), "what": "well", "database": database }));
     }
@@ -77,13 +79,13 @@ impl Journal {
         }
     }
 
-    /// Lines that did not fit.
+    /// Returns the number of lines that were dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.get()
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 fn now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.as_millis() as u64

@@ -1,33 +1,42 @@
-//! The stop daemon: cancels in databases what works for clients who have gone.
+//! The stop daemon: cancels database statements of clients that have disconnected.
 //!
 //! ```text
 //!   application ── LEASE, RELEASE ──┐
-//!                                   ├──► conversation ──► desk ──► canceller (one a database) ──► database
+//!                                   ├──► conversation ──► desk ──► canceller ──► database
 //!   gateway, web server ── STOP ────┘                       ▲             │
 //!                                                           └── begin, end┘
 //! ```
 //!
-//! Everything runs on one thread: messages are short, the databases do the work, and what is decided about a lease
-//! needs no lock. A room each:
+//! Everything runs on one thread: messages are short, the databases do the work, and decisions
+//! about leases need no lock.
 //!
-//! - `daemon`: from a configuration to a running daemon, and its end;
-//! - `conversation`: one client: who it is by the kernel's word, its lines, their answers;
-//! - `desk`: what a message leads to; holds the leases (`bywash_lease::Table`);
-//! - `canceller`: one database: what is wanted there, looked for together, within a budget;
-//! - `database`: PostgreSQL and MySQL (with MariaDB): what runs, and its cancellation;
-//! - `table`: which metrics there are; `numbers`: what is counted; `operators`: where that is read; `journal`: a line for each cancellation.
+//! # Modules
 //!
-//! **What may be cancelled** is decided twice. The desk says whether a connection works for the request at this
-//! moment, and holds it until the database has answered. The database is asked for the very statement that was seen
-//! (PostgreSQL by when it began, MariaDB by its number), so what comes late hits nobody, but for a
-//! moment: for that there is the lease, and one whose cancellation was never answered is not given back. MySQL knows
-//! connections only: there the lease alone protects.
+//! - `daemon`: starts the daemon from a configuration, and ends it
+//! - `conversation`: handles one client connection: the client's rights, its lines and the
+//!   responses
+//! - `desk`: handles messages and holds the leases (`bywash_lease::Table`)
+//! - `canceller`: finds and cancels the statements of stopped requests in its database, within a
+//!   budget
+//! - `database`: PostgreSQL and MySQL (with MariaDB): running statements and their cancellation
+//! - `table`: the list of metrics
+//! - `numbers`: the values of the metrics
+//! - `operators`: the HTTP interface for operators
+//! - `journal`: a log line for each cancellation
 //!
-//! **What it costs the databases** is bounded: everything that is wanted at a moment is looked for in one query, and
-//! there are no more than `statements_per_second` in all. What does not fit waits, and is dropped when it comes too
-//! late.
+//! **The decision to cancel** is made twice. `desk` decides whether a connection works for the
+//! request at this moment, and blocks the connection until the database has responded. The database
+//! is asked to cancel the same statement that was found (identified in PostgreSQL by its start, in
+//! MariaDB by its number). So a late cancellation hits no other statement, except in a short race.
+//! The lease covers the race, and a lease whose cancellation was never answered is not released.
+//! MySQL only knows connections, so there the lease is the only protection.
 //!
-//! Source: seed 4's stop daemon [seed 4.6]; the rules by database were measured first.
+//! **The cost for the databases** is bounded. One query searches for all requests that are due, and
+//! there are at most `statements_per_second` in total. Further stops wait, and are dropped when it
+//! is too late.
+//!
+//! Source: the stop daemon of paper 4 [seed 4.6]. The rules for each database are based on
+//! measurements.
 #![forbid(unsafe_code)]
 
 mod canceller;

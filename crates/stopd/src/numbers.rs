@@ -1,4 +1,4 @@
-//! What is counted, for Prometheus and for the status. Which metrics there are is in `table`.
+//! The values of the metrics, for Prometheus and for the status. `table` lists the metrics.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,24 +14,24 @@ use serde::Serialize;
 
 use crate::table;
 
-/// Why a statement of a stopped request was left alone.
+/// The reason for which a statement of a stopped request was not cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Spared {
-    /// It may write.
+    /// The statement may write.
     Writes,
-    /// It is another user's than the one of the configuration.
+    /// The statement belongs to another user than the configured one.
     OtherUser,
-    /// What it says of itself and what was leased do not agree, or nobody leased it and the database cannot tell
-    /// statements apart.
+    /// The mark of the statement contradicts the lease, or there is no lease and the database
+    /// cannot distinguish statements.
     Unsure,
-    /// It had ended, or was released.
+    /// The statement had ended, or its connection was released.
     Gone,
-    /// The daemon may not cancel it.
+    /// The daemon lacks the privilege to cancel it.
     Refused,
-    /// There were too many; it came too late.
+    /// There were too many stops, or the stop came too late.
     Late,
-    /// The database was not there.
+    /// The database was unreachable.
     Down,
 }
 
@@ -75,7 +75,7 @@ struct Left {
     reason: &'static str,
 }
 
-/// The numbers of a daemon.
+/// The metrics of a daemon.
 pub(crate) struct Numbers {
     registry: Registry,
     stops: Family<OfReason, Counter>,
@@ -89,12 +89,12 @@ pub(crate) struct Numbers {
     leases: Gauge,
     expired: Counter,
     conversations: Gauge,
-    /// By database: what is wrong with it.
+    /// The problem of each database that has one.
     complaints: RefCell<BTreeMap<String, String>>,
     holders: Cell<i64>,
 }
 
-/// From a tenth of a millisecond to two seconds.
+/// Bounds from a tenth of a millisecond to two seconds.
 const STEPS: [f64; 10] = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.2, 1.0, 2.0];
 
 impl Numbers {
@@ -158,7 +158,7 @@ impl Numbers {
         self.statements.get_or_create(&of).inc_by(statements as u64);
     }
 
-    /// A database has answered after it had not.
+    /// Records that a database has responded, if it had not before.
     pub(crate) fn answers(&self, database: &str) {
         let of = OfDatabase { database: database.to_owned() };
         if self.connected.get_or_create(&of).get() == 0 {
@@ -166,7 +166,8 @@ impl Numbers {
         }
     }
 
-    /// `complaint`: what is wrong although it answers, or why it does not.
+    /// Records the state of a database. `complaint` is the problem of a connected database, or the
+    /// reason why it is not connected.
     pub(crate) fn connected(&self, database: &str, connected: bool, complaint: Option<String>) {
         let of = OfDatabase { database: database.to_owned() };
         self.connected.get_or_create(&of).set(i64::from(connected));
@@ -195,10 +196,10 @@ impl Numbers {
         self.conversations.set(self.holders.get());
     }
 
-    /// In Prometheus' text format.
+    /// Returns the metrics in Prometheus' text format.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
         text
     }

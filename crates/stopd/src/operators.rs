@@ -1,7 +1,8 @@
-//! What the daemon is doing: `/metrics` for Prometheus, `/v1/status` as JSON, on a loopback address.
+//! The HTTP interface for operators: `/metrics` for Prometheus and `/v1/status` as JSON, on a
+//! loopback address.
 //!
-//! Nothing can be changed here. Only requests are answered whose `Host` is loopback: a page in somebody's browser
-//! that has pointed a name of its own at 127.0.0.1 gets nothing.
+//! The interface is read-only. Only requests with a loopback `Host` are answered. This blocks DNS
+//! rebinding: a page in a browser that maps a name of its own to 127.0.0.1.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -22,9 +23,9 @@ use tokio::sync::Semaphore;
 use crate::desk::Desk;
 use crate::journal::Journal;
 
-/// Scrapers and operators, not crowds.
+/// The maximum number of connections. Only scrapers and operators use them.
 const MOST: usize = 16;
-/// Longer than any answer takes.
+/// A timeout that exceeds the duration of any response.
 const LONGEST: Duration = Duration::from_secs(5);
 
 pub(crate) async fn serve(listener: TcpListener, desk: Rc<Desk>, journal: Journal) {
@@ -48,7 +49,7 @@ async fn answer(stream: TcpStream, desk: Rc<Desk>, journal: Journal) {
         let response = respond(&request, &desk, &journal);
         async { Ok::<_, Infallible>(response) }
     });
-    // A client that breaks off has its answer, or wants none.
+    // An error means that the client has disconnected, which needs no action.
     let _ = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -82,7 +83,7 @@ fn status(desk: &Desk, journal: &Journal) -> serde_json::Value {
     })
 }
 
-/// A host name with or without its port.
+/// Returns whether a host name, with or without a port, is loopback.
 fn is_loopback(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,7 +1,7 @@
-//! How many statements a database may be asked for.
+//! Limits the rate of statements that are sent to a database.
 //!
-//! A bucket of tokens: it holds as many as come in a tenth of a second, at least one, so that a single stop is never
-//! held up and a storm of them is.
+//! The limit is a token bucket. Its size is the number of tokens of a tenth of a second, but at
+//! least one, so that it never delays a single stop but limits a storm of them.
 
 use bywash_units::{Span, Time};
 
@@ -20,13 +20,14 @@ impl Pace {
         Self { per_second, most, tokens: most, at: now }
     }
 
-    /// So many statements are sent. They are never held up halfway: what is over is missing afterwards.
+    /// Takes tokens for the statements that are sent. It never blocks, so the bucket may become
+    /// negative.
     pub(crate) fn spend(&mut self, now: Time, statements: usize) {
         self.fill(now);
         self.tokens -= statements as f64;
     }
 
-    /// How long until one may be sent.
+    /// Returns the time until a statement may be sent.
     pub(crate) fn wait(&mut self, now: Time) -> Span {
         self.fill(now);
         Span::from_secs_f64(((1.0 - self.tokens) / self.per_second).max(0.0))

@@ -1,7 +1,8 @@
-//! Bounds the connections of the daemon's clients.
+//! Bounds the number of client connections.
 //!
-//! Users that may lease and users that may only stop have separate shares, so that neither can shut the other out. One
-//! user holds at most a quarter of a share: a compromised application leaves room for the others.
+//! Users that may lease and users that may only stop have separate shares, so that neither group
+//! can shut the other out. A user has at most a quarter of a share, so that a compromised
+//! application leaves room for the others.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,14 +10,14 @@ use std::rc::Rc;
 
 use crate::desk::Rights;
 
-/// The connections that a share has.
+/// A share of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Share {
     /// Users that may lease.
     Lessees,
     /// Users that may only stop: gateways.
     Stoppers,
-    /// Users that may say nothing. They are told so.
+    /// Users without rights. They get an error response.
     Strangers,
 }
 
@@ -48,11 +49,11 @@ struct Taken {
     by_user: HashMap<(Share, u32), usize>,
 }
 
-/// All connections. A clone counts the same ones.
+/// The counts of all connections. Clones share the counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seats(Rc<RefCell<Taken>>);
 
-/// One connection: it counts until it is dropped.
+/// A connection, which counts until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
     seats: Seats,
@@ -61,7 +62,8 @@ pub(crate) struct Seat {
 }
 
 impl Seats {
-    /// Returns a seat for a user with these rights, or `None` if its share, or its part of that, is used up.
+    /// Takes a connection for a user with these rights. Returns `None` if its share, or the user's
+    /// part of it, is exhausted.
     pub(crate) fn take(&self, user: u32, rights: Rights) -> Option<Seat> {
         let share = Share::of(rights);
         let mut taken = self.0.borrow_mut();

@@ -1,4 +1,4 @@
-//! The one table of the daemon's metrics: see `bywash_metrics`.
+//! The table of the daemon's metrics: see `bywash_metrics`.
 
 use bywash_lease::{Fault, Reason};
 use bywash_metrics::Kind::{Counter, Gauge, Histogram};
@@ -7,7 +7,7 @@ use bywash_metrics::{Label, Metric, Subject, Words};
 
 use crate::numbers::Spared;
 
-/// What the daemon counts.
+/// The metrics of the daemon.
 pub static METRICS: [&Subject; 1] = [&SUBJECT];
 
 static SUBJECT: Subject = Subject {
@@ -32,7 +32,7 @@ static SUBJECT: Subject = Subject {
 const DATABASE: Label =
     Label { name: "database", says: "a `[database.NAME]`", words: Words::Configured };
 
-/// A label with these words.
+/// Creates a label with these values.
 const fn reason(says: &'static str, words: fn() -> Vec<&'static str>) -> Label {
     Label { name: "reason", says, words: Words::Fixed(words) }
 }

@@ -100,7 +100,7 @@ fn who_speaks_for_himself_hits_nobody_elses_work_for_the_same_request() {
     let a = request("a");
     table.lease(at(0), ME, &a, &backend(1), FAR);
     table.lease(at(0), OTHER, &a, &backend(2), FAR);
-    // The same holder works for it once more: a second attempt, which nobody has stopped.
+    // The same holder leases again for the request: a second attempt, which has not been stopped.
     table.lease(at(2), ME, &a, &backend(3), FAR);
     let part = Some(Part { holder: ME, until: at(1) });
     assert_eq!(table.works_for(at(2), &a, part), [(backend(1), ME)]);
@@ -218,21 +218,23 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..120)
 }
 
-/// What applications believe: whose a connection is, from the answer to a lease until they release it.
+/// The applications' view: the user of each connection, from the response to a lease until the
+/// release.
 #[derive(Default)]
 struct Belief {
-    /// By connection: who uses it, for whom.
+    /// The holder and the request that use each connection.
     users: BTreeMap<u64, (u64, u8)>,
-    /// Connections that the daemon works on.
+    /// The connections that are being cancelled.
     cancelling: BTreeMap<u64, u8>,
 }
 
 proptest! {
-    /// However leases, stops and cancellations meet, a cancellation only ever begins on a connection that works for
-    /// its request, and while it is under way nobody is told that the connection is free.
+    /// However leases, stops and cancellations interleave, a cancellation begins only on a
+    /// connection that works for its request. While it is under way, no holder learns that the
+    /// connection is free.
     #[test]
     fn no_innocent_is_cancelled(steps in steps()) {
-        // Longer than any run here: of a cancellation that never ends another test knows.
+        // Longer than any run of this test. Another test covers cancellations that never end.
         let memory = Span::from_secs(1_000_000);
         let mut table = Table::new(Bounds { memory, ..Bounds::default() });
         let mut now = at(0);

@@ -1,10 +1,10 @@
-//! Taking bodies out of their framing (RFC 9112 §6.3, §7.1).
+//! Decoding bodies (RFC 9112 §6.3, §7.1).
 
 use bywash_message::{Decoder, Fault, Fields, Framing, Limits, Part};
 
 use crate::{LIMITS, listed};
 
-/// What a body is, and how many of the bytes were its own.
+/// A decoded body, with the number of bytes that belonged to it.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Body {
     pub(crate) data: Vec<u8>,
@@ -13,7 +13,7 @@ pub(crate) struct Body {
     pub(crate) ended: bool,
 }
 
-/// Decodes pieces that come one after the other.
+/// Decodes pieces that arrive one after the other.
 pub(crate) fn decode<'a>(
     framing: Framing,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -28,7 +28,7 @@ fn decode_within<'a>(
 ) -> Result<Body, Fault> {
     let mut decoder = Decoder::new(framing, limits);
     let mut body = Body::default();
-    // Whoever asks at the end is told of an end that needs no byte.
+    // The empty piece at the end makes a body end that needs no further byte.
     for mut piece in pieces.into_iter().chain([&b""[..]]) {
         loop {
             let (used, part) = decoder.decode(piece)?;
@@ -179,11 +179,11 @@ fn extensions_are_worth_no_more_than_their_chunks() {
     assert!(chunks(chunk(4096)).is_ok());
     assert_eq!(chunks(chunk(4097)), Err(Fault::Body), "one alone");
     assert_eq!(chunks(format!("1{}", " ".repeat(4097))), Err(Fault::Body));
-    // Each is worth 18 bytes; together they may exceed that by 16 KiB.
+    // Each chunk allows for 18 bytes; together the chunks may exceed that by 16 KiB.
     assert!(chunks(chunk(18).repeat(10_000)).is_ok());
     assert!(chunks(chunk(19).repeat(16 * 1024)).is_ok());
     assert_eq!(chunks(chunk(19).repeat(16 * 1024 + 1)), Err(Fault::Body));
-    // Those who have one chunk for each byte are slow, and no attackers.
+    // Senders of one-byte chunks are slow, but they are not attackers.
     assert!(chunks("1\r\nx\r\n".repeat(100_000)).is_ok());
 }
 
@@ -195,7 +195,8 @@ fn trailers_come_with_the_end() {
     assert_eq!((body.ended, body.used), (true, 35));
 }
 
-/// RFC 9110 §6.5.1: what frames, routes, authenticates or changes the reading of a message.
+/// RFC 9110 §6.5.1: fields that frame, route, authenticate or change the interpretation of a
+/// message.
 #[test]
 fn what_belongs_in_a_head_is_not_taken_from_trailers() {
     for name in [

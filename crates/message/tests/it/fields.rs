@@ -1,4 +1,4 @@
-//! The fields themselves: finding, adding, removing, writing.
+//! Finding, adding, removing and writing fields.
 
 use bywash_message::{Fields, Name};
 

@@ -16,7 +16,7 @@ fn written(elements: &[Forwarded]) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Returns what is written of a line that was understood.
+/// Parses a line and writes it again.
 fn canonical(line: &str) -> String {
     written(&parsed(line).unwrap_or_else(|| panic!("{line} is well-formed")))
 }
@@ -99,7 +99,7 @@ fn what_is_not_as_the_rfc_says_is_not_read() {
     }
 }
 
-/// Lines out of the pieces that mean something, in any order.
+/// Generates lines from meaningful pieces in any order.
 fn lines() -> impl Strategy<Value = Vec<u8>> {
     let pieces = prop::sample::select(vec![
         "for=",

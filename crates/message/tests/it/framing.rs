@@ -1,4 +1,4 @@
-//! Where a message ends (RFC 9112 §6).
+//! The end of a message (RFC 9112 §6).
 
 use bywash_message::{Fault, Framing, Name, Response};
 use http::{Method, StatusCode};
@@ -74,7 +74,7 @@ fn a_transfer_coding_is_one_chunked_said_once() {
     assert_eq!(framing(&format!("Transfer-Encoding:\r\n{line}")), Err(Fault::Framing));
 }
 
-/// RFC 9112 §6.1: an attempt at smuggling, or broken.
+/// RFC 9112 §6.1: such a message is an attempt at request smuggling, or it is broken.
 #[test]
 fn a_length_beside_a_transfer_coding_is_refused() {
     for lines in [
@@ -94,7 +94,7 @@ fn http_1_0_has_no_transfer_coding() {
     assert_eq!(fault, Fault::Framing);
 }
 
-/// What CGI makes of them is the real one.
+/// CGI maps an alias to the same variable as the real field.
 #[test]
 fn aliases_of_framing_are_refused() {
     for name in ["Content_Length", "content.length", "Transfer_Encoding", "TRANSFER.ENCODING"] {
@@ -147,7 +147,7 @@ fn an_answer_without_a_body_keeps_the_length_that_it_would_have_had() {
     assert_eq!(twice.unwrap_err(), Fault::Framing);
 }
 
-/// An application that sends one all the same would be heard by the next who asks.
+/// A body that the application sends nevertheless would be taken for the next response.
 #[test]
 fn a_connection_is_not_used_again_where_a_body_might_follow_that_there_must_not_be() {
     let kept = |answer: Result<Response, Fault>| answer.unwrap().keep_alive;

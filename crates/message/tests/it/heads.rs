@@ -8,7 +8,7 @@ fn end(bytes: impl AsRef<[u8]>) -> Result<Option<usize>, Fault> {
     Head::default().end(bytes.as_ref(), &LIMITS)
 }
 
-/// The end, if each byte comes on its own; and how many had come by then.
+/// Feeds each byte on its own. Returns the number of bytes fed and the result.
 fn end_of_drips(bytes: &[u8], limits: &Limits) -> (usize, Result<Option<usize>, Fault>) {
     let mut head = Head::default();
     for come in 0..=bytes.len() {
@@ -60,7 +60,7 @@ fn what_can_become_no_head_is_refused_at_once() {
 #[test]
 fn a_head_is_refused_as_soon_as_it_is_beyond_the_limits() {
     let limits = Limits { target: 10, fields: 9, bytes: 20 };
-    // 52 bytes: 32 of a method, 10 of a target, 8 of a version and two spaces.
+    // 52 bytes: 32 of the method, 10 of the target, 8 of the version and two spaces.
     let line = "x".repeat(52);
     assert_eq!(end_of_drips(line.as_bytes(), &limits), (52, Ok(None)));
     assert_eq!(end_of_drips(format!("{line}x").as_bytes(), &limits), (53, Err(Fault::UriTooLong)));
@@ -71,7 +71,7 @@ fn a_head_is_refused_as_soon_as_it_is_beyond_the_limits() {
     assert_eq!(end_of_drips(answer.as_bytes(), &limits), (53, Err(Fault::HeadTooLarge)));
     let fields = |length: usize| format!("GET / HTTP/1.1\r\nX:{}\r\n\r\n", "y".repeat(length));
     assert_eq!(end_of_drips(fields(16).as_bytes(), &limits), (38, Ok(Some(38))));
-    // The 19th byte of the line cannot end within 20.
+    // After the 19th byte of the line, its end no longer fits into 20 bytes.
     assert_eq!(end_of_drips(fields(17).as_bytes(), &limits), (35, Err(Fault::HeadTooLarge)));
 }
 

@@ -1,4 +1,4 @@
-//! Whom a request is for (RFC 9112 §3.2), and the four forms of a target.
+//! The host of a request (RFC 9112 §3.2), and the four forms of a target.
 
 use bywash_message::{Fault, Name};
 

@@ -1,4 +1,4 @@
-//! Messages that came over HTTP/2 (RFC 9113 §8), and fields on their way to it.
+//! Messages that arrive over HTTP/2 (RFC 9113 §8), and fields that are sent over it.
 
 use bywash_message::{Fault, Fields, Framing, Limits, Name, Request, Response};
 use http::{HeaderMap, Method, StatusCode, Version};
@@ -185,7 +185,7 @@ fn fields_for_http_2_are_in_lower_case_and_keep_their_order() {
     assert_eq!(back.all(Name::SetCookie).collect::<Vec<_>>(), [b"a", b"b"]);
 }
 
-/// RFC 9110 §6.5.1, as of HTTP/1.
+/// RFC 9110 §6.5.1, as for HTTP/1.
 #[test]
 fn trailers_are_taken_as_from_http_1() {
     let mut map = HeaderMap::new();

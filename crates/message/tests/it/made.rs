@@ -1,9 +1,9 @@
-//! Messages, whole and broken, as properties want them.
+//! Generators of valid and broken messages for property tests.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Pieces of which messages are made, whole and broken.
+/// Generates pieces of valid and broken messages.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         8 => prop::sample::select(vec![
@@ -23,7 +23,7 @@ pub(crate) fn soup() -> impl Strategy<Value = Vec<u8>> {
     vec(piece(), 0..14).prop_map(|pieces| pieces.concat())
 }
 
-/// A head that is nearly one: a start, fields, and what has been put in anywhere.
+/// Generates a head that is almost valid: a start, fields, and pieces inserted anywhere.
 fn nearly(start: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     let whole = (prop::sample::select(start), vec(field(), 0..6));
     (whole, vec((any::<prop::sample::Index>(), piece()), 0..2)).prop_map(
@@ -85,7 +85,7 @@ pub(crate) fn response_head() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A body in chunks, with extensions and trailers, and the data in them.
+/// Generates a chunked body with extensions and trailers, and the data in it.
 pub(crate) fn chunked() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let chunk = (vec(any::<u8>(), 1..50), "(|;[a-z]{1,9}| ;a=\"[ -!#-~]{0,9}\")", 0..4usize);
     let trailers = prop::sample::select(vec!["", "X: y\r\n", "Grpc-Status: 0\r\nCookie: x\r\n"]);

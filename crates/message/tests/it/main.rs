@@ -1,4 +1,4 @@
-//! The rules one by one, each with its section, and properties that hold for any bytes.
+//! Tests of each rule, with the section that it comes from, and properties that hold for any bytes.
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 
@@ -19,24 +19,24 @@ mod written;
 
 use bywash_message::{Fault, Fields, Limits, Request, Response};
 
-/// The defaults of the gateway.
+/// The default limits of the gateway.
 pub(crate) const LIMITS: Limits = Limits { target: 8 * 1024, fields: 100, bytes: 16 * 1024 };
 
 pub(crate) fn request(head: impl AsRef<[u8]>) -> Result<Request, Fault> {
     Request::parse(head.as_ref(), &LIMITS)
 }
 
-/// A request for `/` with these lines, each with its end, behind a `Host`.
+/// Parses a request for `/` with a `Host` and these lines, each with its line end.
 pub(crate) fn with(lines: &str) -> Result<Request, Fault> {
     request(format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n"))
 }
 
-/// The same in HTTP/1.0.
+/// Parses the same request in HTTP/1.0.
 pub(crate) fn old_with(lines: &str) -> Result<Request, Fault> {
     request(format!("GET / HTTP/1.0\r\nHost: a\r\n{lines}\r\n"))
 }
 
-/// An answer with these lines to a GET.
+/// Parses a response to a GET with these lines.
 pub(crate) fn answer(status: &str, lines: &str) -> Result<Response, Fault> {
     answer_to(&http::Method::GET, status, lines)
 }
@@ -49,7 +49,7 @@ pub(crate) fn answer_to(
     Response::parse(format!("HTTP/1.1 {status}\r\n{lines}\r\n").as_bytes(), asked, &LIMITS)
 }
 
-/// Every field as `name: value`.
+/// Lists every field as `name: value`.
 pub(crate) fn listed(fields: &Fields) -> Vec<String> {
     let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
     fields.iter().map(|field| format!("{}: {}", text(field.spelled), text(field.value))).collect()

@@ -1,4 +1,4 @@
-//! One form of a path (RFC 3986 §6.2.2).
+//! The canonical form of a path (RFC 3986 §6.2.2).
 
 use bywash_message::{Fault, Target};
 
@@ -41,7 +41,7 @@ fn escapes_have_one_spelling() {
     ]);
 }
 
-/// They are not allowed in a URI, yet sent.
+/// A URI must not contain these characters, but some clients send them.
 #[test]
 fn characters_that_should_have_been_escaped_are() {
     becomes(&[("/{a}|[b]^\"<c>`", "/%7Ba%7D%7C%5Bb%5D%5E%22%3Cc%3E%60")]);
@@ -72,7 +72,7 @@ fn nothing_is_above_the_root() {
     is_refused(&["/..", "/../", "/a/../..", "/a/../../b", "/%2e%2e/", "/./..", "/../a"]);
 }
 
-/// Tomcat cuts parameters off before it resolves dots; others decode slashes first.
+/// Tomcat cuts off parameters before it resolves dot segments; others decode slashes first.
 #[test]
 fn a_dot_segment_that_only_some_would_see_is_refused() {
     is_refused(&[

@@ -1,4 +1,4 @@
-//! What holds for any bytes.
+//! Properties that hold for any bytes.
 
 use bywash_message::{
     Decoder, Fields, Framing, Head, Limits, Part, Request, Response, Target, write_chunk,
@@ -12,7 +12,7 @@ use crate::bodies::decode;
 use crate::made::{chunked, field, path, request_head, response_head, soup};
 use crate::{LIMITS, listed};
 
-/// What `httparse` found, framing apart, in the form of [`listed`].
+/// Lists the fields that `httparse` found, except the framing, in the form of [`listed`].
 fn others(headers: &[httparse::Header<'_>]) -> Vec<String> {
     let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
     let framing = |name: &str| {
@@ -23,7 +23,7 @@ fn others(headers: &[httparse::Header<'_>]) -> Vec<String> {
     rest.map(|header| format!("{}: {}", text(header.name.as_bytes()), text(header.value))).collect()
 }
 
-/// The end of the head in `bytes`, if those up to each of `cuts` come one after the other.
+/// Searches for the end of the head in `bytes`, which arrive up to each of `cuts` in turn.
 fn end_in_pieces(bytes: &[u8], cuts: &[usize], limits: &Limits) -> Result<Option<usize>, u8> {
     let mut head = Head::default();
     for cut in cuts.iter().chain([&bytes.len()]) {
@@ -52,7 +52,7 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
     pieces
 }
 
-/// Whether nothing that counts has changed by writing and parsing again.
+/// Returns what writing and parsing again must preserve.
 fn again(fields: &Fields, framing: Framing) -> (Vec<String>, Framing) {
     (listed(fields), framing)
 }
@@ -76,7 +76,7 @@ proptest! {
             prop_assert_eq!(target, request.target);
             prop_assert_eq!(others(other.headers), fields);
         } else if others(other.headers) != fields {
-            // An absolute target stands for a Host that HTTP/1.0 need not have.
+            // The authority of an absolute target replaces a missing Host, which HTTP/1.0 allows.
             let host = fields.pop().unwrap();
             prop_assert!(host.starts_with("Host: ") && minor == 0, "{}", host);
             prop_assert_eq!(others(other.headers), fields);

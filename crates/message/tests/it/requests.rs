@@ -1,4 +1,5 @@
-//! Request lines and field lines (RFC 9112 §2–§5), and what their fields ask for.
+//! Request lines and field lines (RFC 9112 §2–§5), and the properties that a request derives from
+//! them.
 
 use bywash_message::{Fault, Framing, Limits, Request};
 use http::{Method, Version};
@@ -29,7 +30,7 @@ fn one_empty_line_before_the_request_line_is_skipped() {
     assert_eq!(request("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap_err(), Fault::Syntax);
 }
 
-/// RFC 9112 §3: one space between the parts, and nothing else.
+/// RFC 9112 §3: exactly one space between the parts.
 #[test]
 fn a_request_line_has_three_parts_and_one_space_between_them() {
     for line in [
@@ -142,7 +143,7 @@ fn limits_are_the_largest_that_is_accepted() {
         ask("GET / HTTP/1.1\r\nHost: a\r\nX:\r\nX:\r\nX:\r\n\r\n"),
         Err(Fault::HeadTooLarge)
     );
-    // 9 bytes of Host with its end, 21 of X.
+    // 9 bytes of Host with its line end, 21 of X.
     let field = |length| format!("GET / HTTP/1.1\r\nHost: a\r\nX:{}\r\n\r\n", "y".repeat(length));
     assert_eq!(ask(&field(17)), Ok(()));
     assert_eq!(ask(&field(18)), Err(Fault::HeadTooLarge));
@@ -205,7 +206,7 @@ fn an_upgrade_needs_its_connection_option_and_1_1_and_no_body() {
     assert!(!with(&format!("{upgrade}{nominated}{body}")).unwrap().upgrades);
 }
 
-/// RFC 9113 §3.1: what is within would pass the gateway unseen.
+/// RFC 9113 §3.1: requests inside the tunnel would bypass the gateway.
 #[test]
 fn another_http_or_tls_is_no_upgrade_that_is_carried_through() {
     for protocol in ["h2c", "H2C", "websocket, h2c", "HTTP/2.0", "TLS/1.0", "http/3 , websocket"] {

@@ -1,4 +1,4 @@
-//! Status lines (RFC 9112 §4) and what an answer says about its connection.
+//! Status lines (RFC 9112 §4) and the persistence of the connection of a response.
 
 use bywash_message::{Fault, Framing, Limits, Response};
 use http::{Method, Version};
@@ -104,7 +104,7 @@ fn a_connection_is_kept_if_the_answer_says_so_and_has_an_end() {
     assert!(!answer("200 OK", "").unwrap().keep_alive);
 }
 
-/// What the application nominates is its own affair.
+/// An application may name any of its own fields in `Connection`.
 #[test]
 fn an_answer_may_nominate_any_field() {
     let lines = "Connection: set-cookie, content-length, via\r\nContent-Length: 0\r\n";

@@ -1,9 +1,10 @@
-//! Caddy's access log: JSON objects of the logger `http.log.access`, perhaps among those of others.
+//! Caddy's access log: JSON objects of the logger `http.log.access`, perhaps mixed with those of
+//! other loggers.
 //!
-//! An entry is made when a request has been handled, so `ts` less `duration`, both in seconds, is when
-//! it began; `ts` may be a date where the operator asked for one (`time_format` with a zone). A
-//! `duration_format` other than seconds cannot be told from the line where it is a number too, so it
-//! must not be set.
+//! An entry is written after a request has been handled, so the request began at `ts` minus
+//! `duration`, both in seconds. `ts` may be a date if the operator configured one (`time_format`
+//! with a zone). A `duration_format` other than seconds must not be set, because the line does not
+//! show the unit if the value is a number.
 //!
 //! Source: Caddy, "How Logging Works" (the example of an access log) and the `log` directive
 //! (encoders and their `time_format` and `duration_format`).
@@ -38,7 +39,7 @@ struct Request<'a> {
     method: Cow<'a, str>,
     #[serde(borrow)]
     uri: Cow<'a, str>,
-    /// Of the client behind trusted proxies, from Caddy 2.7 on.
+    /// The address of the client behind trusted proxies, since Caddy 2.7.
     #[serde(default, borrow)]
     client_ip: Value<'a>,
     #[serde(default, borrow)]
@@ -63,7 +64,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let took = written.duration.said().ok_or_else(|| missing("duration"))?;
     let took = seconds(took, "duration in seconds")?;
     let end = match written.status.said().ok_or_else(|| missing("status"))? {
-        // Nothing was written.
+        // No response was written.
         "0" => End::Failed,
         status => End::of_status(fields::status(status)?),
     };
@@ -86,7 +87,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     }))
 }
 
-/// `http.log.access`, and `http.log.access.NAME` of a log with a name.
+/// Returns whether this is `http.log.access`, or `http.log.access.NAME` of a named log.
 fn is_access(logger: &str) -> bool {
     let behind = logger.strip_prefix("http.log.access");
     behind.is_some_and(|behind| behind.is_empty() || behind.starts_with('.'))

@@ -1,12 +1,13 @@
 //! The `common` and `combined` formats of Apache httpd and nginx:
 //! `CLIENT IDENTITY USER [TIME] "REQUEST" STATUS BYTES "REFERRER" "BROWSER" …`.
 //!
-//! Behind that nginx is often told to write `rt=$request_time` and `urt=$upstream_response_time`,
-//! in seconds. With them a request's beginning and service are known; without them its line says
-//! when it was, to the second, and no more. What stands in quotes was sent by clients, and there may
-//! be more of it behind (`"$http_x_forwarded_for"`): both servers escape quotes in it (`\"`, `\x22`),
-//! so a field ends at the first quote without a backslash before it, and times are looked for between
-//! such fields, never in them.
+//! nginx is often configured to add `rt=$request_time` and `urt=$upstream_response_time`, in
+//! seconds. With them, the start and the service time of a request are known. Without them, the
+//! line only tells its time, to the second.
+//!
+//! Clients sent the text in quotes, and more quoted fields may follow (`"$http_x_forwarded_for"`).
+//! Both servers escape quotes in it (`\"`, `\x22`). So a field ends at the first quote without a
+//! backslash before it, and times are searched between such fields, never inside them.
 
 use bywash_units::Span;
 
@@ -22,7 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let (request, rest) = quoted(rest.trim_start()).ok_or(Flaw::Part("request in quotes"))?;
     let mut words = rest.trim_start().splitn(3, ' ');
     let status = fields::status(words.next().unwrap_or_default())?;
-    // Apache's `%b` is `-` for none.
+    // Apache's `%b` is `-` if there are no bytes.
     let bytes = fields::bytes(words.next().unwrap_or_default())?.unwrap_or(0);
     let (browser, rest) = browser(words.next().unwrap_or_default());
     let times = Times::read(rest)?;
@@ -46,20 +47,20 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     }))
 }
 
-/// The second of two quoted fields, and what follows; neither need be there.
+/// Returns the second of two quoted fields, and the rest. Both fields are optional.
 fn browser(text: &str) -> (&str, &str) {
     let both = quoted(text.trim_start()).and_then(|(_, rest)| quoted(rest.trim_start()));
     both.unwrap_or(("", text))
 }
 
-/// What nginx knows of how long it took.
+/// The times that nginx has logged.
 #[derive(Default)]
 struct Times {
-    /// From the first byte of the request to the last of the answer.
+    /// The time from the first byte of the request to the last byte of the response.
     all: Option<Span>,
-    /// Of it, at the application.
+    /// The part of that time that the application took.
     service: Option<Span>,
-    /// It says that there was none of it.
+    /// Whether the line tells that no application was involved.
     elsewhere: bool,
 }
 
@@ -82,8 +83,8 @@ impl Times {
     }
 }
 
-/// What stands behind a name that begins a word. A quote there is the value's own; all other fields
-/// in quotes are passed over.
+/// Returns the text after a name that begins a word, without an opening quote. All other quoted
+/// fields are skipped.
 fn named<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = text.trim_start();
     loop {

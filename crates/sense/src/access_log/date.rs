@@ -1,7 +1,7 @@
-//! Dates as servers write them: `14/Nov/2023:22:13:20 +0000` of the common log format, ISO 8601 and
-//! its profile RFC 3339, and seconds since 1970 with a fraction.
+//! Parses dates as servers write them: `14/Nov/2023:22:13:20 +0000` of the common log format, ISO
+//! 8601 with its profile RFC 3339, and seconds since 1970 with a fraction.
 //!
-//! Each comes with its grain, how exactly it tells the time: a unit of its last digit.
+//! Each time comes with its grain, which is the unit of its last digit.
 
 use bywash_units::Span;
 
@@ -15,7 +15,7 @@ pub(crate) type Told = (Span, Span);
 
 const SECOND: Span = Span::from_secs(1);
 
-/// Since 1970, of the common log format.
+/// Parses a time of the common log format. Returns the time since 1970.
 pub(super) fn common(text: &str) -> Result<Span, Flaw> {
     let fail = || Flaw::Part("time like 14/Nov/2023:22:13:20 +0000");
     let (time, zone) = text.split_once(' ').ok_or_else(fail)?;
@@ -24,7 +24,8 @@ pub(super) fn common(text: &str) -> Result<Span, Flaw> {
     since_1970(days, clock, offset(zone).ok_or_else(fail)?)
 }
 
-/// `14/Nov/2023:22:13:20.123`, the date of `HAProxy`: its zone is not told, so it is taken for UTC.
+/// Parses `14/Nov/2023:22:13:20.123`, the date of `HAProxy`. It has no zone, so it is taken for
+/// UTC.
 pub(super) fn haproxy(text: &str) -> Result<Told, Flaw> {
     let fail = || Flaw::Part("time like 14/Nov/2023:22:13:20.123");
     let (days, clock) = common_day(text).ok_or_else(fail)?;
@@ -34,7 +35,8 @@ pub(super) fn haproxy(text: &str) -> Result<Told, Flaw> {
     Ok((since_1970(days, clock, 0)? + fraction, grain))
 }
 
-/// `2023-11-14T22:13:20.123Z`: the fraction may be missing, the zone `+01:00` or `+0100`.
+/// Parses `2023-11-14T22:13:20.123Z`. The fraction is optional, the zone may be `+01:00` or
+/// `+0100`.
 pub(super) fn iso(text: &str) -> Result<Told, Flaw> {
     let fail = || Flaw::Part("time like 2023-11-14T22:13:20.123Z");
     let (date, time) = text.split_once(['T', ' ']).ok_or_else(fail)?;
@@ -46,7 +48,7 @@ pub(super) fn iso(text: &str) -> Result<Told, Flaw> {
     Ok((since_1970(days, since_midnight, zone)? + fraction, grain))
 }
 
-/// A date and a time of day in UTC: `2023-11-14` and `22:13:20`, perhaps with a fraction.
+/// Parses a date and a time of day in UTC: `2023-11-14` and `22:13:20`, with an optional fraction.
 pub(crate) fn utc(date: &str, clock: &str) -> Result<Told, Flaw> {
     let days = iso_day(date).ok_or(Flaw::Part("date like 2023-11-14"))?;
     let (clock, fraction, grain) =
@@ -54,7 +56,7 @@ pub(crate) fn utc(date: &str, clock: &str) -> Result<Told, Flaw> {
     Ok((since_1970(days, clock, 0)? + fraction, grain))
 }
 
-/// `1700000000.123`, seconds since 1970.
+/// Parses `1700000000.123`, seconds since 1970.
 pub(super) fn epoch(text: &str) -> Result<Told, Flaw> {
     let fail = || Flaw::Part("time in seconds since 1970");
     let (seconds, fraction) = text.split_once('.').map_or((text, None), |(a, b)| (a, Some(b)));
@@ -65,7 +67,7 @@ pub(super) fn epoch(text: &str) -> Result<Told, Flaw> {
     Ok((Span::from_secs(seconds) + fraction, grain))
 }
 
-/// Days since 1970 of `14/Nov/2023`, and what follows the colon behind.
+/// Parses `14/Nov/2023`. Returns the days since 1970, and the text after the colon that follows.
 fn common_day(text: &str) -> Option<(i64, &str)> {
     let (date, clock) = text.split_once(':')?;
     let mut parts = date.splitn(3, '/');
@@ -73,31 +75,32 @@ fn common_day(text: &str) -> Option<(i64, &str)> {
     Some((day(number(year, 4)?, month_named(month)?, number(date, 2)?)?, clock))
 }
 
-/// Days since 1970 of `2023-11-14`.
+/// Parses `2023-11-14`. Returns the days since 1970.
 fn iso_day(text: &str) -> Option<i64> {
     let mut parts = text.splitn(3, '-');
     let (year, month, date) = (parts.next()?, parts.next()?, parts.next()?);
     day(number(year, 4)?, number(month, 2)?, number(date, 2)?)
 }
 
-/// From 1.
+/// Returns the number of a month, from 1.
 pub(super) fn month_named(text: &str) -> Option<i64> {
     (1..).zip(MONTHS).find(|(_, name)| *name == text).map(|(month, _)| month)
 }
 
-/// Days since 1970 of a day that there is.
+/// Returns the days since 1970 of a date. The date must exist.
 pub(super) fn day(year: i64, month: i64, day: i64) -> Option<i64> {
     let is_one = (1..=12).contains(&month) && (1..=days_in(month, year)).contains(&day);
     is_one.then(|| days(year, month, day))
 }
 
-/// Since 1970, of a day, seconds of it, and seconds that its zone is ahead.
+/// Returns the time since 1970 of a day, the seconds of the day, and the offset of the zone in
+/// seconds.
 pub(super) fn since_1970(days: i64, clock: i64, zone: i64) -> Result<Span, Flaw> {
     let seconds = days * 86_400 + clock - zone;
     u64::try_from(seconds).map(Span::from_secs).map_err(|_| Flaw::Time)
 }
 
-/// `22:13:20` or `22:13:20.123`: seconds of the day, the fraction and the grain.
+/// Parses `22:13:20` or `22:13:20.123`. Returns the second of the day, the fraction and the grain.
 fn clock_of(text: &str) -> Option<(i64, Span, Span)> {
     let Some((clock, fraction)) = text.split_once('.') else {
         return Some((seconds_of_day(text)?, Span::ZERO, SECOND));
@@ -106,7 +109,8 @@ fn clock_of(text: &str) -> Option<(i64, Span, Span)> {
     Some((seconds_of_day(clock)?, fraction, grain))
 }
 
-/// Of the digits behind the point, and the unit of the last that counts.
+/// Parses the digits after the point. Returns the fraction, and the unit of the last digit that
+/// counts.
 pub(super) fn fraction_of_second(digits: &str) -> Option<Told> {
     if digits.is_empty() || digits.len() > 18 || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
@@ -116,13 +120,13 @@ pub(super) fn fraction_of_second(digits: &str) -> Option<Told> {
     Some((Span::from_nanos(digits.parse::<u64>().ok()? * unit), Span::from_nanos(unit)))
 }
 
-/// Exactly so many digits.
+/// Parses a number of exactly this many digits.
 pub(super) fn number(text: &str, digits: usize) -> Option<i64> {
     let all = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| all)
 }
 
-/// `22:13:20`; a leap second is the next second.
+/// Parses `22:13:20`. A leap second counts as the next second.
 pub(super) fn seconds_of_day(text: &str) -> Option<i64> {
     let parts: Vec<i64> = text.split(':').map(|part| number(part, 2)).collect::<Option<_>>()?;
     match parts[..] {
@@ -131,7 +135,7 @@ pub(super) fn seconds_of_day(text: &str) -> Option<i64> {
     }
 }
 
-/// `+0130` is ninety minutes ahead.
+/// Parses a zone: `+0130` is ninety minutes ahead.
 pub(super) fn offset(text: &str) -> Option<i64> {
     let sign = match text.as_bytes().first()? {
         b'+' => 1,
@@ -152,8 +156,8 @@ fn days_in(month: i64, year: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 in the Gregorian calendar. Years begin in March, so that the leap day is
-/// the last of one and 153 days are every five months.
+/// Returns the days from 1970-01-01 in the Gregorian calendar. Years begin in March, so that the
+/// leap day is the last day of a year, and every five months have 153 days.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_year = (153 * month + 2) / 5 + day - 1;
@@ -167,7 +171,7 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        // By `date -ud … +%s`.
+        // Computed by `date -ud … +%s`.
         for (text, seconds) in [
             ("01/Jan/1970:00:00:00 +0000", 0),
             ("14/Nov/2023:22:13:20 +0000", 1_700_000_000),

@@ -1,17 +1,18 @@
 //! Envoy's default text format, and JSON logs with the usual keys.
 //!
-//! `START_TIME` is when the request began and `DURATION`, in milliseconds, lasts to the last byte out.
-//! What the application needed until its headers were there is `X-ENVOY-UPSTREAM-SERVICE-TIME`; that
-//! is the service where it is known, for the rest of a duration is mostly the client's pace. The
-//! response flags say who ended a request that was not simply answered.
+//! `START_TIME` is the time at which the request began. `DURATION`, in milliseconds, lasts until
+//! the last byte was sent. `X-ENVOY-UPSTREAM-SERVICE-TIME` is the time that the application took
+//! until its headers arrived. It is used as the service time where it is known, because the rest of
+//! the duration mostly depends on the speed of the client. The response flags tell which side ended
+//! a request that was not simply answered.
 //!
-//! Envoy does not escape what clients send in its text. The target has no spaces, so up to the times
-//! a line is read word by word, and a quote in a target moves nothing; but whoever sends a quote in a
-//! header may choose who he seems to be. In `X-Forwarded-For` the last address is the one that
-//! Envoy saw itself. JSON with `downstream_remote_address` tells better.
+//! Envoy does not escape client input in its text format. A target contains no spaces, so a line is
+//! read word by word up to the times, and a quote in a target does no harm. But a client that sends
+//! a quote in a header can choose its apparent identity. The last address in `X-Forwarded-For` is
+//! the one that Envoy saw itself. JSON with `downstream_remote_address` is more reliable.
 //!
 //! Source: Envoy, "Access logging" (default format, command operators, response flags; a response
-//! code of 0 is an answer that never began), "HTTP header manipulation" (`x-forwarded-for`,
+//! code of 0 means that no response began), "HTTP header manipulation" (`x-forwarded-for`,
 //! `x-envoy-upstream-service-time`).
 
 use std::borrow::Cow;
@@ -26,7 +27,7 @@ use super::{End, Flaw, Line, Logged, began, browser, date};
 const TOOK: &str = "duration in milliseconds";
 const UPSTREAM: &str = "upstream service time in milliseconds";
 
-/// What both forms tell.
+/// The fields that both forms have.
 struct Told<'a, 't> {
     start: &'t str,
     method: Cow<'a, str>,
@@ -38,7 +39,7 @@ struct Told<'a, 't> {
     upstream: Option<&'t str>,
     address: Option<&'t str>,
     agent: Option<&'t str>,
-    /// It says that there was no server behind.
+    /// Whether the line tells that no upstream server was involved.
     elsewhere: bool,
 }
 
@@ -158,7 +159,8 @@ fn request<'a>(told: Told<'a, '_>) -> Result<Line<'a>, Flaw> {
     }))
 }
 
-/// How a request ended, by its response flags, else by its code. `None`: it was malformed.
+/// Returns how a request ended, by its response flags, otherwise by its code. Returns `None` if the
+/// request was malformed.
 fn end(flags: &str, code: &str) -> Result<Option<End>, Flaw> {
     let is_flag = |c: char| c.is_ascii_alphanumeric() || matches!(c, ',' | '_' | '-' | ':');
     if flags.is_empty() || !flags.chars().all(is_flag) {
@@ -182,19 +184,19 @@ fn end(flags: &str, code: &str) -> Result<Option<End>, Flaw> {
     }))
 }
 
-/// Flags of requests that nobody behind answered, or not to the end.
+/// Flags of requests that no upstream answered, or not completely.
 const FAILURES: &[&str] = &[
     "UF", "UH", "UC", "UT", "LR", "NR", "UR", "UPE", "URX", "NC", "NFCF", "DF", "SI", "DT",
     "UMSDR", "LH",
 ];
 
-/// The address that Envoy itself put behind what the client sent.
+/// Returns the address that Envoy itself appended to those that the client sent.
 fn last_address(addresses: &str) -> Option<&str> {
     let last = addresses.rsplit(',').next().unwrap_or_default().trim();
     (!matches!(last, "" | "-")).then_some(last)
 }
 
-/// `192.0.2.1:1234` and `[2001:db8::1]:1234`.
+/// Removes the port from `192.0.2.1:1234` or `[2001:db8::1]:1234`.
 fn without_port(address: &str) -> &str {
     address.rsplit_once(':').map_or(address, |(address, _)| address)
 }
@@ -203,7 +205,7 @@ fn without_port(address: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// As in Envoy's documentation.
+    /// The example of Envoy's documentation.
     const TEXT: &str = "[2016-04-15T20:17:00.310Z] \"POST /api/v1/locations?a=1 HTTP/2\" 204 - 154 0 226 \
         100 \"10.0.35.28, 192.0.2.7\" \"nsq2http\" \"cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2\" \
         \"locations\" \"tcp://10.0.2.1:80\"";

@@ -1,7 +1,9 @@
-//! Fields that several formats have: quoted text, a request's line, a status, numbers and times.
+//! Parses fields that several formats have: quoted text, request lines, status codes, numbers and
+//! times.
 //!
-//! Each is read whole or not at all: digits are digits (no sign, no exponent, no `inf`), a duration is
-//! at most a day, and an escape becomes a character only where a terminal may show it.
+//! A field is valid as a whole or not at all: numbers consist of digits (no sign, no exponent, no
+//! `inf`), a duration is at most a day, and an escape becomes a character only if a terminal may
+//! show it.
 
 use std::borrow::Cow;
 
@@ -9,7 +11,8 @@ use bywash_units::Span;
 
 use super::{DAY, End, Flaw};
 
-/// What stands between this quote and the next without a backslash before it, and what follows.
+/// Returns the text between this quote and the next one without a backslash before it, and the
+/// rest.
 pub(super) fn quoted(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix('"')?;
     let mut escaped = false;
@@ -23,13 +26,13 @@ pub(super) fn quoted(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Three digits.
+/// Parses a status of three digits.
 pub(super) fn status(text: &str) -> Result<u16, Flaw> {
     let status = text.parse().ok().filter(|status| text.len() == 3 && (100..=999).contains(status));
     status.ok_or(Flaw::Part("status"))
 }
 
-/// Digits, or `-` for what is not known.
+/// Parses a number of bytes. `-` means that it is not known.
 pub(super) fn bytes(text: &str) -> Result<Option<u64>, Flaw> {
     if text == "-" {
         return Ok(None);
@@ -37,17 +40,17 @@ pub(super) fn bytes(text: &str) -> Result<Option<u64>, Flaw> {
     digits(text).map(Some).ok_or(Flaw::Part("number of bytes"))
 }
 
-/// Only digits, and not more than a number may have.
+/// Parses a number that consists of digits only.
 pub(super) fn digits(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// So many of a unit.
+/// Parses a whole number of this unit.
 pub(super) fn duration(text: &str, unit: Span, part: &'static str) -> Result<Span, Flaw> {
     within_a_day(unit * digits(text).ok_or(Flaw::Part(part))?)
 }
 
-/// Seconds, perhaps with a fraction.
+/// Parses seconds, with an optional fraction.
 pub(super) fn seconds(text: &str, part: &'static str) -> Result<Span, Flaw> {
     let is_of_it = |byte: u8| byte.is_ascii_digit() || byte == b'.';
     let seconds = text.parse::<f64>().ok().filter(|_| text.bytes().all(is_of_it));
@@ -55,25 +58,25 @@ pub(super) fn seconds(text: &str, part: &'static str) -> Result<Span, Flaw> {
     if seconds > DAY.as_secs_f64() { Err(Flaw::Duration) } else { Ok(Span::from_secs_f64(seconds)) }
 }
 
-/// No longer than anything takes.
+/// Checks that a duration is at most a day.
 pub(super) fn within_a_day(took: Span) -> Result<Span, Flaw> {
     if took > DAY { Err(Flaw::Duration) } else { Ok(took) }
 }
 
-/// What is left of a time without a part of it.
+/// Subtracts a part from a time. Returns 0 if the part is longer.
 pub(super) fn less(all: Span, part: Span) -> Span {
     Span::from_nanos(all.as_nanos().saturating_sub(part.as_nanos()))
 }
 
-/// The number that a text begins with, or the `-` that stands for none, and what follows.
+/// Splits off the number at the start of a text, or the `-` that stands for none.
 pub(super) fn leading_number(text: &str) -> (&str, &str) {
     let is_of_it = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
     text.split_at(text.find(|c| !is_of_it(c)).unwrap_or(text.len()))
 }
 
-/// The sum of a list of nginx: one request may have been tried at several servers (`0.1, 0.2`) and
-/// then been sent to others (`0.1 : 0.2`). What follows a space alone is the next field. `None`: it
-/// was at no server (`-`).
+/// Returns the sum of a list of nginx. A request may have been tried at several servers
+/// (`0.1, 0.2`) and then been redirected to others (`0.1 : 0.2`). Text after a space alone is the
+/// next field. Returns `None` if no server was involved (`-`).
 pub(super) fn total(list: &str, part: &'static str) -> Result<Option<Span>, Flaw> {
     let mut sum: Option<Span> = None;
     let (mut item, mut behind) = leading_number(list);
@@ -91,7 +94,7 @@ pub(super) fn total(list: &str, part: &'static str) -> Result<Option<Span>, Flaw
     sum.map(within_a_day).transpose()
 }
 
-/// Of `GET /path HTTP/1.1`; `None` for what clients send that is no HTTP.
+/// Parses `GET /path HTTP/1.1`. Returns `None` if the client did not send HTTP.
 pub(super) fn method_and_target(request: Cow<'_, str>) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     let (method, target) = match request {
         Cow::Borrowed(request) => {
@@ -106,7 +109,7 @@ pub(super) fn method_and_target(request: Cow<'_, str>) -> Option<(Cow<'_, str>, 
     is_request(&method, &target).then_some((method, target))
 }
 
-/// Whether this can be what HTTP asks for: a method in capitals and a target.
+/// Returns whether this can be a request of HTTP: a method in capitals and a target.
 pub(super) fn is_request(method: &str, target: &str) -> bool {
     let named = !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
     let unseen = |c: char| c.is_whitespace() || c.is_control();
@@ -117,7 +120,7 @@ fn first_word(text: &str) -> &str {
     text.split(' ').next().unwrap_or_default()
 }
 
-/// A path, and the query that a server logs beside it without the `?` or as `-`.
+/// Joins a path and a query, which servers log separately, without the `?` or as `-`.
 pub(super) fn with_query<'a>(path: Cow<'a, str>, query: &str) -> Cow<'a, str> {
     match query {
         "" | "-" => path,
@@ -125,13 +128,13 @@ pub(super) fn with_query<'a>(path: Cow<'a, str>, query: &str) -> Cow<'a, str> {
     }
 }
 
-/// How a request ended, by its status if the line tells.
+/// Returns how a request ended, by its status if the line has one.
 pub(super) fn end(status: Option<u16>) -> End {
     status.map_or(End::Untold, End::of_status)
 }
 
-/// A text in which `mark` and two hexadecimal digits stand for a byte (Apache's and nginx's `\x`,
-/// `#` of `HAProxy`). What would be no text, or would be seen by a terminal only, stays as it is.
+/// Decodes a text in which `mark` and two hexadecimal digits stand for a byte (`\x` of Apache and
+/// nginx, `#` of `HAProxy`). Invalid text and control characters stay escaped.
 pub(super) fn unescaped<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
     let backslash = mark.starts_with('\\');
     if !text.contains(mark.chars().next().unwrap_or('\\')) {
@@ -154,7 +157,7 @@ pub(super) fn unescaped<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
     Cow::Owned(plain)
 }
 
-/// Characters as they are, what is none or cannot be seen as it was escaped.
+/// Appends printable characters as they are, and escapes all other bytes again.
 fn push_shown(plain: &mut String, bytes: &[u8], mark: &str) {
     let escape = |plain: &mut String, bytes: &[u8]| {
         plain.extend(bytes.iter().map(|byte| format!("{mark}{byte:02x}")));
@@ -171,7 +174,8 @@ fn push_shown(plain: &mut String, bytes: &[u8], mark: &str) {
     }
 }
 
-/// The bytes that a text begins with, each a mark and two digits, and what follows.
+/// Decodes the escaped bytes at the start of a text, each a mark and two digits. Returns the rest
+/// too.
 fn run_of_bytes<'a>(text: &'a str, mark: &str) -> (Vec<u8>, &'a str) {
     let (mut bytes, mut rest) = (Vec::new(), text);
     while let Some(behind) = rest.strip_prefix(mark) {

@@ -1,8 +1,9 @@
-//! A log from a file that may be packed with gzip, as those that were rotated are.
+//! Opens a log file that may be compressed with gzip, as rotated logs are.
 //!
-//! What is packed is told by its first bytes and not by its name. It is unpacked as it is read, through
-//! a window of 32 KiB, and a line is bounded by [`super::LONGEST`] whatever it was packed from: a bomb
-//! costs time and no memory. Members of a file that has several are read one after the other.
+//! Compression is recognised by the first bytes of the file and not by its name. A file is
+//! decompressed while it is read, through a window of 32 KiB, and the length of a line is bounded
+//! by [`super::LONGEST`]. So a decompression bomb costs time but no memory. The members of a file
+//! with several are read one after the other.
 //!
 //! Source: RFC 1952 (§2.2 members, §2.3.1 magic bytes).
 
@@ -12,30 +13,30 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const PIECE: usize = 1 << 18;
 
-/// ID1 and ID2.
+/// The magic bytes ID1 and ID2.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Opens a log, packed or not.
+/// Opens a log, compressed or not.
 ///
 /// # Errors
-/// When it cannot be opened or its beginning not be read. What is wrong inside a packed file is told
-/// by reading on.
+/// If it cannot be opened or its first bytes cannot be read. Errors inside a compressed file appear
+/// later, when it is read.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     unpacked(BufReader::with_capacity(PIECE, File::open(path)?))
 }
 
-/// What is read from here, unpacked if it is packed.
+/// Returns a reader of the content, which is decompressed if necessary.
 ///
 /// # Errors
-/// When its beginning cannot be read.
+/// If the first bytes cannot be read.
 pub fn unpacked<'a>(
     mut reader: impl BufRead + Send + 'a,
 ) -> io::Result<Box<dyn BufRead + Send + 'a>> {
     let beginning = reader.fill_buf()?;
-    // A pipe may have given one byte only; no line begins with such a control character.
+    // A pipe may have delivered only one byte. No line begins with this control character.
     let known = beginning.len().clamp(1, MAGIC.len());
     if beginning.starts_with(&MAGIC[..known]) {
         return Ok(Box::new(BufReader::with_capacity(PIECE, MultiGzDecoder::new(reader))));

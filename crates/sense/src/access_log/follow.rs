@@ -1,19 +1,23 @@
-//! A log that grows, followed through its rotations as `tail -F` does.
+//! Follows a growing log through its rotations, as `tail -F` does.
 //!
-//! Nothing waits here and no thread is started: [`Follow::next_line`] gives the next line, or says that
-//! there is none now; whoever follows decides when to look again.
+//! This module never waits and starts no thread. [`Follow::next_line`] returns the next line, or
+//! `None` if there is none now. The caller decides when to poll again.
 //!
-//! What can happen to a log, and what is done:
-//! - **Renamed, and another made in its place.** A file is known by its device and inode, not by its
-//!   name. The old one is read to its end before the new one begins. Servers write to the old one until
-//!   they are told to open the log again, so it is looked at beside the new one until it has had nothing
-//!   for sixty looks: what comes late stands behind newer lines, but it comes.
-//! - **Cut to nothing** (`copytruncate`): it is shorter than what was read of it, so it is read from its
-//!   beginning. What was written between the last look and the cut is gone, and if it has grown beyond
-//!   that place before the next look it is not seen to have been cut; neither can be told from outside.
-//! - **Gone** for a while: the old one is kept and read until there is one of that name again.
+//! A log may change in three ways:
+//! - **The file is renamed and another one created in its place.** A file is identified by its
+//!   device and inode, not by its name. The old file is read to its end before the new one. Servers
+//!   write to the old file until they reopen the log, so it is polled together with the
+//!   new one until sixty polls have found nothing. Late lines then follow newer ones, but they are
+//!   not lost.
+//! - **The file is truncated** (`copytruncate`). It is then shorter than the part that was read, so
+//!   it is read from its beginning. Lines that were written between the last poll and the
+//!   truncation are lost. If the file has grown beyond the old position before the next poll, the
+//!   truncation is not detected. Neither can be detected from outside.
+//! - **The file is missing** for a while. The old file stays open and is read until a file of this
+//!   name exists again.
 //!
-//! A line without its end waits for it. If that cannot come any more, it is [`Flaw::Cut`].
+//! A line without a line end waits for the rest. If the rest cannot come any more, the line is
+//! [`Flaw::Cut`].
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -23,43 +27,43 @@ use std::path::{Path, PathBuf};
 
 use super::{Flaw, LONGEST};
 
-/// How often nothing must be found in a file that was renamed before it is given up.
+/// The number of polls without new data after which a renamed file is closed.
 const LOOKS: u32 = 60;
 
-/// Bytes that are read at a time.
+/// The number of bytes that are read at a time.
 const PIECE: usize = 1 << 16;
 
-/// A file that is followed by its name.
+/// A log that is followed by its name.
 #[derive(Debug)]
 pub struct Follow {
     path: PathBuf,
-    /// What has the name, or had it last.
+    /// The file that has the name, or had it last.
     current: Option<Tail>,
     former: Option<Former>,
     line: Vec<u8>,
 }
 
-/// What had the name before.
+/// The file that had the name before.
 #[derive(Debug)]
 struct Former {
     tail: Tail,
-    /// What it had when it lost the name is read.
+    /// Whether its content from before the renaming is completely read.
     drained: bool,
-    /// How often nothing was found in it since, when there was nothing in the new one either.
+    /// The number of polls since then that found nothing, neither in this file nor in the new one.
     looks: u32,
 }
 
-/// What a look has found.
+/// The result of a poll.
 #[derive(Debug)]
 enum Found {
-    /// In [`Follow::line`].
+    /// A line, in [`Follow::line`].
     Line,
     Flaw(Flaw),
     Nothing,
 }
 
 impl Found {
-    /// Unless it is nothing.
+    /// Returns the result, unless it is nothing.
     fn any(self) -> Option<Self> {
         match self {
             Self::Line | Self::Flaw(_) => Some(self),
@@ -69,15 +73,15 @@ impl Found {
 }
 
 impl Follow {
-    /// From the beginning of what has that name, now or once there is one.
+    /// Follows a name from the beginning of its file, which may exist now or later.
     pub fn from_start(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), current: None, former: None, line: Vec::new() }
     }
 
-    /// From the end of what has that name now, or from the beginning of what has it later.
+    /// Follows a name from the end of its present file, or from the beginning of a later one.
     ///
     /// # Errors
-    /// When there is something that cannot be read.
+    /// If the file exists and cannot be read.
     pub fn from_end(path: impl Into<PathBuf>) -> io::Result<Self> {
         let mut follow = Self::from_start(path);
         follow.current = Tail::open(&follow.path)?;
@@ -87,15 +91,16 @@ impl Follow {
         Ok(follow)
     }
 
-    /// The name that is followed.
+    /// Returns the name that is followed.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next line without its end, as [`super::Lines::next_line`]; `None` if there is none now.
+    /// Returns the next line without its line end, like [`super::Lines::next_line`], or `None` if
+    /// there is none now.
     ///
     /// # Errors
-    /// When the file cannot be read, or what has its name is no file. The next call tries again.
+    /// If the file cannot be read, or is not a regular file. The next call tries again.
     pub fn next_line(&mut self) -> io::Result<Option<Result<&[u8], Flaw>>> {
         Ok(match self.look()? {
             Found::Line => Some(Ok(&self.line)),
@@ -132,7 +137,7 @@ impl Follow {
         }
     }
 
-    /// What was renamed may still be written to.
+    /// Polls the renamed file, to which a server may still write.
     fn look_at_former(&mut self) -> io::Result<Found> {
         let Some(former) = &mut self.former else {
             return Ok(Found::Nothing);
@@ -151,7 +156,7 @@ impl Follow {
         Ok(if cut { Found::Flaw(Flaw::Cut) } else { Found::Nothing })
     }
 
-    /// What has the name now, if that is another than what had it.
+    /// Opens the file that has the name now, if it is another one than before.
     fn successor(&mut self) -> io::Result<Option<Tail>> {
         let Some(id) = id_of(fs::metadata(&self.path))? else { return Ok(None) };
         let is_current = |id| self.current.as_ref().is_some_and(|tail| tail.id == id);
@@ -159,14 +164,14 @@ impl Follow {
             return Ok(None);
         }
         if let Some(former) = self.former.take_if(|former| former.tail.id == id) {
-            // It was given its name back: it goes on where it was.
+            // The file got its name back: continue at the old position.
             return Ok(Some(former.tail));
         }
         Ok(Tail::open(&self.path)?.filter(|tail| !is_current(tail.id)))
     }
 }
 
-/// Device and inode; `None` for what is not there.
+/// The device and the inode of a file.
 type Id = (u64, u64);
 
 fn id_of(known: io::Result<Metadata>) -> io::Result<Option<Id>> {
@@ -178,26 +183,26 @@ fn id_of(known: io::Result<Metadata>) -> io::Result<Option<Id>> {
     }
 }
 
-/// A file, as far as it is read.
+/// An open file, with the position up to which it is read.
 #[derive(Debug)]
 struct Tail {
     file: File,
     id: Id,
-    /// Bytes of it that were read.
+    /// The number of bytes that were read.
     read: u64,
-    /// The last of them, and which of these no line was made of yet.
+    /// The last bytes that were read, and the range of them that is not yet part of a line.
     piece: Box<[u8]>,
     unused: Range<usize>,
-    /// The line that has no end yet.
+    /// The line whose end has not come yet.
     begun: Vec<u8>,
     too_long: bool,
-    /// It is the rest of a line that had begun before.
+    /// Whether the current bytes are the rest of a line that began before the position.
     rest: bool,
 }
 
 impl Tail {
     fn open(path: &Path) -> io::Result<Option<Self>> {
-        // Before it is opened: to open a pipe would wait for whoever writes to it.
+        // Check the type before opening: opening a named pipe would block until it has a writer.
         if id_of(fs::metadata(path))?.is_none() {
             return Ok(None);
         }
@@ -224,7 +229,7 @@ impl Tail {
         if let Some(last) = self.read.checked_sub(1) {
             let mut byte = [b'\n'];
             self.file.seek(SeekFrom::Start(last))?;
-            // It may have been cut meanwhile, which the next look sees.
+            // The file may have been truncated in the meantime. The next poll detects that.
             let _at_end = self.file.read(&mut byte)?;
             self.rest = byte != [b'\n'];
         }
@@ -235,7 +240,7 @@ impl Tail {
         !self.begun.is_empty() || self.too_long
     }
 
-    /// The next line that has its end.
+    /// Returns the next complete line.
     fn look(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
         loop {
             if let Some(found) = self.line_of_piece(line) {
@@ -260,7 +265,7 @@ impl Tail {
         }
     }
 
-    /// It was cut: what comes is new.
+    /// Starts again from the beginning, because the file was truncated.
     fn begin_anew(&mut self) -> io::Result<Option<Found>> {
         self.file.seek(SeekFrom::Start(0))?;
         let cut = self.is_within_a_line();
@@ -270,7 +275,7 @@ impl Tail {
         Ok(cut.then_some(Found::Flaw(Flaw::Cut)))
     }
 
-    /// Of what is read already.
+    /// Returns the next line of the bytes that are already read.
     fn line_of_piece(&mut self, line: &mut Vec<u8>) -> Option<Found> {
         loop {
             let unused = &self.piece[self.unused.clone()];
@@ -316,7 +321,7 @@ mod tests {
             Self { folder, log }
         }
 
-        /// As a server that opens its log now.
+        /// Opens the log as a server does.
         fn opened(&self) -> File {
             OpenOptions::new().append(true).create(true).open(&self.log).unwrap()
         }

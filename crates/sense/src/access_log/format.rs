@@ -1,9 +1,9 @@
-//! Which format a log has, and the reader of its lines.
+//! The formats of logs, and the parser of their lines.
 //!
-//! A format is chosen once for a file: by its name, by the operator's own `LogFormat`, or from the
-//! first lines. What a file's format is cannot be told from one line that a client had a hand in; so
-//! [`Format::detect`] asks each which of the first lines it can read, and takes the one that reads
-//! most.
+//! The format of a file is chosen once: by its name, by the operator's own `LogFormat`, or from the
+//! first lines. One line is not enough to recognise a format, because clients influence its
+//! content. So [`Format::detect`] tries each format on the first lines, and takes the one that can
+//! read most of them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,27 +13,27 @@ use super::apache::{FormatFlaw, LogFormat};
 use super::w3c::Directives;
 use super::{Flaw, LONGEST, Line, caddy, combined, envoy, haproxy, nginx, ours};
 
-/// What the lines of a log look like.
+/// The format of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Ours, and the common and combined formats of Apache httpd and nginx, perhaps with nginx's
-    /// times behind: each line for itself.
+    /// The log of bywash, and the common and combined formats of Apache httpd and nginx, with the
+    /// optional times of nginx. Each line may have another of these formats.
     Usual,
-    /// What an operator told Apache httpd to write.
+    /// A `LogFormat` that an operator configured in Apache httpd.
     Apache(LogFormat),
-    /// JSON of nginx (`escape=json`), each key the name of its variable.
+    /// JSON of nginx (`escape=json`), in which each key is the name of its variable.
     Nginx,
-    /// `option httplog` of `HAProxy`.
+    /// The format `option httplog` of `HAProxy`.
     HaProxy,
-    /// Caddy's access log, JSON.
+    /// Caddy's access log in JSON.
     Caddy,
-    /// Envoy's default text, and its JSON with the usual keys: each line for itself.
+    /// Envoy's default text, and its JSON with the usual keys. Each line may have either form.
     Envoy,
-    /// The extended format of the W3C, as IIS writes it.
+    /// The extended log file format of the W3C, as IIS writes it.
     W3c,
 }
 
-/// Those that have a name, in the order in which they are tried.
+/// The formats that have a name, in the order in which they are tried.
 const NAMED: [(&str, Format); 6] = [
     ("usual", Format::Usual),
     ("nginx", Format::Nginx),
@@ -43,12 +43,12 @@ const NAMED: [(&str, Format); 6] = [
     ("w3c", Format::W3c),
 ];
 
-/// Lines that are looked at to tell a format.
+/// The number of lines that are examined to detect a format.
 const LOOKED_AT: usize = 64;
 
 impl Format {
-    /// The format that reads most of the lines that a file begins with; `None` if none reads any.
-    /// The last line may be cut. What Apache was told to write cannot be told from its lines.
+    /// Returns the format that can read most of the first lines of a file, or `None` if no format
+    /// can read any. The last line may be incomplete. A `LogFormat` of Apache cannot be detected.
     pub fn detect(beginning: &[u8]) -> Option<Self> {
         let whole = beginning.iter().rposition(|byte| *byte == b'\n');
         let lines = || beginning[..whole.unwrap_or(beginning.len())].split(|b| *b == b'\n');
@@ -72,7 +72,7 @@ impl Format {
 }
 
 impl Format {
-    /// The unit in which durations are read.
+    /// Returns the unit of the durations in the log.
     pub fn unit(&self) -> &'static str {
         match self {
             Self::Usual => "seconds behind rt= and urt=, microseconds of bywash",
@@ -87,7 +87,8 @@ impl Format {
 impl FromStr for Format {
     type Err = FormatFlaw;
 
-    /// A name (`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c`) or a `LogFormat` of Apache httpd.
+    /// Parses a name (`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c`) or a `LogFormat` of
+    /// Apache httpd.
     fn from_str(text: &str) -> Result<Self, FormatFlaw> {
         if text.contains('%') {
             return text.parse().map(Self::Apache);
@@ -109,32 +110,33 @@ impl fmt::Display for Format {
     }
 }
 
-/// Reads the lines of one file in their order.
+/// Parses the lines of one file in their order.
 #[derive(Clone, Debug)]
 pub struct Parser {
     format: Format,
-    /// What a W3C log said of the lines that follow.
+    /// The directives of a W3C log for the lines that follow.
     directives: Directives,
-    /// The line, if it had bytes that are no text.
+    /// The current line, if it had bytes that are not valid UTF-8.
     mended: String,
 }
 
 impl Parser {
-    /// At the beginning of a file.
+    /// Creates a parser for the beginning of a file.
     pub fn new(format: Format) -> Self {
         Self { format, directives: Directives::default(), mended: String::new() }
     }
 
-    /// What it reads.
+    /// Returns the format of the parser.
     pub const fn format(&self) -> &Format {
         &self.format
     }
 
-    /// Reads the next line, without its end. A byte that is no UTF-8 is read as U+FFFD: not every
-    /// server escapes it, and with one byte a client must not hide a request.
+    /// Parses the next line, without its line end. A byte that is not valid UTF-8 is read as
+    /// U+FFFD: not every server escapes such bytes, and a client must not be able to hide a request
+    /// with one byte.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason for which the line cannot be parsed.
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Line<'a>, Flaw> {
         if line.len() > LONGEST {
             return Err(Flaw::TooLong);
@@ -163,7 +165,7 @@ impl Parser {
             Format::W3c => self.directives.parse(text),
         };
         let line = line?;
-        // An escape may stand for what no line may have.
+        // An escape may stand for a control character, which no line may contain.
         if let Line::Request(logged) = &line
             && (logged.method.contains(char::is_control)
                 || logged.target.contains(char::is_control))

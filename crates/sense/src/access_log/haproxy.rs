@@ -1,17 +1,18 @@
-//! `option httplog` of `HAProxy`, behind what syslog puts in front or without it:
+//! The format `option httplog` of `HAProxy`, with or without the prefix of syslog:
 //! `CLIENT:PORT [DATE] FRONTEND BACKEND/SERVER TR/Tw/Tc/Tr/Ta STATUS BYTES COOKIE COOKIE STATE
 //! CONNECTIONS QUEUES {HEADERS} {HEADERS} "REQUEST"`.
 //!
-//! The date is when the first byte of the request came. Of the times, in milliseconds, `TR` is how
-//! long the client took to send it, `Tw` the wait in the queues, `Tc` the connection to a server, `Tr`
-//! the wait for its headers, and `Ta` all of it. So a request came whole at the date and `TR`, waited
-//! `Tw`, and was worked on for the rest of `Ta`. `-1` is a point that was never reached; with a `TR`
-//! of `-1` there never was a request. The first letter of the state says who ended the session, the
-//! second in which phase. With `option logasap` a `+` stands before a `Ta` and a number of bytes that
-//! were not final: the service is then until the answer's head, the bytes are not known.
+//! The date is the time of the first byte of the request. The times are in milliseconds: `TR` is
+//! the time that the client took to send the request, `Tw` the wait in the queues, `Tc` the time to
+//! connect to a server, `Tr` the wait for its headers, and `Ta` the total. So a request was
+//! complete at the date plus `TR`, waited for `Tw`, and was served for the rest of `Ta`. `-1` marks
+//! a point that was never reached; a `TR` of `-1` means that there was no complete request. The
+//! first letter of the state tells which side ended the session, the second letter in which phase.
+//! With `option logasap`, a `+` precedes a `Ta` and a number of bytes that were not final. The
+//! service time then lasts until the head of the response, and the number of bytes is unknown.
 //!
-//! The date has no zone. It is taken for UTC, so all times of a file are off by the same. Captured
-//! headers have no name, so who asked is the address alone.
+//! The date has no zone. It is taken for UTC, so all times of a file may be wrong by the same
+//! offset. Captured headers have no names, so a client is identified by its address alone.
 //!
 //! Source: `HAProxy`, Configuration Manual, "HTTP log format", "Timing events", "Session state at
 //! disconnection", "Non-printable characters" (`#` and two digits stand for a byte).
@@ -36,8 +37,8 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     next("captured cookies")?;
     let state = next("termination state")?;
     let end = end(state, status)?;
-    // A line that syslog cut has no quote at its end: what was asked for is not known. A quote in
-    // a request is escaped.
+    // A line that syslog truncated has no quote at its end, so its request is unknown. Quotes in a
+    // request are escaped.
     let request = rest.strip_suffix('"').and_then(|rest| rest.rsplit_once('"'));
     let (_, request) = request.ok_or(Flaw::Part("request in quotes"))?;
     let (Some(times), Some(end)) = (times, end) else {
@@ -63,8 +64,8 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     }))
 }
 
-/// The address before the first date in brackets, the date, and what follows. What syslog puts in
-/// front is in no client's hand.
+/// Returns the address before the first date in brackets, the date, and the rest. Clients do not
+/// control the prefix of syslog.
 fn client_and_date(text: &str) -> Result<(&str, date::Told, &str), Flaw> {
     let mut flaw = Flaw::Part("time in brackets");
     for (at, _) in text.match_indices(" [") {
@@ -83,16 +84,16 @@ fn client_and_date(text: &str) -> Result<(&str, date::Told, &str), Flaw> {
 }
 
 struct Times {
-    /// How long the client took to send its request.
+    /// The time that the client took to send its request.
     sending: Span,
-    /// In the queues.
+    /// The time in the queues.
     waited: Option<Span>,
-    /// From then on.
+    /// The time from the end of the wait.
     service: Span,
 }
 
 impl Times {
-    /// `None` where there never was a whole request.
+    /// Parses the times. Returns `None` if there was no complete request.
     fn read(text: &str) -> Result<Option<Self>, Flaw> {
         const PART: &str = "times TR/Tw/Tc/Tr/Ta";
         let read = |text: &str| match text {
@@ -116,8 +117,8 @@ impl Times {
     }
 }
 
-/// How a session ended, by the two first letters of its termination state: who ended it, and in
-/// which phase. `None`: before there was a request.
+/// Returns how a session ended, by the first two letters of its termination state: the side that
+/// ended it, and the phase. Returns `None` if it ended before there was a request.
 fn end(state: &str, status: &str) -> Result<Option<End>, Flaw> {
     let mut letters = state.chars();
     let (who, phase) = (letters.next().unwrap_or(' '), letters.next().unwrap_or(' '));
@@ -129,16 +130,16 @@ fn end(state: &str, status: &str) -> Result<Option<End>, Flaw> {
         '-' | 'L' => End::of_status(fields::status(status)?),
         'C' | 'c' if phase == 'R' => return Ok(None),
         'C' | 'c' => End::Left,
-        // Its time in the queue was over.
+        // The request timed out in the queue.
         'S' | 's' if phase == 'Q' => End::Refused,
-        // The proxy itself: a rule, a limit or a resource at its end.
+        // The proxy itself ended the session: a rule, a limit or an exhausted resource.
         'P' | 'R' if before_the_server => End::Refused,
         'S' | 's' | 'P' | 'R' | 'I' | 'D' | 'U' | 'K' => End::Failed,
         _ => return Err(Flaw::Part("termination state")),
     }))
 }
 
-/// Requests of HTTP/2 and 3 are logged with their scheme and authority in front.
+/// Removes the scheme and authority, with which requests of HTTP/2 and 3 are logged.
 fn origin_form(target: Cow<'_, str>) -> Cow<'_, str> {
     let behind = target.split_once("://").map(|(_, behind)| behind);
     match behind.and_then(|behind| behind.find('/').map(|at| behind[at..].to_owned())) {

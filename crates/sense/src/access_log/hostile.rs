@@ -1,5 +1,6 @@
-//! What no bytes may do, in any format: valid lines are cut, mixed and flipped, and each result is a
-//! request within bounds, none, or a flaw with a reason. The fuzzer looks further; this always runs.
+//! Tests that no input can do harm in any format. Valid lines are cut, mixed and altered. Each
+//! result is a request within bounds, another valid line, or a flaw with a reason. The fuzzer
+//! explores more inputs; this test always runs.
 
 use std::hash::Hasher;
 
@@ -10,7 +11,7 @@ use super::{DAY, Flaw, Format, LATEST, LONGEST, Line, Logged, Parser};
 
 const APACHE: &str = r#"%a %X %t %{end:msec}t "%r" %>s %b %D %{%F %T %z}t %U%q "%{User-Agent}i""#;
 
-/// A format and lines of it, one a directive where there are such.
+/// The examples: a format and lines of it, including its directives.
 fn examples() -> Vec<(Format, Vec<&'static str>)> {
     let of = |name: &str, lines: &[&'static str]| (name.parse().unwrap(), lines.to_vec());
     vec![
@@ -63,7 +64,7 @@ fn examples() -> Vec<(Format, Vec<&'static str>)> {
     ]
 }
 
-/// Numbers that are the same in every run.
+/// A generator of numbers that are the same in every run.
 struct Draw(u64);
 
 impl Draw {
@@ -75,7 +76,7 @@ impl Draw {
     }
 }
 
-/// What else a line may be made of.
+/// Text to insert into lines.
 const SPICE: &[&str] = &[
     "\"",
     "\\",
@@ -166,7 +167,7 @@ fn no_bytes_do_more_than_be_a_flaw() {
     for (format, lines) in &examples {
         let mut parser = Parser::new(format.clone());
         for round in 0..4_000 {
-            // What a directive was changed to must not stay for all that follow.
+            // An altered directive must not affect all lines that follow.
             if round % 50 == 0 {
                 parser = Parser::new(format.clone());
                 for line in lines {
@@ -228,7 +229,7 @@ fn no_format_text_does_more_than_be_refused() {
 fn a_format_is_told_by_the_first_lines() {
     for (format, lines) in examples() {
         let whole = lines.join("\r\n");
-        // Garbage before, and the last line cut, tell nothing else.
+        // Garbage before the lines and a cut last line do not change the result.
         let text = format!("\u{1}\n{whole}\n{}", &lines[0][..20]);
         match &format {
             Format::Apache(_) => {}

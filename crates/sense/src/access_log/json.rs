@@ -1,7 +1,8 @@
-//! Lines that are JSON objects: an object becomes a structure, a value the text that stands for it.
+//! Parses lines that are JSON objects: an object becomes a structure, a value becomes its text.
 //!
-//! An operator writes such a format himself, so the same value is a string in one log and a number in
-//! the next: [`Value`] is either. Depth is bounded by the reader of JSON, length by the line's.
+//! Operators write such formats themselves, so the same value is a string in one log and a number
+//! in another. [`Value`] accepts both. The JSON parser bounds the nesting depth, and the length of
+//! a line is bounded.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,45 +11,45 @@ use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use super::Flaw;
 
-/// Reads an object; keys that are not asked for are passed over, and a key that comes twice is a flaw.
+/// Parses an object. Unknown keys are skipped, and a key that occurs twice is a flaw.
 pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Flaw> {
-    // A list would do for a structure too, by the order of its fields.
+    // serde would also accept an array for a structure, in the order of its fields.
     if !text.starts_with('{') {
         return Err(Flaw::Json("no object".to_owned()));
     }
     serde_json::from_str(text).map_err(|error| Flaw::Json(told(&error)))
 }
 
-/// The flaw of a line that lacks a key.
+/// Returns the flaw of a line that lacks a key.
 pub(super) fn missing(key: &str) -> Flaw {
     Flaw::Json(format!("no `{key}`"))
 }
 
-/// What is wrong, in words that may quote what the line says: no longer than anybody reads, and
-/// nothing in them that a terminal would obey.
+/// Returns the text of an error, which may quote the line. It is truncated to a readable length,
+/// and contains no control characters that a terminal would interpret.
 fn told(error: &serde_json::Error) -> String {
     const LONGEST: usize = 100;
     let harmless = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
     error.to_string().chars().take(LONGEST).map(harmless).collect()
 }
 
-/// A string or a number, as text; `null` is the `-` that servers write for nothing. A key that is
-/// not there is the default.
+/// A string or a number, as text. `null` becomes `-`, which servers write for a missing value. The
+/// default stands for a missing key.
 #[derive(Debug, Default)]
 pub(super) struct Value<'a>(Option<Cow<'a, str>>);
 
 impl<'a> Value<'a> {
-    /// Its text, if the key is there.
+    /// Returns the text, if the key is present.
     pub(super) fn text(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
-    /// Its text, if there is one: neither empty nor `-`.
+    /// Returns the text, if it is neither empty nor `-`.
     pub(super) fn said(&self) -> Option<&str> {
         self.text().filter(|text| !matches!(*text, "" | "-"))
     }
 
-    /// Its text, if there is one, for good.
+    /// Converts the value into its text, if it is neither empty nor `-`.
     pub(super) fn into_said(self) -> Option<Cow<'a, str>> {
         self.0.filter(|text| !matches!(&**text, "" | "-"))
     }

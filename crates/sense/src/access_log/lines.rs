@@ -1,14 +1,15 @@
-//! Lines of a file of any size, a bounded part of one at a time.
+//! Reads the lines of a file of any size with bounded memory.
 //!
-//! `BufRead::read_until` alone would hold whatever stands before the next line's end, which in a
-//! hostile or a broken file is all of it.
+//! `BufRead::read_until` alone would buffer everything up to the next line end, which in a hostile
+//! or broken file is the whole file.
 
 use std::io::{self, BufRead};
 
 use super::Flaw;
 
-/// Bytes of the longest line that is looked at. Ours are below 2 KiB, others' hold a request's
-/// line, a referrer and a browser's name, each of at most 8 KiB by default, perhaps escaped.
+/// The maximum length of a line in bytes. Lines of bywash are below 2 KiB. Those of other servers
+/// hold a request line, a referrer and a user agent, each of at most 8 KiB by default, perhaps
+/// escaped.
 pub const LONGEST: usize = 64 * 1024;
 
 /// The lines of a reader.
@@ -20,20 +21,21 @@ pub struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// From its beginning.
+    /// Reads lines from the beginning of a reader.
     pub const fn new(reader: R) -> Self {
         Self { reader, line: Vec::new(), number: 0 }
     }
 
-    /// The number of the line that was read last, from 1.
+    /// Returns the number of the last line that was read, from 1.
     pub const fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next line without its end; [`Flaw::TooLong`] for one that is, which is then behind.
+    /// Returns the next line without its line end. Returns [`Flaw::TooLong`] for a line that is too
+    /// long, which is then skipped.
     ///
     /// # Errors
-    /// As the reader's.
+    /// The errors of the reader.
     pub fn next_line(&mut self) -> io::Result<Option<Result<&[u8], Flaw>>> {
         self.line.clear();
         let (mut any, mut too_long) = (false, false);

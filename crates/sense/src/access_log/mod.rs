@@ -1,19 +1,20 @@
-//! A line of an access log becomes a request: when it began, what it asked for, who asked, how it
-//! ended and how long it was worked on.
+//! Parses the lines of an access log into requests: the time at which a request began, its target,
+//! its client, its result and its service time.
 //!
-//! A [`Format`] is chosen once for a file, and a [`Parser`] of it turns the lines into [`Line`]s, one
-//! after the other. Each format has its module; what several share is in `fields`, `date` and `json`.
-//! [`Lines`] bounds how much of a line is ever held, [`open`] reads files that may be packed, and
-//! [`Follow`] one that grows. What a line means beside others is for whoever reads them.
+//! A [`Format`] is chosen once for a file, and a [`Parser`] of it parses the lines into [`Line`]s
+//! in their order. Each format has its own module. `fields`, `date` and `json` contain what several
+//! formats share. [`Lines`] bounds the memory for a line, [`open`] reads files that may be
+//! compressed, and [`Follow`] reads a file that grows. Relations between lines are left to the
+//! caller.
 //!
-//! A log is written by whoever sends requests, so nothing in it is believed: lengths, times and
-//! numbers are bounded, and what does not parse is a [`Flaw`] with a reason and never a guess. What a
-//! format does not tell stays untold.
+//! Clients influence the content of a log, so nothing in it is trusted. Lengths, times and numbers
+//! are bounded, and a line that cannot be parsed is a [`Flaw`] with a reason, never a guess. Fields
+//! that a format does not have stay unknown.
 //!
-//! Sources: each module names the documentation of its server. Of `combined`: Apache httpd 2.4,
-//! `mod_log_config` (formats, escapes, `%t` is when a request was received); nginx,
-//! `ngx_http_log_module` and `ngx_http_upstream_module` (`$request_time`, `$upstream_response_time`
-//! and its lists; a line is written when a request has ended).
+//! Sources: each module names the documentation of its server. The sources of `combined` are Apache
+//! httpd 2.4, `mod_log_config` (formats, escapes, `%t` is the time at which a request was
+//! received), and nginx, `ngx_http_log_module` and `ngx_http_upstream_module` (`$request_time`,
+//! `$upstream_response_time` and its lists; a line is written after a request has ended).
 
 mod apache;
 mod caddy;
@@ -48,93 +49,93 @@ pub use follow::Follow;
 pub use format::{Format, Parser};
 pub use lines::{LONGEST, Lines};
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     /// A request.
     Request(Logged<'a>),
-    /// A message that was none: it was malformed, and no application saw it.
+    /// A malformed message, which no application has seen.
     NoRequest,
-    /// A request that the server in front answered itself: it went to no application.
+    /// A request that the server in front answered itself, so that no application was involved.
     Elsewhere,
-    /// A line about the log or its server and not about a request.
+    /// A line about the log or its server.
     Aside,
 }
 
-/// A request, as far as its line tells.
+/// A request, as far as its line describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged<'a> {
-    /// When it came, since 1970.
+    /// The time at which the request began, since 1970.
     pub began: Span,
-    /// How exactly that is known: whole seconds in the common formats.
+    /// The precision of that time: whole seconds in the common formats.
     pub grain: Span,
-    /// Its method, as it was sent; empty if the line does not tell.
+    /// The method as it was sent, or empty if the line does not contain it.
     pub method: Cow<'a, str>,
-    /// Path and query, as they were sent.
+    /// Path and query as they were sent.
     pub target: Cow<'a, str>,
-    /// Who asked.
+    /// The client.
     pub who: Who,
-    /// How it ended.
+    /// The result of the request.
     pub end: End,
-    /// How long it waited before it was worked on, if the line tells.
+    /// The time that the request waited before it was served, if the line contains it.
     pub waited: Option<Span>,
-    /// How long it was worked on, if the line tells. Of one that was not answered it is how long
-    /// until that was clear.
+    /// The service time, if the line contains it. For a request that was not answered, the time
+    /// until the failure was certain.
     pub service: Option<Span>,
-    /// Bytes of the answer as they were sent, if the line tells: with its head if the server counts
-    /// that, else of its body.
+    /// The number of bytes of the response as sent, if the line contains it. Includes the head if
+    /// the server counts it, otherwise covers the body only.
     pub bytes: Option<u64>,
 }
 
 impl Logged<'_> {
-    /// What was asked for: a hash, the same for the same method and target.
+    /// Returns a hash of the method and the target.
     pub fn wish(&self) -> u64 {
         key(&[&self.method, &self.target])
     }
 }
 
-/// Who asked. Keys are hashes: equal for the same name, and nothing else can be read from them.
+/// The client of a request. Keys are hashes: equal for the same name, and otherwise meaningless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
-    /// Whoever has this session.
+    /// A client with a session.
     Session {
         /// The session.
         session: u64,
-        /// Her address.
+        /// The address of the client.
         address: u64,
     },
-    /// Somebody without a session, at this address.
+    /// A client without a session, at this address.
     Stranger {
         /// The address.
         address: u64,
     },
-    /// Whoever has this address and this browser, as far as the line tells: the log knows no
+    /// A client with this address and user agent, as far as the line contains them. The log has no
     /// sessions.
     Browser(u64),
-    /// The line does not tell.
+    /// The line does not identify the client.
     Untold,
 }
 
-/// How a request ended.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was answered, with this status.
+    /// The request was answered with this status.
     Answered(u16),
-    /// It was answered, later than its class's patience.
+    /// The request was answered, later than the patience of its class.
     Late(u16),
-    /// It was refused before it was worked on.
+    /// The request was refused before it was served.
     Refused,
-    /// Its client had left before.
+    /// The client disconnected before the response.
     Left,
-    /// Whoever should have answered it did not, or broke off.
+    /// The application did not answer, or not completely.
     Failed,
-    /// The line does not tell.
+    /// The line does not contain the result.
     Untold,
 }
 
 impl End {
-    /// What a bare status tells. 503 and 429 are refusals, 499 is nginx's for a client that has
-    /// left, 502 and 504 a gateway's for an application that did not answer.
+    /// Returns the result for a status alone. 503 and 429 are refusals, nginx uses 499 for a client
+    /// that has disconnected, and gateways use 502 and 504 for an application that did not answer.
     pub(crate) const fn of_status(status: u16) -> Self {
         match status {
             429 | 503 => Self::Refused,
@@ -145,22 +146,22 @@ impl End {
     }
 }
 
-/// Why a line is none.
+/// The reason for which a line cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// It is longer than [`LONGEST`] bytes.
+    /// The line is longer than [`LONGEST`] bytes.
     TooLong,
-    /// It has control characters, which no server writes.
+    /// The line contains control characters, which no server writes.
     Control,
-    /// It is no JSON object of its format, for this reason.
+    /// The line is not a JSON object of its format, for this reason.
     Json(String),
-    /// A part of its format that is not there or not as it should be.
+    /// A part of the format is missing or malformed.
     Part(&'static str),
     /// A time before 1990 or after 2199.
     Time,
     /// A wait or a service of more than a day.
     Duration,
-    /// Its end is gone: the file was cut or given up before the line was whole.
+    /// The end of the line is lost: the file was truncated or closed before the line was complete.
     Cut,
 }
 
@@ -178,14 +179,15 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// 1990 and 2200, since 1970: beyond them a clock was wrong or a line is not what it seems.
+/// The years 1990 and 2200, since 1970. A time outside of them comes from a wrong clock or a
+/// misread line.
 const EARLIEST: Span = Span::from_secs(631_152_000);
 const LATEST: Span = Span::from_secs(7_258_118_400);
 
-/// No request takes longer than a day.
+/// The maximum duration of a request.
 const DAY: Span = Span::from_secs(86_400);
 
-/// When a request began that ended at `end` after all of `took`.
+/// Returns the time at which a request began that ended at `end` and took `took`.
 fn began(end: Span, took: Span) -> Result<Span, Flaw> {
     if !(EARLIEST..LATEST).contains(&end) {
         return Err(Flaw::Time);
@@ -196,13 +198,13 @@ fn began(end: Span, took: Span) -> Result<Span, Flaw> {
     Ok(Span::from_nanos(end.as_nanos() - took.as_nanos()))
 }
 
-/// Who has this address and this browser, if there is an address.
+/// Identifies the client by its address and user agent, if there is an address.
 fn browser(address: Option<&str>, browser: Option<&str>) -> Who {
     address
         .map_or(Who::Untold, |address| Who::Browser(key(&[address, browser.unwrap_or_default()])))
 }
 
-/// A key for names; the same in every run.
+/// Returns a key for names, which is the same in every run.
 fn key(names: &[&str]) -> u64 {
     let mut hasher = SipHasher13::new();
     for name in names {

@@ -1,9 +1,10 @@
-//! JSON lines of nginx (`log_format … escape=json`), each key the name of the variable beside it:
+//! JSON lines of nginx (`log_format … escape=json`), in which each key is the name of its variable:
 //! `{"msec":"$msec","request":"$request","status":$status,"request_time":$request_time,…}`.
 //!
-//! A line is written when its request has ended, so its time less `$request_time`, which counts from
-//! the first byte of the request, is when it began. Of several times the finest is taken. Where
-//! `$upstream_response_time` is logged and has nothing in it, nginx answered itself.
+//! A line is written after its request has ended. So the request began at the time of the line
+//! minus `$request_time`, which counts from the first byte of the request. If there are several
+//! times, the most precise one is used. If `$upstream_response_time` is logged and empty, nginx
+//! answered the request itself.
 //!
 //! Source: nginx, `ngx_http_log_module` (`escape`, `$msec`, `$time_iso8601`, `$request_time`),
 //! `ngx_http_core_module` (`$request_uri`, `$bytes_sent`), `ngx_http_upstream_module`.
@@ -92,7 +93,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     }))
 }
 
-/// By the finest time that there is.
+/// Returns the time at which the request ended, by the most precise time in the line.
 fn ended(written: &Written<'_>) -> Result<(Span, Span), Flaw> {
     if let Some(text) = written.msec.said() {
         return date::epoch(text);
@@ -106,7 +107,7 @@ fn ended(written: &Written<'_>) -> Result<(Span, Span), Flaw> {
 
 type Asked<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-/// Method and target; `None` for what was no HTTP.
+/// Returns the method and the target, or `None` if the client did not send HTTP.
 fn asked(written: Written<'_>) -> Result<Option<Asked<'_>>, Flaw> {
     if written.request.text().is_some() {
         return Ok(written.request.into_said().and_then(fields::method_and_target));

@@ -1,7 +1,7 @@
-//! Our own line: the JSON object that `docs/guide.md` (The log) describes.
+//! The log of bywash: the JSON object that `docs/guide.md` (The log) describes.
 //!
-//! Only what is needed is read and everything else is left alone, so that a line of a later version
-//! is still one. Its `time` is when the request ended.
+//! Only the necessary keys are read and all others are ignored, so that lines of later versions are
+//! valid too. `time` is the time at which the request ended.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::{End, Flaw, Line, Logged, Who, began, key};
 
 #[derive(Deserialize)]
 struct Written<'a> {
-    /// Milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     time: u64,
     #[serde(borrow)]
     client: Cow<'a, str>,
@@ -32,12 +32,12 @@ struct Written<'a> {
     queue_wait_us: Option<u64>,
     #[serde(default)]
     service_us: Option<u64>,
-    /// Of the body.
+    /// The number of bytes of the response body.
     #[serde(default)]
     response_bytes: Option<u64>,
 }
 
-/// The outcomes of the guide; another word is no line of ours.
+/// The outcomes of the guide. A line with another one is invalid.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {
@@ -88,7 +88,7 @@ fn end(outcome: Outcome, status: Option<u16>) -> End {
         (Outcome::Late, Some(status)) => End::Late(status),
         (Outcome::Shed | Outcome::Throttled | Outcome::Expired, _) => End::Refused,
         (Outcome::UpstreamError | Outcome::Terminated, _) => End::Failed,
-        // Nobody was told anything.
+        // The client received no response.
         (Outcome::Orphaned, _) | (Outcome::Served | Outcome::Late, None) => End::Left,
     }
 }

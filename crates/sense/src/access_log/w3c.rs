@@ -1,14 +1,14 @@
-//! The extended log file format of the W3C, as IIS writes it: directives (`#Fields: date time …`) say
-//! what the columns of the lines behind them are, and may come again in the middle of a file.
+//! The extended log file format of the W3C, as IIS writes it. Directives (`#Fields: date time …`)
+//! define the columns of the lines that follow, and may occur again in the middle of a file.
 //!
-//! `date` and `time` are UTC and when a request was over, in the draft by its words and in IIS because
-//! a line is written then. `time-taken` is in milliseconds in IIS and in seconds in the draft, so
-//! `#Software: Microsoft …` decides; a whole number in a file that does not name its software is a
-//! flaw. IIS writes `+` for a space in a header and `-` for nothing.
+//! `date` and `time` are in UTC and denote the end of a request: the draft says so, and IIS writes
+//! a line at that time. `time-taken` is in milliseconds in IIS and in seconds in the draft, so
+//! `#Software: Microsoft …` decides. A whole number in a file that does not name its software is a
+//! flaw. IIS writes `+` for a space in a header and `-` for a missing value.
 //!
 //! Source: W3C, "Extended Log File Format" (working draft WD-logfile-960323); Microsoft, "W3C
-//! Extended Log File Format (IIS 6.0)" (fields), "Description of the time-taken field in IIS 6.0 and
-//! IIS 7.0 HTTP logging" (from the first byte received to the last one sent).
+//! Extended Log File Format (IIS 6.0)" (fields), "Description of the time-taken field in IIS 6.0
+//! and IIS 7.0 HTTP logging" (from the first byte received to the last one sent).
 
 use std::borrow::Cow;
 
@@ -17,27 +17,27 @@ use bywash_units::Span;
 use super::fields::{self, bytes, duration, seconds};
 use super::{Flaw, Line, Logged, began, browser, date};
 
-/// Columns that a line may have; more would be no log that anybody keeps.
+/// The maximum number of columns. A file with more is not a real log.
 const MOST: usize = 256;
 
 const TAKEN: &str = "time-taken";
 
-/// What a log said of the lines that follow.
+/// The directives for the lines that follow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directives {
     columns: Vec<Column>,
     software: Software,
 }
 
-/// Who writes the log.
+/// The software that writes the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Software {
-    /// It has not said.
+    /// The log does not name it.
     #[default]
     Untold,
-    /// IIS, or what Microsoft has beside it.
+    /// IIS, or other software of Microsoft.
     Microsoft,
-    /// Whoever keeps to the draft.
+    /// Software that follows the draft.
     Other,
 }
 
@@ -55,7 +55,7 @@ enum Column {
     Taken,
     Client,
     Agent,
-    /// Not needed.
+    /// A column that is not needed.
     Other,
 }
 
@@ -79,7 +79,7 @@ impl Column {
     }
 }
 
-/// Fields of a line that say something.
+/// The fields of a line that have a value.
 #[derive(Default)]
 struct Told<'a> {
     date: Option<&'a str>,
@@ -132,7 +132,7 @@ impl Directives {
             self.software = if microsoft { Software::Microsoft } else { Software::Other };
         }
         if name.eq_ignore_ascii_case("Fields") {
-            // What the lines behind are is not known if this is none.
+            // If this directive is invalid, the columns of the following lines are unknown.
             self.columns.clear();
             if value.split_ascii_whitespace().count() > MOST {
                 return Err(Flaw::Part("#Fields: with so many columns as there may be"));
@@ -182,7 +182,7 @@ impl Directives {
     }
 }
 
-/// The next field, which may be in quotes with a quote in it doubled, and what follows.
+/// Returns the next field and the rest. It may be in quotes, with quotes in it doubled.
 fn field(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     if let Some(text) = text.strip_prefix('"') {

@@ -1,10 +1,11 @@
-//! The disks of a host, from `/proc/diskstats`: `host/disk/NAME`, seconds in which it had a request.
+//! Measures the disks of a host from `/proc/diskstats`: `host/disk/NAME`, the seconds in which a
+//! disk had a request.
 //!
-//! A disk that takes many requests at once can be busy all the time and still take more: for such a one
-//! the capacity of one second in a second is what it says and not what it can do.
+//! A disk that processes many requests at once can be busy all the time and still accept more. For
+//! such a disk, the capacity of one second per second is a nominal value and not its limit.
 //!
-//! Whole disks only. What lies on others (a partition, a loop, device mapper, software RAID) would be the
-//! same use once more, and memory that looks like a disk (ram, zram) is none.
+//! Only whole disks are measured. Devices on top of others (a partition, a loop device, device
+//! mapper, software RAID) would count the same use twice, and RAM disks (ram, zram) are not disks.
 
 use super::resource::{Reading, Unit, may_be_part};
 use super::source::{Clock, MOST, Root, Source, Taken, Unreadable};
@@ -18,7 +19,7 @@ pub struct Disks {
 const DISKSTATS: &str = "proc/diskstats";
 
 impl Disks {
-    /// Of the host whose `proc` and `sys` these are.
+    /// Creates a source for the host with these `proc` and `sys` folders.
     pub const fn new(root: Root) -> Self {
         Self { root }
     }
@@ -42,30 +43,32 @@ impl Source for Disks {
     }
 }
 
-/// Seconds for which a disk was busy.
+/// Returns the reading of a disk that was busy for this number of seconds.
 pub(super) fn reading(name: &str, busy: f64) -> Reading {
     Reading::counter(format!("host/disk/{name}"), Unit::Seconds, busy).of(Some(1.0))
 }
 
-/// `254 0 vda` and counters, of which the tenth is milliseconds with a request (the kernel's
-/// `Documentation/admin-guide/iostats.rst`). It has 32 bits, so it begins anew after 50 days of them.
+/// Parses a line such as `254 0 vda` with counters. The tenth counter is the milliseconds with a
+/// request (the kernel's `Documentation/admin-guide/iostats.rst`). It has 32 bits, so it wraps
+/// around after 50 busy days.
 fn disk(line: &str) -> Option<(&str, u64)> {
     let mut words = line.split_ascii_whitespace().skip(2);
     let name = words.next()?;
     Some((name, words.nth(9)?.parse().ok()?))
 }
 
-/// Whether it is a disk of its own. `/sys/block` has those; where it is not to be seen, names tell.
+/// Returns whether the device is a whole disk. `/sys/block` lists whole disks; if it is not
+/// visible, the name decides.
 fn is_whole(root: &Root, name: &str) -> bool {
     if !is_whole_by_name(name) {
         return false;
     }
     let blocks = root.path("sys/block");
-    // A `/` in a device's name is a `!` there; in diskstats too since Linux 2.6.
+    // A `/` in a device's name is a `!` there, and in diskstats too since Linux 2.6.
     !blocks.is_dir() || blocks.join(name.replace('/', "!")).exists()
 }
 
-/// Whether a disk of that name is one of its own, as far as the name tells.
+/// Returns whether the device is a whole disk, as far as its name tells.
 pub(super) fn is_whole_by_name(name: &str) -> bool {
     const NO_DISK: [&str; 9] = ["loop", "ram", "zram", "dm-", "md", "bcache", "drbd", "fd", "sr"];
     if !may_be_part(name) || NO_DISK.iter().any(|prefix| name.starts_with(prefix)) {
@@ -77,7 +80,7 @@ pub(super) fn is_whole_by_name(name: &str) -> bool {
     if ["sd", "hd", "vd", "xvd"].iter().any(|prefix| name.starts_with(prefix)) {
         return !has_number;
     }
-    // `nvme0n1p1` and `mmcblk0p1`, whose disks end with a number.
+    // `nvme0n1p1` and `mmcblk0p1`: the names of their disks end with a digit.
     let before = disk.strip_suffix('p').filter(|_| has_number);
     !before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
 }

@@ -1,13 +1,14 @@
-//! Exporters of Prometheus, by their URL: `node_exporter`, `mysqld_exporter`, `postgres_exporter`. What of an
-//! answer is looked at is [`super::metrics`]'s table.
+//! Reads Prometheus exporters by their URL: `node_exporter`, `mysqld_exporter`,
+//! `postgres_exporter`. The table in [`super::metrics`] selects the metrics that are used.
 //!
-//! An exporter has a thread of its own. It is asked at one step and its answer taken at a later one, so
-//! that one that hangs, trickles or answers with gigabytes costs its own reading: asking has a time, an
-//! answer a size, and a line a length. It is asked where the operator said and nowhere else: no redirect is followed
-//! and no proxy of the environment used.
+//! Each exporter has its own thread. It is queried at one step and its response is taken at a later
+//! one. So an exporter that hangs, responds slowly or sends gigabytes loses only its own reading:
+//! the time of a query, the size of a response and the length of a line are bounded. Only the
+//! configured URL is queried: redirects are not followed, and proxies of the environment are not
+//! used.
 //!
-//! Only `http://`: exporters listen on a network of their own, and what they tell is no secret. A URL with
-//! a password is refused, as nothing would hide it on its way.
+//! Only `http://` is supported: exporters listen on a private network, and their metrics are not
+//! secret. A URL with a password is refused, because the password would be sent unprotected.
 
 use std::io::BufReader;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -25,12 +26,12 @@ use super::resource::Reading;
 use super::source::{Clock, Source, Taken, Unreadable};
 use crate::access_log::Lines;
 
-/// Bytes of an answer. Of a host with 500 processors `node_exporter` says 2 MiB.
+/// The maximum size of a response in bytes. With 500 processors, `node_exporter` sends 2 MiB.
 const LARGEST: u64 = 16 << 20;
-/// Bytes of an answer's head.
+/// The maximum size of a response head in bytes.
 const HEAD: usize = 16 << 10;
 
-/// An exporter that is asked with every step.
+/// An exporter that is queried at every step.
 #[derive(Debug)]
 pub struct Exporter {
     name: String,
@@ -39,56 +40,56 @@ pub struct Exporter {
     is_asked: bool,
 }
 
-/// Why a URL is no exporter's.
+/// The reason for which a URL is refused.
 #[derive(Debug, Error)]
 pub enum Refused {
-    /// Not one that is understood.
+    /// The URL is not valid or not supported.
     #[error("it is no URL like http://127.0.0.1:9100/metrics")]
     NoUrl,
-    /// It would be sent to anybody who asks in that name.
+    /// The password would be sent to any server that answers under this name.
     #[error("it has a password: exporters are asked without one, over a network that is trusted")]
     Password,
-    /// There can be no more threads.
+    /// No more threads can be started.
     #[error("its thread cannot be started: {0}")]
     Thread(#[from] io::Error),
 }
 
-/// Why an exporter was not read.
+/// The reason for which an exporter was not read.
 #[derive(Debug, Error)]
 pub enum Failed {
-    /// It cannot be reached, or its answer does not come to an end.
+    /// The exporter is unreachable, or its response does not end.
     #[error("{exporter}: {why}")]
     Http {
-        /// Which.
+        /// The URL of the exporter.
         exporter: String,
-        /// As the library says it, cut and without what a terminal would obey.
+        /// The message of the HTTP library, shortened and with control characters escaped.
         why: String,
     },
-    /// It answers something else.
+    /// The response has another status than 200.
     #[error("{exporter} answers with status {status}: is it an exporter, and is that its path?")]
     Status {
-        /// Which.
+        /// The URL of the exporter.
         exporter: String,
-        /// Not 200.
+        /// The status.
         status: u16,
     },
-    /// It answers, and with nothing that is looked at.
+    /// The response contains no metric that is used.
     #[error(
         "{0} has no metric that is known: is it node_exporter, mysqld_exporter or postgres_exporter, and \
          does it reach its database?"
     )]
     Nothing(String),
-    /// This is our mistake.
+    /// The thread has ended because of a bug.
     #[error("the thread that asks {0} has ended")]
     Ended(String),
 }
 
 impl Exporter {
-    /// Asked there. An answer that is not whole after that time is none; it should be shorter than what
-    /// is a gap between readings.
+    /// Creates a source for an exporter. A response that is not complete after `patience` is
+    /// dropped. `patience` should be shorter than the time that counts as a gap between readings.
     ///
     /// # Errors
-    /// If that is no such URL.
+    /// If the URL is refused or the thread cannot be started.
     pub fn new(url: &str, patience: Span) -> Result<Self, Refused> {
         let url: Uri = url.parse().map_err(|_| Refused::NoUrl)?;
         let authority = url.authority().filter(|_| url.scheme_str() == Some("http"));
@@ -96,12 +97,13 @@ impl Exporter {
         if authority.as_str().contains('@') {
             return Err(Refused::Password);
         }
-        // Not its query, in which there may be a secret after all.
+        // Leave out the query, which may contain a secret.
         let name = format!("http://{authority}{}", url.path()).escape_debug().to_string();
         let (ask, asked) = sync_channel::<Clock>(1);
         let (tell, answers) = sync_channel(1);
         let asking = Asking { agent: agent(patience), url, name: name.clone() };
-        // It ends when nobody asks any more; what it waits for then ends with its patience.
+        // The thread ends when the source is dropped. A query that is under way ends with its
+        // timeout.
         let ask_each = move || asked.iter().try_for_each(|clock| tell.send(asking.once(&clock)));
         thread::Builder::new().name("exporter".to_owned()).spawn(ask_each)?;
         Ok(Self { name, ask, answers, is_asked: false })
@@ -143,7 +145,7 @@ fn agent(patience: Span) -> Agent {
     settings.build().into()
 }
 
-/// What its thread needs.
+/// The state of the thread that queries an exporter.
 struct Asking {
     agent: Agent,
     url: Uri,
@@ -154,7 +156,7 @@ impl Asking {
     fn once(&self, clock: &Clock) -> Result<Taken, Failed> {
         let asked = clock.now();
         let answer = self.agent.get(&self.url).call().map_err(|error| self.http(&error))?;
-        // It looked at its counters in between.
+        // The exporter read its counters at some time in between.
         let at = asked + clock.now().since(asked) / 2;
         let status = answer.status().as_u16();
         if status != 200 {
@@ -175,7 +177,7 @@ impl Asking {
     }
 }
 
-/// What an answer says, a line at a time. A line that is too long or no text is none.
+/// Parses a response line by line. A line that is too long or not valid UTF-8 is skipped.
 fn readings(body: impl io::Read) -> io::Result<Vec<Reading>> {
     let mut gathered = Gathered::default();
     let mut lines = Lines::new(BufReader::new(body));

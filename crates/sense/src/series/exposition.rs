@@ -1,26 +1,26 @@
-//! Lines of the text format in which exporters tell their metrics (Prometheus, text exposition format
-//! 0.0.4): `name{label="value",…} number [time]`.
+//! Parses the text format of Prometheus metrics (text exposition format 0.0.4):
+//! `name{label="value",…} number [time]`.
 //!
-//! A parser of our own, as the ones there are keep the whole answer and every label of it: a line is
-//! looked at where it lies, and its labels only if its name is one that is wanted. It is tolerant: what
-//! is no sample (comments, types, lines of later formats, rubbish) is passed over, and whoever wanted
-//! something misses it.
+//! This is a parser of its own because existing ones keep the whole response with all labels. Here
+//! a line is parsed in place, and its labels only if the metric is used. The parser is tolerant:
+//! lines that are not samples (comments, types, lines of later formats, garbage) are skipped, and a
+//! metric that is missing is noticed by its user.
 
 use std::borrow::Cow;
 
 /// A sample of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
-    /// Of which metric.
+    /// The name of the metric.
     pub name: &'a str,
-    /// As it was written, without the braces.
+    /// The labels as they were written, without the braces.
     labels: &'a str,
-    /// What it says: a number, perhaps NaN or infinite.
+    /// The value, which may be NaN or infinite.
     pub value: f64,
 }
 
 impl<'a> Sample<'a> {
-    /// What a line says, if it is a sample.
+    /// Parses a line. Returns `None` if it is not a sample.
     pub fn parse(line: &'a str) -> Option<Self> {
         let line = line.trim();
         let end = line.find(|c: char| !is_of_name(c)).filter(|end| *end > 0)?;
@@ -33,12 +33,12 @@ impl<'a> Sample<'a> {
             None if rest.starts_with([' ', '\t']) => ("", rest),
             None => return None,
         };
-        // Behind it may stand when it was so; that is now, as we ask.
+        // A timestamp may follow. It is ignored, because the metrics are read now.
         let value = rest.split_ascii_whitespace().next()?.parse().ok()?;
         Some(Self { name, labels, value })
     }
 
-    /// What a label says.
+    /// Returns the value of a label.
     pub fn label(&self, wanted: &str) -> Option<Cow<'a, str>> {
         let mut rest = self.labels;
         loop {
@@ -57,7 +57,7 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == ':'
 }
 
-/// Where the brace is that ends them; those in a label's text do not.
+/// Returns the position of the closing brace. Braces in label values do not count.
 fn end_of_labels(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -70,7 +70,7 @@ fn end_of_labels(text: &str) -> Option<usize> {
     }
 }
 
-/// Where the quote is that ends it.
+/// Returns the position of the closing quote.
 fn end_of_text(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {
@@ -80,7 +80,7 @@ fn end_of_text(text: &str) -> Option<usize> {
     })
 }
 
-/// `\\`, `\"` and `\n`; any other escape is what it is.
+/// Decodes `\\`, `\"` and `\n`. Any other escape is kept as it is.
 fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);

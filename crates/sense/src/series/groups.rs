@@ -1,13 +1,16 @@
-//! A control group: `cgroup/NAME/cpu`, and bytes to and from disks, `cgroup/NAME/read` and `/written`.
+//! Measures a control group: `cgroup/NAME/cpu`, and the bytes to and from disks, `cgroup/NAME/read`
+//! and `/written`.
 //!
-//! A service of systemd and a container are one, with all processes that they ever have: a group's
-//! counter loses nothing, where a sum over processes does. What the group may use at most is its
-//! capacity: the smallest quota from it upwards, and no more than the processors of the host.
+//! A systemd service and a container are control groups with all processes that they ever have. The
+//! counter of a group is exact, whereas a sum over processes misses ended ones. The capacity is the
+//! maximum that the group may use: the smallest quota of the group and of those above it, and at
+//! most the processors of the host.
 //!
-//! Version 2 is one tree, version 1 has a tree for each controller, and there are hosts with both, whose
-//! controllers are then in version 1. Bytes are the kernel's count of what went to disks: of version 1
-//! without what was written back later, as nobody is charged for that there.
-//! (The kernel's `Documentation/admin-guide/cgroup-v2.rst` and `cgroup-v1/{cpuacct,blkio-controller}.rst`.)
+//! Version 2 has one tree, version 1 has a tree for each controller. Some hosts have both, and then
+//! the controllers are in version 1. The bytes are the kernel's count of transfers to disks. In
+//! version 1, they do not include delayed writes, which are not attributed to any group there. (The
+//! kernel's `Documentation/admin-guide/cgroup-v2.rst` and
+//! `cgroup-v1/{cpuacct,blkio-controller}.rst`.)
 
 use super::processors;
 use super::resource::{Reading, Unit};
@@ -17,7 +20,7 @@ use super::source::{Clock, Root, Source, Taken, Unreadable};
 #[derive(Clone, Debug)]
 pub struct Group {
     root: Root,
-    /// Without a slash at either end.
+    /// The path without a slash at either end.
     path: String,
     what: String,
     tree: Tree,
@@ -25,17 +28,19 @@ pub struct Group {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tree {
-    /// At `/sys/fs/cgroup`.
+    /// Version 2, at `/sys/fs/cgroup`.
     Two,
-    /// One of each controller; perhaps version 2 without controllers beside them.
+    /// Version 1, with a tree for each controller, and perhaps version 2 without controllers next
+    /// to them.
     One,
 }
 
-/// Bytes of a group's name.
+/// The maximum length of a group's name in bytes.
 const LONGEST: usize = 512;
 
 impl Group {
-    /// Of the host whose `proc` and `sys` these are. `None` if that can be no group's name.
+    /// Creates a source for a group of the host with these `proc` and `sys` folders. Returns `None`
+    /// if the name cannot be that of a group.
     pub fn new(root: Root, name: &str) -> Option<Self> {
         let name = name.trim_matches('/');
         let is_one = |part: &str| !matches!(part, "" | "." | "..");
@@ -52,7 +57,7 @@ impl Group {
         &self.root
     }
 
-    /// A file of it in the tree of version 2.
+    /// Returns the path of the group's file in the tree of version 2.
     pub(super) fn unified(&self, file: &str) -> String {
         let beside = if self.tree == Tree::One { "unified/" } else { "" };
         format!("sys/fs/cgroup/{beside}{}/{file}", self.path)
@@ -62,7 +67,7 @@ impl Group {
         format!("cgroup/{}/{of}", self.path)
     }
 
-    /// Seconds of processors.
+    /// Returns the CPU time of the group in seconds.
     fn cpu(&self) -> Result<f64, Unreadable> {
         let (path, unit, expected) = match self.tree {
             Tree::Two => (self.unified("cpu.stat"), 1e6, "it has a line `usage_usec`"),
@@ -77,7 +82,8 @@ impl Group {
         Ok(used.ok_or_else(|| self.root.form(&path, expected))? as f64 / unit)
     }
 
-    /// A file in the tree of a controller, which may be in one with others.
+    /// Returns the path of the group's file in the tree of a controller, which may share a tree
+    /// with others.
     fn one(&self, controller: &str, file: &str) -> String {
         let joint = "cpu,cpuacct";
         let is_joint = matches!(controller, "cpu" | "cpuacct")
@@ -86,7 +92,8 @@ impl Group {
         format!("sys/fs/cgroup/{tree}/{}/{file}", self.path)
     }
 
-    /// Processors that it may use: a quota binds all that is below it.
+    /// Returns the number of processors that the group may use. A quota also limits all groups
+    /// below it.
     fn processors(&self) -> Result<f64, Unreadable> {
         let mut least = processors::count(&self.root)?;
         let mut above = self.clone();
@@ -99,7 +106,8 @@ impl Group {
         }
     }
 
-    /// Seconds of processors in a second; `None` if it is not bound, or its tree knows no bounds.
+    /// Returns the quota in processors. Returns `None` if there is no quota, or the tree has no
+    /// quotas.
     fn quota(&self) -> Result<Option<f64>, Unreadable> {
         let text = |path: String| self.root.text_if_any(path).map(Option::unwrap_or_default);
         let pair = match self.tree {
@@ -110,7 +118,7 @@ impl Group {
                 format!("{} {}", quota?.trim(), period?.trim())
             }
         };
-        // `max` and -1 are none.
+        // `max` and -1 mean that there is no quota.
         let mut numbers = pair.split_whitespace().map(str::parse::<u32>);
         Ok(match (numbers.next(), numbers.next()) {
             (Some(Ok(quota)), Some(Ok(period @ 1..))) => Some(f64::from(quota) / f64::from(period)),
@@ -118,7 +126,7 @@ impl Group {
         })
     }
 
-    /// Bytes read and written; `None` if nobody counts them.
+    /// Returns the bytes read and written, or `None` if the kernel does not count them.
     fn bytes(&self) -> Result<Option<[u64; 2]>, Unreadable> {
         let blkio = "blkio.throttle.io_service_bytes";
         let paths = match self.tree {
@@ -135,7 +143,7 @@ impl Group {
         Ok(None)
     }
 
-    /// Of all disks. What lies on others is counted there once more.
+    /// Sums the bytes over all disks. Devices on top of others would count the same bytes twice.
     fn sums(&self, text: &str) -> [u64; 2] {
         let mut sums = [0_u64; 2];
         for line in text.lines() {
@@ -153,7 +161,8 @@ impl Group {
         sums
     }
 
-    /// Of `253:0`: a loop, software RAID, device mapper.
+    /// Returns whether a device such as `253:0` is on top of others: a loop device, software RAID,
+    /// device mapper.
     fn lies_on_others(&self, device: &str) -> bool {
         let is_number = device.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
         let link = self.root.path(format!("sys/dev/block/{device}"));

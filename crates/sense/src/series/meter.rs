@@ -1,70 +1,72 @@
-//! Two readings become what was used between them, or a reason why that is not known.
+//! Computes from two readings what was used between them, or the reason why that is unknown.
 //!
-//! A meter never guesses. A window whose use was not read is left out by whoever prices requests, and
-//! that costs a window; a use that was made up costs every finding that rests on it. So a counter that
-//! fell has begun anew and nothing is known of the time before, where others take what it has counted
-//! since its beginning; readings too far apart say how much was used but not when; and what no machine
-//! can have used was not used.
+//! A meter never guesses. A window whose use is unknown is left out when requests are priced, which
+//! costs one window. A guessed use would make every result wrong that depends on it. Therefore:
+//! - A counter that fell has restarted, and the use before that is unknown. Other tools take its
+//!   value since the restart instead.
+//! - Readings that are too far apart show how much was used, but not when.
+//! - A use that is impossible for any machine is rejected.
 //!
-//! Of a gauge nothing is known between two readings. The mean of both, times the time, is what many of
-//! them come to on average if the readings do not follow what they read.
+//! For a gauge, nothing is known between two readings. The mean of both, multiplied by the time, is
+//! right on average if the times of the readings are independent of the gauge.
 
 use bywash_units::{Span, Time};
 
 use super::resource::Value;
 
-/// What was used between two moments.
+/// The use between two points in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Used {
-    /// Since when.
+    /// The start of the interval.
     pub from: Time,
-    /// Until when.
+    /// The end of the interval.
     pub to: Time,
-    /// In the resource's unit.
+    /// The amount in the resource's unit.
     pub used: f64,
 }
 
-/// Why a reading says nothing about the time before it.
+/// The reason for which a reading tells nothing about the time before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// It is the first.
+    /// The reading is the first one.
     First,
-    /// The one before was too long ago.
+    /// The preceding reading was too long ago.
     Gap,
-    /// The counter has begun anew: a process or a machine was started again.
+    /// The counter has restarted with its process or machine.
     Reset,
-    /// It is of no later moment than the one before: the clock was set.
+    /// The reading is not later than the preceding one, because the clock was set.
     Clock,
-    /// It is negative, infinite or not a number.
+    /// The value is negative, infinite or not a number.
     NoNumber,
-    /// More would have been used than there is.
+    /// The use would exceed the maximum.
     Leap,
 }
 
-/// Readings of one resource, one after the other.
+/// The successive readings of one resource.
 #[derive(Clone, Debug)]
 pub struct Meter {
     longest: Span,
     last: Option<(Time, Value)>,
 }
 
-/// A counter may be read somewhat late, and then be on time: so many times its capacity is believed,
+/// The factor by which a use may exceed its capacity: a late reading may be followed by one on
+/// time.
 const LENIENT: f64 = 4.0;
-/// and beyond that so many seconds of it, as counters have ticks.
+/// The seconds of full use that are tolerated on top of that, because counters have ticks.
 const TICKS: f64 = 0.1;
 
 impl Meter {
-    /// Readings further apart than that are a gap.
+    /// Creates a meter that treats readings further apart than `longest` as a gap.
     pub const fn new(longest: Span) -> Self {
         Self { longest, last: None }
     }
 
-    /// What was used since the reading before, of which in a second there is at most so much.
+    /// Returns what was used since the preceding reading. `most` is the maximum use per second.
     ///
     /// # Errors
-    /// The reason why that is not known.
+    /// The reason for which the use is unknown.
     pub fn read(&mut self, at: Time, value: Value, most: f64) -> Result<Used, Unread> {
-        // As good as none: the next may still be near enough to the one before.
+        // Ignore this reading: the next one may still be close enough to the preceding one.
         if !(value.get().is_finite() && value.get() >= 0.0) {
             return Err(Unread::NoNumber);
         }
@@ -89,7 +91,7 @@ impl Meter {
         Ok(Used { from, to: at, used })
     }
 
-    /// Whether it has been read within that time.
+    /// Returns whether the resource has been read since `then`.
     pub(super) fn is_read_since(&self, then: Time) -> bool {
         self.last.is_some_and(|(at, _)| at >= then)
     }

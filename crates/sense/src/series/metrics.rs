@@ -1,12 +1,13 @@
-//! Which metrics of which exporters say how much was used of what: the one table.
+//! The table that maps the metrics of exporters to the resources whose use they measure.
 //!
-//! What is not in it, and why:
-//! - `process_cpu_seconds_total` of every exporter: it is the exporter's own processor time and not that
-//!   of what it looks at. A database's is `host/cpu` of its host, `process/mariadbd/cpu`, or `database/cpu`
-//!   where the server counts it.
-//! - `pg_stat_database_active_time`, `mysql_global_status_busy_time`: counted when a statement ends, so a
-//!   long one would have been active within one window. How many run is read instead.
-//! - Means and maxima since the start: nothing can be said of a window from them.
+//! Some metrics are left out for these reasons:
+//! - `process_cpu_seconds_total` of every exporter is the CPU time of the exporter itself and not
+//!   of the system that it observes. For a database, use `host/cpu` of its host,
+//!   `process/mariadbd/cpu`, or `database/cpu` if the server counts it.
+//! - `pg_stat_database_active_time` and `mysql_global_status_busy_time` are counted when a
+//!   statement ends, so a long statement would appear in a single window. The number of running
+//!   statements is read instead.
+//! - Means and maxima since the start tell nothing about a window.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +16,19 @@ use super::exposition::Sample;
 use super::resource::{Reading, Unit, Value, may_be_part};
 use super::source::MOST;
 
-/// What a sample of a metric says.
+/// The meaning of a metric.
 struct Metric {
     name: &'static str,
-    /// The samples whose label is one of these; `None`: all.
+    /// The label and its values that select samples. `None` selects all samples.
     only: Option<(&'static str, &'static [&'static str])>,
     resource: Named,
     says: Says,
 }
 
-/// Of which resource. Samples of the same are summed.
+/// The resource that a sample belongs to. Samples of the same resource are summed.
 enum Named {
     One(&'static str),
-    /// A label's text between these, if the label's text is one that is looked at.
+    /// A name made of the label's value between these texts, if the value passes the filter.
     By {
         before: &'static str,
         label: &'static str,
@@ -38,27 +39,28 @@ enum Named {
 
 #[derive(Clone, Copy)]
 enum Says {
-    /// A counter, and what one of it is in the unit.
+    /// A counter, with the size of one count in the unit.
     Used(Unit, f64),
-    /// The same of what a server counts only if it is told to: until then it says zero.
+    /// A counter that a server maintains only if it is configured to. Until then it is zero.
     UsedIfCounted(Unit, f64),
-    /// Slots that are held now, of which the exporter itself holds so many to ask.
+    /// The number of slots that are held now, and the number that the exporter itself holds for its
+    /// query.
     Held(f64),
-    /// There is one of it more in a second.
+    /// Each sample adds a capacity of one per second.
     There,
-    /// There is so much of it in a second.
+    /// The value is the capacity per second.
     Capacity,
 }
 
 const SECONDS: Says = Says::Used(Unit::Seconds, 1.0);
 const BYTES: Says = Says::Used(Unit::Bytes, 1.0);
-/// Milliseconds of many at once.
+/// Milliseconds, summed over concurrent operations.
 const MILLISECONDS: Says = Says::UsedIfCounted(Unit::Held, 1e-3);
-/// Bytes of a block, unless PostgreSQL was compiled with others.
+/// The size of a block in bytes, unless PostgreSQL was compiled with another one.
 const BLOCKS: Says = Says::Used(Unit::Bytes, 8192.0);
 
-/// Idle and iowait are not busy, steal is another machine's (see [`super::Processors`]); guest time is in
-/// user time already.
+/// The modes that count as busy. Idle and iowait are not busy, steal is the time of another machine
+/// (see [`super::Processors`]), and guest time is already part of user time.
 const BUSY: &[&str] = &["user", "nice", "system", "irq", "softirq"];
 
 const DISK: Named =
@@ -95,7 +97,7 @@ static METRICS: &[Metric] = &[
     all("node_disk_io_time_seconds_total", DISK, Says::There),
     all("node_network_receive_bytes_total", interface("/received"), BYTES),
     all("node_network_transmit_bytes_total", interface("/sent"), BYTES),
-    // Of an interface without a speed it is -125000.
+    // The value of an interface without a speed is -125000.
     all("node_network_speed_bytes", interface("/received"), Says::Capacity),
     all("node_network_speed_bytes", interface("/sent"), Says::Capacity),
     one("node_pressure_cpu_waiting_seconds_total", "host/pressure/cpu/some", SECONDS),
@@ -103,7 +105,7 @@ static METRICS: &[Metric] = &[
     one("node_pressure_io_stalled_seconds_total", "host/pressure/io/full", SECONDS),
     one("node_pressure_memory_waiting_seconds_total", "host/pressure/memory/some", SECONDS),
     one("node_pressure_memory_stalled_seconds_total", "host/pressure/memory/full", SECONDS),
-    // mysqld_exporter 0.14: it asks on one connection, whose thread runs while it asks.
+    // mysqld_exporter 0.14 uses one connection, whose thread runs during the query.
     one("mysql_global_status_threads_running", "database/threads_running", Says::Held(1.0)),
     one("mysql_global_variables_max_connections", "database/threads_running", Says::Capacity),
     one(
@@ -115,7 +117,7 @@ static METRICS: &[Metric] = &[
     one("mysql_global_status_innodb_data_written", "database/written", BYTES),
     // MariaDB with userstat=1; counted when a statement ends.
     one("mysql_global_status_cpu_time", "database/cpu", Says::UsedIfCounted(Unit::Seconds, 1.0)),
-    // postgres_exporter 0.11: its own query is active while it asks. Later ones may have more than one.
+    // The query of postgres_exporter 0.11 is active while it runs. Later versions may have several.
     of("pg_stat_activity_count", "state", &["active"], "database/active", Says::Held(1.0)),
     of(
         "pg_stat_activity_count",
@@ -131,7 +133,7 @@ static METRICS: &[Metric] = &[
     one("pg_stat_database_blks_read", "database/read", BLOCKS),
 ];
 
-/// What the samples of one answer come to.
+/// The sums of the samples of one response.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     sums: BTreeMap<String, Sum>,
@@ -147,7 +149,7 @@ struct Sum {
 }
 
 impl Gathered {
-    /// A sample more, if it is known what it says.
+    /// Adds a sample, if its metric is in the table.
     pub(super) fn add(&mut self, sample: &Sample<'_>) {
         for metric in METRICS.iter().filter(|metric| metric.name == sample.name) {
             if let Some(name) = metric.resource(sample) {
@@ -186,13 +188,14 @@ impl Gathered {
         }
     }
 
-    /// A reading of each resource.
+    /// Returns a reading of each resource.
     pub(super) fn readings(self) -> Vec<Reading> {
         let Self { sums, capacities } = self;
         let counted = sums.into_iter().filter(|(_, sum)| sum.is_counted);
         counted
             .map(|(name, Sum { unit, value, own, is_counted: _ })| {
-                // Between the count and its sum nobody may have been there. Not `max`, to which NaN is 0.
+                // The exporter's own slot may be missing from the count. `max` would turn NaN into
+                // 0.
                 let value = match value {
                     Value::Gauge(value) if (0.0..own).contains(&value) => Value::Gauge(0.0),
                     Value::Gauge(value) => Value::Gauge(value - own),
@@ -206,7 +209,7 @@ impl Gathered {
 }
 
 impl Metric {
-    /// Of which resource a sample is; `None` if it is of none that is looked at.
+    /// Returns the resource that a sample belongs to, or `None` if it is not used.
     fn resource(&self, sample: &Sample<'_>) -> Option<String> {
         if let Some((label, values)) = self.only {
             let value = sample.label(label)?;

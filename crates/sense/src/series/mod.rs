@@ -1,12 +1,13 @@
-//! How much of each resource was used between two moments: what a discovery of expensive requests
-//! compares requests with [seed 5.1].
+//! Measures the use of each resource between two points in time. The detection of expensive
+//! requests compares requests with these series [seed 5.1].
 //!
-//! A [`Source`] is read as a whole and says [`Reading`]s: counters since some beginning, or how much is
-//! in use now. A [`Meter`] makes of two readings what was used between them, or says why that is not
-//! known: windows that were not read are left out and never guessed. A [`Sampler`] reads all sources in steps and
-//! yields [`Use`]s; [`Windows`] lays those of several sources over the same windows.
+//! A [`Source`] is read as a whole and returns [`Reading`]s: counters since some start, or the
+//! amount in use now. A [`Meter`] computes from two readings what was used between them, or the
+//! reason why that is unknown. Windows that were not read are left out and never guessed. A
+//! [`Sampler`] reads all sources in steps and yields [`Use`]s. [`Windows`] aligns the uses of
+//! several sources to the same windows.
 //!
-//! | source | what it reads | resources |
+//! | source | reads | resources |
 //! |---|---|---|
 //! | [`Processors`] | `/proc/stat` | `host/cpu` |
 //! | [`Disks`] | `/proc/diskstats` | `host/disk/NAME` |
@@ -17,8 +18,8 @@
 //! | [`Exporter`] | exporters of Prometheus | those of a host, and `database/…` |
 //! | [`Sadf`] | files of `sadf -j` | `host/cpu`, `host/disk/NAME`, `host/net/NAME/…` |
 //!
-//! What is read may be wrong or hostile (an exporter above all): it is bounded in size and time, names are
-//! short and can be shown, and numbers that nothing can have used are no readings.
+//! Sources may be wrong or hostile, exporters in particular. So their size and time are bounded,
+//! names are short and printable, and values that are impossible are not readings.
 //!
 //! ```
 //! use bywash_sense::series::{Clock, Processors, Root, Sampler};
@@ -30,7 +31,10 @@
 //! assert!(sampler.step().uses.is_empty(), "the first has nothing to compare with");
 //! let step = sampler.step();
 //! for one in step.uses {
-//!     println!("{} of {}: {} s of {:?}", one.resource.name, one.resource.tier, one.used, one.resource.capacity);
+//!     println!(
+//!         "{} of {}: {} s of {:?}",
+//!         one.resource.name, one.resource.tier, one.used, one.resource.capacity
+//!     );
 //! }
 //! ```
 

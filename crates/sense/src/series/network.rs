@@ -1,8 +1,9 @@
-//! The network of a host, from `/proc/net/dev`: `host/net/NAME/sent` and `/received`, bytes.
+//! Measures the network of a host from `/proc/net/dev`: `host/net/NAME/sent` and `/received`, in
+//! bytes.
 //!
-//! Not what a host says to itself, unless it is asked for: on one machine that is the traffic between
-//! tiers, elsewhere it is nothing that could run short. The capacity is the speed that the interface has
-//! agreed on; virtual ones say none.
+//! The loopback interface is left out unless requested. If all tiers run on one machine, it carries
+//! the traffic between them; otherwise it cannot become scarce. The capacity is the negotiated
+//! speed of the interface. Virtual interfaces have none.
 
 use super::resource::{Reading, Unit, may_be_part};
 use super::source::{Clock, MOST, Root, Source, Taken, Unreadable};
@@ -17,19 +18,20 @@ pub struct Network {
 const DEV: &str = "proc/net/dev";
 
 impl Network {
-    /// Those that lead elsewhere.
+    /// Measures all interfaces except loopback.
     pub const fn new(root: Root) -> Self {
         Self { root, loopback: false }
     }
 
-    /// `lo` as well.
+    /// Measures the loopback interface too.
     #[must_use]
     pub const fn with_loopback(mut self) -> Self {
         self.loopback = true;
         self
     }
 
-    /// Bytes in a second; megabits are told, or -1 or an error where nobody knows.
+    /// Returns the speed in bytes per second. The file is in megabits per second; it has -1 or an
+    /// error if the speed is unknown.
     fn speed(&self, name: &str) -> Option<f64> {
         let text = self.root.text(format!("sys/class/net/{name}/speed")).ok()?;
         Some(text.trim().parse::<f64>().ok()? * 1e6 / 8.0)
@@ -64,10 +66,10 @@ struct Interface<'a> {
     sent: u64,
 }
 
-/// `eth0:` and counters, of which the first is bytes received and the ninth bytes sent
-/// (`proc_pid_net(5)`).
+/// Parses a line such as `eth0:` with counters. The first counter is bytes received and the ninth
+/// bytes sent (`proc_pid_net(5)`).
 fn interface(line: &str) -> Option<Interface<'_>> {
-    // An alias has a colon in its name; and a counter may stand right behind the last.
+    // The name of an alias contains a colon. A counter may follow the last colon without a space.
     let (name, counters) = line.rsplit_once(':')?;
     let mut counters = counters.split_ascii_whitespace().map(str::parse);
     let received = counters.next()?.ok()?;

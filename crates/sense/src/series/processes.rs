@@ -1,20 +1,22 @@
-//! Processes chosen by their name, their number or their control group, with all that they start: `process/NAME/cpu`,
-//! from `/proc/PID/stat`.
+//! Measures processes that are selected by their name, their number or their control group, with
+//! all their descendants: `process/NAME/cpu`, from `/proc/PID/stat`.
 //!
-//! A sum over processes falls whenever one ends, so it is no counter. Here it is made one:
+//! A sum over processes falls when one of them ends, so it is not a counter. This source makes it
+//! one:
 //!
-//! - One that is new since the last look has used all its time since. One that was there and was not
-//!   chosen, as it had another name, counts from where it is.
-//! - One that has ended is in the kernel's account of its parent, who waited for it (`cutime` and
-//!   `cstime`). If the parent is chosen, what is new in its account and was not seen in the child is
-//!   use: that finds children that began and ended between two looks as well.
-//! - What a process used after the last look at it is lost if its parent is not chosen, or waits for
-//!   nobody. It is never more than one window's, but programs that are started anew for every request
-//!   are seen as their control group only ([`Group`](super::Group)).
+//! - A process that is new since the last reading counts with all its CPU time. A process that
+//!   existed but was not selected, because it had another name, counts from its present value.
+//! - The kernel adds the CPU time of an ended process to its parent, if the parent waited for it
+//!   (`cutime` and `cstime`). If the parent is selected, the increase of its account counts as use,
+//!   except the part that was already seen in the child. That includes children that began and
+//!   ended between two readings.
+//! - The CPU time that a process used after its last reading is lost if its parent is not selected
+//!   or does not wait for it. The loss is at most one window per process. But programs that are
+//!   started for every request are only visible in their control group ([`Group`](super::Group)).
 //!
-//! Whoever may run programs on a host may give them any name. Where others do, choose by control group, or by the file
-//! in which the first of them has written its number: it is read at each look, and after a restart says another.
-//! A look reads a small file for each process of the host.
+//! A user that may run programs on a host may give them any name. On a host with such users, select
+//! by control group, or by the PID file of the main process. The file is read each time, so it is
+//! right after a restart too. Each reading opens a small file for each process of the host.
 
 use std::collections::HashMap;
 use std::fs;
@@ -25,7 +27,7 @@ use super::resource::{Reading, Unit, may_be_part};
 use super::source::{Clock, Root, Source, Taken, Unreadable, shown};
 use crate::cpu::PER_SECOND;
 
-/// Some processes of a host.
+/// A selection of the processes of a host.
 #[derive(Debug)]
 pub struct Processes {
     root: Root,
@@ -33,56 +35,60 @@ pub struct Processes {
     resource: String,
     chosen: Chosen,
     before: HashMap<u32, Process>,
-    /// Seconds of processors, since the first look.
+    /// CPU time in seconds since the first reading.
     used: f64,
 }
 
 #[derive(Clone, Debug)]
 enum Chosen {
-    /// As the kernel shows it, which is its first 15 bytes.
+    /// Selected by the name that the kernel shows, which is its first 15 bytes.
     Named(String),
-    /// Of the number that stands in this file.
+    /// Selected by the PID in this file.
     Led(PathBuf),
-    /// In this control group or one below.
+    /// Selected by this control group, including the groups below it.
     In(String),
 }
 
-/// One of the host, chosen or not.
+/// A process of the host, selected or not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
     parent: u32,
-    /// Ticks since boot; with the number it is the same process and not another with its number.
+    /// The start in ticks since boot. Together with the PID it identifies the process, because PIDs
+    /// are reused.
     pub(crate) started: u64,
-    /// Ticks of its threads.
+    /// The CPU time of the process's threads, in ticks.
     pub(crate) own: u64,
-    /// Ticks of those children that it has waited for, and of theirs.
+    /// The CPU time of the children that the process has waited for, and of their children, in
+    /// ticks.
     ended: u64,
     chosen: bool,
 }
 
-/// Bytes of a name that the kernel keeps.
+/// The number of bytes of a name that the kernel keeps.
 const NAME: usize = 15;
-/// Processes of a host that is looked at.
+/// The maximum number of processes of a host.
 const PROCESSES: usize = 1 << 17;
-/// So many generations are looked up for a chosen one.
+/// The number of generations in which a selected ancestor is searched.
 const GENERATIONS: usize = 64;
 
 impl Processes {
-    /// Those of that name, as `ps -eo comm` shows it. `None` if that can be no name of a resource.
+    /// Selects the processes with a name, as `ps -eo comm` shows it. Returns `None` if the name
+    /// cannot be part of a resource's name.
     pub fn named(root: Root, name: &str) -> Option<Self> {
         let kept = name.bytes().take(NAME).collect();
         let kept = String::from_utf8(kept).ok().filter(|_| may_be_part(name))?;
         Some(Self::of(root, &format!("named {name}"), name, Chosen::Named(kept)))
     }
 
-    /// The one whose number stands in the first line of a file (`/run/mysqld/mysqld.pid`, `postmaster.pid`), and all that
-    /// it has started, under a name of their own.
+    /// Selects the process whose PID is in the first line of a file (`/run/mysqld/mysqld.pid`,
+    /// `postmaster.pid`), and all its descendants. `name` becomes part of the resource's name.
     pub fn led(root: Root, name: &str, file: &Path) -> Option<Self> {
         let what = format!("of {}", shown(file));
         may_be_part(name).then(|| Self::of(root, &what, name, Chosen::Led(file.to_owned())))
     }
 
-    /// Those in a control group, by its path as in `/proc/PID/cgroup`, under a name of their own.
+    /// Selects the processes in a control group, by its path as in `/proc/PID/cgroup`. `name`
+    /// becomes part of the resource's name.
     pub fn in_group(root: Root, name: &str, group: &str) -> Option<Self> {
         let group = group.trim_matches('/');
         let shown = group.bytes().all(|byte| byte.is_ascii_graphic());
@@ -97,7 +103,7 @@ impl Processes {
         Self { root, what, resource, chosen, before: HashMap::new(), used: 0.0 }
     }
 
-    /// All of the host, and which of them are chosen.
+    /// Reads all processes of the host, and marks the selected ones.
     fn look(&self) -> Result<HashMap<u32, Process>, Unreadable> {
         let folder = self.root.path("proc");
         let unreadable = |error| Unreadable::File { path: shown(&folder), error };
@@ -106,7 +112,7 @@ impl Processes {
         for entry in fs::read_dir(&folder).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name();
             let Some(number) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-            // One that has ended meanwhile is none.
+            // The process may have ended in the meantime.
             let Ok(stat) = self.root.text(format!("proc/{number}/stat")) else { continue };
             let Some((name, mut process)) = parse(&stat) else {
                 let path = format!("proc/{number}/stat");
@@ -123,7 +129,7 @@ impl Processes {
         Ok(all)
     }
 
-    /// The number of the file, if one says who is chosen.
+    /// Returns the PID in the file, if processes are selected by one.
     fn leader(&self) -> Result<Option<u32>, Unreadable> {
         let Chosen::Led(file) = &self.chosen else { return Ok(None) };
         let file = file.strip_prefix("/").unwrap_or(file);
@@ -170,18 +176,19 @@ impl Source for Processes {
     }
 }
 
-/// `12:cpu,cpuacct:/system.slice/mariadb.service`, and whether that is in a group.
+/// Returns whether a line such as `12:cpu,cpuacct:/system.slice/mariadb.service` is within a group.
 fn is_within(line: &str, group: &str) -> bool {
     let path = line.splitn(3, ':').nth(2).unwrap_or_default().trim_start_matches('/');
     path.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// `PID (NAME) STATE PPID` and so on (`proc_pid_stat(5)`). A name may hold anything, also `) R 1`.
+/// Parses `PID (NAME) STATE PPID` and so on (`proc_pid_stat(5)`). A name may contain any text, even
+/// `) R 1`.
 pub(crate) fn parse(stat: &str) -> Option<(&str, Process)> {
     let (before, counters) = stat.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
     let words: Vec<&str> = counters.split_ascii_whitespace().collect();
-    // The state is the third field.
+    // The first of these words is the third field, the state.
     let field = |number: usize| words.get(number - 3)?.parse::<u64>().ok();
     let sum = |a: usize, b: usize| field(a)?.checked_add(field(b)?);
     let parent = field(4)? as u32;
@@ -189,7 +196,7 @@ pub(crate) fn parse(stat: &str) -> Option<(&str, Process)> {
     Some((name, Process { parent, started, own, ended, chosen: false }))
 }
 
-/// Whatever a chosen one has started is chosen.
+/// Selects all descendants of selected processes.
 fn choose_children(all: &mut HashMap<u32, Process>) {
     let descend = |of: &Process| {
         let mut number = of.parent;
@@ -209,7 +216,7 @@ fn choose_children(all: &mut HashMap<u32, Process>) {
     }
 }
 
-/// What the chosen have used between two looks.
+/// Returns the CPU time of the selected processes between two readings, in ticks.
 fn ticks_since(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>) -> u64 {
     let same = |number: &u32, one: &Process| {
         before.get(number).filter(|before| before.started == one.started)
@@ -229,8 +236,8 @@ fn ticks_since(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>) -> u
     sum
 }
 
-/// Ticks that were seen in those who have ended since, by the number of whom they were charged to: the
-/// nearest above them that is still there.
+/// Returns the ticks that were already seen in ended processes, by the PID of the process to which
+/// the kernel has added them: the nearest ancestor that still exists.
 fn seen_of_ended(before: &HashMap<u32, Process>, now: &HashMap<u32, Process>) -> HashMap<u32, u64> {
     let is_there =
         |number: u32, one: &Process| now.get(&number).is_some_and(|now| now.started == one.started);

@@ -1,12 +1,12 @@
-//! The processors of a host, from `/proc/stat`: `host/cpu`.
+//! Measures the processors of a host from `/proc/stat`: `host/cpu`.
 //!
-//! Busy is time in programs, in the kernel and in interrupts. Waiting for a disk (iowait) is not: the
-//! processor would have run anything else meanwhile. What the hypervisor gave to other machines (steal)
-//! is not either: no request here has used it. On a host from which much is stolen there is therefore
-//! less than the capacity.
+//! Time in programs, in the kernel and in interrupts is busy. Time that waits for a disk (iowait)
+//! is not: the processor would have run any other task. Time that the hypervisor gave to other
+//! machines (steal) is not either: no request on this host has used it. So a host with much steal
+//! has less than its nominal capacity.
 //!
-//! In a container it is the host's time unless something like lxcfs shows another file; the container's
-//! own is [`Group`](super::Group)'s.
+//! In a container, the times are those of the host, unless a tool such as lxcfs provides another
+//! file. See [`Group`](super::Group) for the times of the container.
 
 use super::resource::{Reading, Unit};
 use super::source::{Clock, Root, Source, Taken, Unreadable};
@@ -21,7 +21,7 @@ pub struct Processors {
 const STAT: &str = "proc/stat";
 
 impl Processors {
-    /// Of the host whose `proc` that is.
+    /// Creates a source for the host with this `proc` folder.
     pub const fn new(root: Root) -> Self {
         Self { root }
     }
@@ -41,7 +41,7 @@ impl Source for Processors {
     }
 }
 
-/// How many a host has.
+/// Returns the number of processors of a host.
 pub(super) fn count(root: &Root) -> Result<f64, Unreadable> {
     Ok(f64::from(ticks(root)?.processors))
 }

@@ -1,21 +1,22 @@
-//! What is used: a resource, in what its use is counted, and one reading of it.
+//! Resources, the units of their use, and readings of them.
 
 use bywash_units::Time;
 
-/// In what the use of a resource is counted. The capacity is so much of it in a second.
+/// The unit in which the use of a resource is counted. The capacity is the number of units per
+/// second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unit {
-    /// Seconds in which it was busy: of two processors there are two in a second.
+    /// Seconds in which the resource was busy. Two processors have two per second.
     Seconds,
-    /// Bytes that went through it.
+    /// Bytes that were transferred.
     Bytes,
-    /// Slots of it times the seconds for which they were held.
+    /// Slots multiplied by the seconds for which they were held.
     Held,
 }
 
 impl Unit {
-    /// More in a second than any machine has: what is above is no use but a mistake. Ten thousand
-    /// processors or devices, eight terabits, a million connections.
+    /// Returns a use per second that no machine exceeds, so a larger value is an error: ten
+    /// thousand processors or devices, eight terabits, a million connections.
     pub const fn most(self) -> f64 {
         match self {
             Self::Seconds => 1e4,
@@ -25,30 +26,31 @@ impl Unit {
     }
 }
 
-/// A resource. Its name says what it is and is the same from one start to the next.
+/// A resource. Its name describes it and is the same after a restart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// Where the operator says that it is: `web`, `db`.
+    /// The tier that the operator assigned: `web`, `db`.
     pub tier: String,
-    /// `host/cpu`, `host/disk/vda`, `process/mariadbd/cpu`, `database/threads_running`.
+    /// The name: `host/cpu`, `host/disk/vda`, `process/mariadbd/cpu`,
+    /// `database/threads_running`.
     pub name: String,
-    /// In what its use is counted.
+    /// The unit in which its use is counted.
     pub unit: Unit,
-    /// Units of it that there are in a second, if that is known.
+    /// The capacity in units per second, if it is known.
     pub capacity: Option<f64>,
 }
 
-/// What was read of a resource at a moment.
+/// The value of a resource at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// So much of it was used since some beginning.
+    /// The amount that was used since some start.
     Counter(f64),
-    /// So much of it is in use just now.
+    /// The amount that is in use now.
     Gauge(f64),
 }
 
 impl Value {
-    /// What it says.
+    /// Returns the number.
     pub const fn get(self) -> f64 {
         match self {
             Self::Counter(value) | Self::Gauge(value) => value,
@@ -56,16 +58,16 @@ impl Value {
     }
 }
 
-/// A reading of one resource. Of which tier it is, its source does not know.
+/// A reading of one resource. Its source does not know the tier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// As [`Resource::name`].
+    /// The same as [`Resource::name`].
     pub name: String,
-    /// As [`Resource::unit`].
+    /// The same as [`Resource::unit`].
     pub unit: Unit,
-    /// As [`Resource::capacity`].
+    /// The same as [`Resource::capacity`].
     pub capacity: Option<f64>,
-    /// What was read.
+    /// The value that was read.
     pub value: Value,
 }
 
@@ -74,38 +76,39 @@ impl Reading {
         Self { name, unit, capacity: None, value: Value::Counter(value) }
     }
 
-    /// There are so many units of it in a second; what is no capacity is unknown.
+    /// Sets the capacity in units per second. A value that cannot be a capacity counts as unknown.
     pub(super) fn of(mut self, capacity: Option<f64>) -> Self {
         self.capacity = capacity.filter(|capacity| capacity.is_finite() && *capacity > 0.0);
         self
     }
 
-    /// More than can be used of it in a second.
+    /// Returns an upper bound for the use per second.
     pub(super) fn most(&self) -> f64 {
         self.capacity.unwrap_or_else(|| self.unit.most())
     }
 }
 
-/// Between these moments so many units of a resource were used.
+/// The use of a resource in an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
-    /// Of what.
+    /// The resource.
     pub resource: Resource,
-    /// Which of the sources said so, by its number: one tier may have several alike.
+    /// The number of the source that measured it. A tier may have several sources of the same kind.
     pub source: usize,
-    /// Since when.
+    /// The start of the interval.
     pub from: Time,
-    /// Until when.
+    /// The end of the interval.
     pub to: Time,
-    /// In the resource's unit.
+    /// The amount in the resource's unit.
     pub used: f64,
 }
 
-/// Bytes of a part of a name.
+/// The maximum length of a part of a name, in bytes.
 const LONGEST: usize = 64;
 
-/// Whether a device, an interface or whatever others have named may stand in a resource's name: it is
-/// shown to operators and written to logs. Who is called otherwise is not read.
+/// Returns whether the name of a device, an interface or a similar object may be part of a
+/// resource's name, which is shown to operators and written to logs. Objects with other names are
+/// not measured.
 pub(super) fn may_be_part(name: &str) -> bool {
     let shown = |byte: u8| byte.is_ascii_graphic() && !b"/\\\"'`".contains(&byte);
     (1..=LONGEST).contains(&name.len()) && name.bytes().all(shown)

@@ -1,15 +1,15 @@
-//! What `sar` has written down, as `sadf -j FILE -- -u -d -n DEV` prints it: processors, disks and
-//! interfaces of a host, from records that `sysstat` has made once in ten minutes, or however often it
-//! was told to. The seed had its series from it [seed 5.1].
+//! Reads recordings of `sar`, as `sadf -j FILE -- -u -d -n DEV` prints them: processors, disks and
+//! interfaces of a host, from records that `sysstat` makes every ten minutes or at the configured
+//! interval. The series of paper 5 came from it [seed 5.1].
 //!
-//! A record holds means over its interval and says when that ended. Moments are since 1970, by the clock
-//! of the host at that time, which may have been set either way: a record that does not lie behind the
-//! one before it is left out. After a restart `sadf` leaves out the first record itself. The file is read
-//! as it comes; no more is held than a record.
+//! A record contains the means over its interval and the time of its end. Times are since 1970 by
+//! the clock of the host at that time, which may have been set in either direction. A record that
+//! is not after the preceding one is left out. After a restart, `sadf` itself leaves out the first
+//! record. The file is parsed as it is read, and only one record is kept in memory.
 //!
-//! Without `-t` and `-T` moments are UTC. With them they are of some zone, and the file does not say of which:
-//! its `timezone` is that of whoever made it, also when `-T` has printed that of whoever looks at it. So the
-//! operator has to.
+//! Without `-t` and `-T`, times are in UTC. With them, times are in a zone that the file does not
+//! name: its `timezone` is that of the recording host, even if `-T` has printed times in the zone
+//! of the reader. So the operator has to state the zone.
 
 use std::cell::Cell;
 use std::io::{self, BufReader, Read};
@@ -27,42 +27,44 @@ use super::resource::{Resource, Unit, Use, may_be_part};
 use super::source::MOST;
 use crate::access_log::utc;
 
-/// How a file is read.
+/// The settings for reading a file.
 #[derive(Clone, Debug)]
 pub struct Sadf {
-    /// Of which tier the host is.
+    /// The tier of the host.
     pub tier: String,
-    /// The number by which its uses are known.
+    /// The number of the source in the uses.
     pub source: usize,
-    /// Records over a longer time are a gap.
+    /// The longest interval of a record. A longer one is a gap.
     pub longest: Span,
-    /// Seconds by which its moments are ahead of UTC, for a file that was printed with `-t` or `-T`.
+    /// The seconds by which the times are ahead of UTC, for a file that was printed with `-t` or
+    /// `-T`.
     pub ahead: Option<i64>,
 }
 
-/// What a file has told.
+/// Counts of the records of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Records whose uses were told.
+    /// Records whose uses were reported.
     pub records: u64,
-    /// Records that were a gap, or not behind those before them.
+    /// Records that were a gap, or were not after those before them.
     pub left_out: u64,
-    /// How often the host was started meanwhile.
+    /// The number of restarts of the host.
     pub restarts: u64,
 }
 
-/// Why a file cannot be read.
+/// The reason for which a file cannot be read.
 #[derive(Debug, Error)]
 pub enum NoSadf {
-    /// It is not what `sadf -j` prints; as the parser says it, without what a terminal would obey.
+    /// The file is not output of `sadf -j`. Holds the message of the parser, with control
+    /// characters escaped.
     #[error("it is not what `sadf -j` prints: {0}")]
     Form(String),
-    /// Its moments are local.
+    /// The times are local and the zone is unknown.
     #[error(
         "its moments are of a zone that it does not name: print it without -t and -T, or say the zone"
     )]
     Local,
-    /// Its percents would be of another number.
+    /// The percentages would refer to another number of processors.
     #[error(
         "the host was started with another number of processors: print both parts by themselves (-s, -e)"
     )]
@@ -70,10 +72,10 @@ pub enum NoSadf {
 }
 
 impl Sadf {
-    /// Tells each use, in the order of the file.
+    /// Reports each use to `each`, in the order of the file. Returns the counts of records.
     ///
     /// # Errors
-    /// When it is something else. Uses that were told before may be wrong then.
+    /// If the file is not valid. Uses that were reported before may then be wrong.
     pub fn read(&self, file: impl Read, mut each: impl FnMut(Use)) -> Result<Told, NoSadf> {
         let left = Rc::new(Cell::new(RECORD));
         let bounded = BufReader::new(Bounded { file, left: Rc::clone(&left) });
@@ -100,17 +102,18 @@ impl Sadf {
     }
 }
 
-/// What a parser says may quote the file.
+/// Returns the message of the parser, which may quote the file.
 fn cut(error: &serde_json::Error) -> String {
     const SHOWN: usize = 200;
     let shown: String = error.to_string().chars().take(SHOWN).collect();
     shown.escape_debug().to_string()
 }
 
-/// Bytes from one record to the next. With every processor and a thousand disks it has 300 KiB.
+/// The maximum number of bytes from one record to the next. With many processors and a thousand
+/// disks, a record has 300 KiB.
 const RECORD: u64 = 4 << 20;
 
-/// A file of which no more is read than may be held.
+/// A file of which at most `left` bytes are read.
 struct Bounded<R> {
     file: R,
     left: Rc<Cell<u64>>,
@@ -128,7 +131,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The host whose file it is, as far as it is read.
+/// The state of the host whose file is read.
 struct Host<'a> {
     settings: &'a Sadf,
     each: &'a mut dyn FnMut(Use),
@@ -162,7 +165,7 @@ struct Stamp {
     interval: u64,
 }
 
-/// In percent.
+/// The load of a processor, in percent.
 #[derive(Deserialize)]
 struct Load {
     cpu: String,
@@ -187,7 +190,7 @@ struct Network {
     interfaces: Vec<Interface>,
 }
 
-/// In KiB a second.
+/// The traffic of an interface, in KiB per second.
 #[derive(Deserialize)]
 struct Interface {
     #[serde(rename = "iface")]
@@ -232,9 +235,10 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// When a record began that has ended then.
+    /// Returns the start of the record that ended at `to`, or `None` if the record must be left
+    /// out.
     fn interval(&self, to: Time, interval: Span) -> Option<Time> {
-        // Moments are whole seconds, and so are intervals: either may be one too many.
+        // Times and intervals are whole seconds, so an interval may be one second too long.
         const ROUNDED: Span = Span::from_secs(1);
         let from = to - interval;
         let overlaps = self.last.since(from);
@@ -246,7 +250,7 @@ impl Host<'_> {
         let whole = f64::from(self.processors);
         for load in record.processors.iter().filter(|load| load.cpu == "all" && whole > 0.0) {
             let busy = (100.0 - load.idle - load.iowait - load.steal) / 100.0;
-            // Percents have two digits.
+            // Percentages have two digits.
             let busy = if (-1e-3..0.0).contains(&busy) { 0.0 } else { busy };
             self.one("host/cpu".to_owned(), Unit::Seconds, Some(whole), busy * whole, (from, to));
         }
@@ -265,7 +269,7 @@ impl Host<'_> {
         }
     }
 
-    /// So much in a second of it, if that can be.
+    /// Reports the use of a resource at this rate per second, if the rate is possible.
     fn one(
         &mut self,
         name: String,
@@ -275,7 +279,7 @@ impl Host<'_> {
         within: (Time, Time),
     ) {
         let (from, to) = within;
-        // A disk may be said to be busier than it can be.
+        // The reported use of a disk may slightly exceed its capacity.
         let most = capacity.map_or(unit.most(), |capacity| capacity * 1.1);
         if !(0.0..=most).contains(&rate) {
             return;
@@ -293,7 +297,7 @@ impl Host<'_> {
     }
 }
 
-/// What stands under a key of an object, whatever else does.
+/// Reads the value of one key of an object, and skips all others.
 struct Within<S> {
     key: &'static str,
     then: S,
@@ -326,7 +330,7 @@ impl<'de, S: DeserializeSeed<'de, Value = ()>> Visitor<'de> for Within<S> {
     }
 }
 
-/// The list of hosts, which has one.
+/// Reads the list of hosts, which must have exactly one.
 struct Hosts<'a, 'b>(&'a mut Host<'b>);
 
 impl<'de> DeserializeSeed<'de> for Hosts<'_, '_> {

@@ -1,8 +1,9 @@
-//! All sources, read again and again: what each step has found was used, and which sources have begun
-//! or ceased to fail.
+//! Reads all sources repeatedly. Each step returns the uses since the last one, and the sources
+//! that have started or stopped failing.
 //!
-//! A source that fails costs its own resources a window and nothing else; it is tried again with every
-//! step. Only what changes is told, so that a database that is down is one line and not one a second.
+//! A source that fails loses a window of its own resources only. It is read again at every step.
+//! Only changes are reported, so that a database that is down causes one log line and not one every
+//! second.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use super::meter::{Meter, Unread};
 use super::resource::{Reading, Resource, Use};
 use super::source::{Clock, MOST, Source, Taken, Unreadable};
 
-/// Sources, and what was read of them.
+/// Sources and their last readings.
 pub struct Sampler {
     clock: Clock,
     longest: Span,
@@ -23,63 +24,67 @@ pub struct Sampler {
 struct Fed {
     tier: String,
     source: Box<dyn Source>,
-    /// By the resource's name. Who is not read for long is forgotten, so there are a few times [`MOST`].
+    /// The meters by the names of their resources. A resource that has not been read for long is
+    /// removed, so there are at most a few times [`MOST`].
     meters: BTreeMap<String, Meter>,
     fails: bool,
 }
 
-/// What a step has found.
+/// The result of a step.
 #[derive(Debug, Default)]
 pub struct Step {
-    /// What was used, in the order of sources.
+    /// The uses, in the order of the sources.
     pub uses: Vec<Use>,
-    /// Sources that fail and did not before, or that do not any more.
+    /// Sources that have started or stopped failing.
     pub changes: Vec<Change>,
-    /// Readings that say nothing of the time before them, but for first ones: their windows are left out.
+    /// Readings that tell nothing about the time before them, except first readings. Their windows
+    /// are left out.
     pub unread: Vec<Left>,
 }
 
-/// A source is not as it was.
+/// A change in the state of a source.
 #[derive(Debug)]
 pub struct Change {
-    /// Its number, in the order in which they were added.
+    /// The number of the source, in the order in which they were added.
     pub source: usize,
-    /// What it reads.
+    /// The name of the source.
     pub name: String,
-    /// Why it cannot be read; `None`: it can again.
+    /// The reason for the failure, or `None` if the source can be read again.
     pub failed: Option<Unreadable>,
 }
 
-/// A resource whose use is not known for a while.
+/// A resource whose use is unknown for an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Left {
-    /// The source's number.
+    /// The number of the source.
     pub source: usize,
-    /// The resource's name.
+    /// The name of the resource.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: Unread,
 }
 
 impl Sampler {
-    /// Of nothing yet. Readings further apart than that are a gap: two and a half steps let one be missing.
+    /// Creates a sampler without sources. Readings further apart than `longest` are a gap: with two
+    /// and a half steps, one reading may be missing.
     pub const fn new(clock: Clock, longest: Span) -> Self {
         Self { clock, longest, sources: Vec::new() }
     }
 
-    /// A source of that tier. Its number is how many there were before.
+    /// Adds a source of a tier. Returns the number of the source, which is the number of sources
+    /// before it.
     pub fn add(&mut self, tier: &str, source: impl Source + 'static) -> usize {
         let (tier, source) = (tier.to_owned(), Box::new(source));
         self.sources.push(Fed { tier, source, meters: BTreeMap::new(), fails: false });
         self.sources.len() - 1
     }
 
-    /// The clock of all moments.
+    /// Returns the clock of all times.
     pub const fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Reads every source once. Nothing here waits for a network.
+    /// Reads every source once. This does not wait for the network.
     pub fn step(&mut self) -> Step {
         let mut step = Step::default();
         for (number, fed) in self.sources.iter_mut().enumerate() {
@@ -125,7 +130,7 @@ impl Fed {
         Resource { tier: self.tier.clone(), name, unit, capacity }
     }
 
-    /// A disk that is gone, an interface of a container that has ended.
+    /// Removes the meters of disks and container interfaces that no longer exist.
     fn forget(&mut self, now: Time, longest: Span) {
         self.meters.retain(|_, meter| meter.is_read_since(now - longest));
     }
@@ -141,7 +146,7 @@ mod tests {
 
     type Said = Result<Option<Taken>, Unreadable>;
 
-    /// Says one thing after the other.
+    /// A source that returns prepared results.
     struct Told(VecDeque<Said>);
 
     impl Source for Told {

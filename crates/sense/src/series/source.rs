@@ -1,4 +1,4 @@
-//! Where readings come from: a source is read as a whole, and says why it cannot be.
+//! Sources of readings. A source is read as a whole, or returns the reason why it cannot be.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,70 +10,71 @@ use thiserror::Error;
 
 use super::resource::Reading;
 
-/// Something that is read as a whole.
+/// A source that is read as a whole.
 pub trait Source: Send {
-    /// What is read, for whoever is told that it cannot be.
+    /// Returns the name of the source for error messages.
     fn name(&self) -> &str;
 
-    /// What it says now; `None` if it has nothing new.
+    /// Returns the present readings, or `None` if there are no new ones.
     ///
     /// # Errors
-    /// When it cannot be read this time. It may be tried again.
+    /// If the source cannot be read this time. The caller may try again.
     fn read(&mut self, clock: &Clock) -> Result<Option<Taken>, Unreadable>;
 }
 
-/// What was read at a moment.
+/// The readings of a source at a point in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
-    /// When.
+    /// The time of the readings.
     pub at: Time,
-    /// Of one resource each; at most [`MOST`].
+    /// The readings, one per resource; at most [`MOST`].
     pub readings: Vec<Reading>,
 }
 
-/// Resources of one source. A host with so many disks and interfaces is none that one looks at.
+/// The maximum number of resources of one source. Further disks and interfaces of a host are
+/// ignored.
 pub const MOST: usize = 1000;
 
-/// Why a source cannot be read.
+/// The reason for which a source cannot be read.
 #[derive(Debug, Error)]
 pub enum Unreadable {
-    /// The system says why.
+    /// The operating system returned an error.
     #[error("{path}: {error}")]
     File {
-        /// What was to be read.
+        /// The path of the file.
         path: String,
-        /// Why it was not.
+        /// The error.
         error: io::Error,
     },
-    /// It can be read, and says something else.
+    /// The content has another form than expected.
     #[error("{path} is not as expected: {expected}")]
     Form {
-        /// What was read.
+        /// The path of the file.
         path: String,
-        /// What was expected of it.
+        /// The expected form.
         expected: &'static str,
     },
-    /// It has more than is looked at.
+    /// The source exceeds a limit.
     #[error("{path} has more than {most} {what}")]
     TooMuch {
-        /// What was read.
+        /// The path of the file.
         path: String,
-        /// How many are looked at.
+        /// The limit.
         most: usize,
-        /// Of what.
+        /// The kind of objects that are limited.
         what: &'static str,
     },
-    /// There is none, or this user may not see it.
+    /// There is no such process, or this user may not see it.
     #[error(
         "no process {0}: is it running, is it called so in `ps -eo comm`, and may this user see it (hidepid)?"
     )]
     NoProcess(String),
-    /// An exporter does not answer as one.
+    /// An exporter returned an error.
     #[error("{0}")]
     Exporter(#[from] super::exporter::Failed),
 }
 
-/// The moments of readings, on one clock that never jumps.
+/// The times of readings, by a clock that never jumps.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     started: Instant,
@@ -81,38 +82,38 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Moments since then.
+    /// Creates a clock whose times count from `started`.
     pub const fn since(started: Instant) -> Self {
         Self { started, at: Time::ZERO }
     }
 
-    /// Moments since 1970, to compare with those of logs. What the machine's clock says is asked
-    /// once: if it is set later, this one is not.
+    /// Creates a clock whose times count from 1970, to compare them with those of logs. The
+    /// machine's clock is read only once: setting it later does not change this one.
     pub fn since_1970() -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self { started: Instant::now(), at: Time::ZERO + Span::from(now) }
     }
 
-    /// This moment.
+    /// Returns the present time.
     pub fn now(&self) -> Time {
         self.at + Span::from(self.started.elapsed())
     }
 }
 
-/// The folder in which `proc` and `sys` are.
+/// The folder that contains `proc` and `sys`.
 #[derive(Clone, Debug)]
 pub struct Root(PathBuf);
 
-/// Bytes of a file that are read: `/proc/stat` of 500 processors has 100 KiB.
+/// The maximum number of bytes of a file: `/proc/stat` of 500 processors has 100 KiB.
 const LARGEST: u64 = 1 << 20;
 
 impl Root {
-    /// Those of this host.
+    /// Returns the root folder of this host.
     pub fn host() -> Self {
         Self(PathBuf::from("/"))
     }
 
-    /// Those in that folder: another host's that are mounted there, or a test's.
+    /// Returns this folder, in which those of another host are mounted, or those of a test.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self(folder.into())
     }
@@ -121,11 +122,11 @@ impl Root {
         self.0.join(path)
     }
 
-    /// What stands in a file. Names of processes and interfaces may be any bytes.
+    /// Reads a file. Names of processes and interfaces in it may contain any bytes.
     pub(super) fn text(&self, path: impl AsRef<Path>) -> Result<String, Unreadable> {
         let path = self.path(path);
         let read = || -> io::Result<Vec<u8>> {
-            // The kernel does not say how long they are; most are no longer than that.
+            // The kernel does not tell the length of these files. Most fit into this capacity.
             let mut bytes = Vec::with_capacity(4096);
             File::open(&path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
             Ok(bytes)
@@ -138,7 +139,7 @@ impl Root {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// As [`Self::text`]; `None` if there is no such file.
+    /// Works like [`Self::text`], but returns `None` if the file does not exist.
     pub(super) fn text_if_any(&self, path: impl AsRef<Path>) -> Result<Option<String>, Unreadable> {
         match self.text(path) {
             Ok(text) => Ok(Some(text)),
@@ -154,7 +155,7 @@ impl Root {
     }
 }
 
-/// Nothing that a terminal would take for a command.
+/// Returns a path with control characters escaped.
 pub(super) fn shown(path: &Path) -> String {
     path.display().to_string().escape_debug().to_string()
 }

@@ -1,16 +1,17 @@
-//! For how long tasks had to wait for the processors, for disks or for memory, from the kernel's
-//! pressure stall information: `host/pressure/cpu/some`, `cgroup/NAME/pressure/io/full`.
+//! Measures how long tasks had to wait for the processors, for disks or for memory, from the
+//! kernel's pressure stall information: `host/pressure/cpu/some`, `cgroup/NAME/pressure/io/full`.
 //!
-//! «Some»: at least one waited, «full»: all did that had anything to do. The totals are read and not
-//! the kernel's averages, so that a use covers just its window. «Full» of a host's processors means
-//! nothing (the kernel's `Documentation/accounting/psi.rst`) and is left out.
+//! "Some" is the time in which at least one task waited. "Full" is the time in which all tasks with
+//! work to do waited. The totals are read instead of the kernel's averages, so that a use covers
+//! exactly its window. "Full" is undefined for the processors of a host (the kernel's
+//! `Documentation/accounting/psi.rst`) and is left out.
 
 use super::groups::Group;
 use super::resource::{Reading, Unit};
 use super::source::{Clock, Root, Source, Taken, Unreadable};
 use crate::pressure::Stalled;
 
-/// Of a host, or of a control group.
+/// The pressure on a host or on a control group.
 #[derive(Clone, Debug)]
 pub struct Stalls {
     root: Root,
@@ -19,12 +20,12 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Of all tasks of a host.
+    /// Measures all tasks of a host.
     pub fn host(root: Root) -> Self {
         Self { root, what: "/proc/pressure".to_owned(), group: None }
     }
 
-    /// Of the tasks of a control group; version 2 only has them.
+    /// Measures the tasks of a control group. Only version 2 has these files.
     pub fn group(group: Group) -> Self {
         let what = format!("pressure of {}", group.name());
         Self { root: group.root().clone(), what, group: Some(group) }
@@ -67,7 +68,7 @@ impl Source for Stalls {
     }
 }
 
-/// In every second there is one to wait in.
+/// Returns the reading of a waiting time. Its capacity is one second per second.
 pub(super) fn reading(name: String, waited: f64) -> Reading {
     Reading::counter(name, Unit::Seconds, waited).of(Some(1.0))
 }

@@ -1,10 +1,10 @@
-//! What several resources have used in the same windows.
+//! Aligns the uses of several resources to the same windows.
 //!
-//! Costs are found for all resources of a tier at once, from windows in which the use of each was read.
-//! But sources are not read at one moment: an exporter answers when it does. Here uses are laid over
-//! windows of one length, each spread evenly over its time, and a window comes out when all of it was
-//! read of every resource; else it is left out, for all of them. So what can fail alone should be looked
-//! at alone: another [`Windows`] for each tier.
+//! Costs are estimated for all resources of a tier together, from windows in which the use of each
+//! was read. But sources are not read at the same time: an exporter responds with a delay. So uses
+//! are mapped to windows of one length, each spread evenly over its interval. A window is returned
+//! when it was read completely for every resource. Otherwise it is left out for all of them. So
+//! resources that can fail independently need separate [`Windows`]: use one for each tier.
 
 use std::collections::VecDeque;
 
@@ -12,21 +12,21 @@ use bywash_units::{Span, Time};
 
 use super::resource::Use;
 
-/// Windows that are open.
+/// Windows that are not complete.
 #[derive(Clone, Debug)]
 pub struct Windows {
     step: Span,
-    /// By the number of its source and its name.
+    /// The resources, by the number of their source and their name.
     resources: Vec<(usize, String)>,
-    /// The number of the first that is open, counted in steps from the beginning of the clock.
+    /// The number of the first open window, counted in steps from the start of the clock.
     first: u64,
     open: VecDeque<Vec<Part>>,
 }
 
-/// What is known of a resource in a window.
+/// The data of a resource in a window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
-    /// Of the window.
+    /// The fraction of the window that was read.
     read: f64,
     used: f64,
 }
@@ -34,27 +34,29 @@ struct Part {
 /// A window in which the use of every resource was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Its beginning.
+    /// The start of the window.
     pub from: Time,
-    /// Its end.
+    /// The end of the window.
     pub to: Time,
-    /// In the order in which the resources were named.
+    /// The uses, in the order in which the resources were named.
     pub used: Vec<f64>,
 }
 
-/// So much of a window must have been read: moments are rounded.
+/// The fraction of a window that must have been read. Times are rounded.
 const READ: f64 = 0.99;
-/// Windows that can be open at once: a use that is further ahead ends those before.
+/// The maximum number of open windows. A use that is further ahead closes the oldest ones.
 const OPEN: u64 = 600;
 
 impl Windows {
-    /// Of that length, for resources by the number of their source and their name.
+    /// Creates windows of this length for resources, given by the number of their source and their
+    /// name.
     pub fn new(step: Span, resources: Vec<(usize, String)>) -> Self {
         let step = step.max(Span::from_nanos(1));
         Self { step, resources, first: 0, open: VecDeque::new() }
     }
 
-    /// Something was used. What is none of the resources, or came after its windows were over, is not counted.
+    /// Adds a use. It is ignored if it is not of these resources, or if it comes after its windows
+    /// were closed.
     pub fn add(&mut self, one: &Use) {
         let is_it =
             |(source, name): &(usize, String)| *source == one.source && *name == one.resource.name;
@@ -72,7 +74,7 @@ impl Windows {
         }
     }
 
-    /// Makes room for a window, at the cost of those long before it.
+    /// Opens windows up to `last`, and closes the oldest ones if there are too many.
     fn open_until(&mut self, last: u64) {
         let needed = (last + 1).saturating_sub(self.first);
         let needless = needed.saturating_sub(OPEN);
@@ -83,8 +85,8 @@ impl Windows {
         }
     }
 
-    /// The next window that has ended by then and was read whole; `None` if there is none yet. What is
-    /// used before `until` should have been told.
+    /// Returns the next window that has ended by `until` and was read completely, or `None` if
+    /// there is none yet. All uses before `until` should have been added.
     pub fn next_until(&mut self, until: Time) -> Option<Window> {
         let step = self.step.as_nanos();
         while (self.first + 1).saturating_mul(step) <= until.as_nanos() {

@@ -1,4 +1,4 @@
-//! Exporters that say what real ones have said, and ones that do harm.
+//! Exporters with recorded responses of real ones, and harmful ones.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,11 +13,11 @@ use bywash_units::Span;
 
 use super::{clock, file, told, wait_for};
 
-/// Longer than anything here takes.
+/// Longer than any step here takes.
 const PATIENCE: Span = Span::from_secs(20);
 const SHORT: Span = Span::from_millis(300);
 
-/// Something that answers on a port of its own, and how often it was asked.
+/// Starts a server on its own port. Returns its address and the number of its requests.
 fn server(
     answer: impl Fn(usize, &mut TcpStream) + Send + 'static,
 ) -> (SocketAddr, Arc<AtomicUsize>) {
@@ -25,7 +25,7 @@ fn server(
     let address = listener.local_addr().unwrap();
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
-    // It ends with the test's process.
+    // The thread ends with the process of the test.
     thread::spawn(move || {
         for client in listener.incoming() {
             let mut client = client.unwrap();

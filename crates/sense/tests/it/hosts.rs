@@ -1,4 +1,4 @@
-//! Two hosts as files, one with control groups of version 1 and one with version 2; and this host.
+//! Two hosts as files, one with control groups of version 1 and one with version 2, and this host.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::{clock, copy, file, read, told};
 
-/// A host of that name, to be changed.
+/// A copy of a host's files that a test may change.
 struct Host(TempDir);
 
 impl Host {
@@ -166,7 +166,8 @@ fn processes_of_a_host_are_chosen_with_what_they_start() {
             Processes::in_group(host.root(), "php", "/system.slice/php8.2-fpm.service").unwrap();
         assert_eq!(told(&read(&mut named)), [("process/php-fpm8.2/cpu", 0.0, Some(2.0))]);
         assert_eq!(told(&read(&mut grouped))[0].0, "process/php/cpu");
-        // The picture is done, its parent has waited for it and works on; another began meanwhile.
+        // The child has ended and its parent has waited for it and works on; another child began in
+        // the meantime.
         stat(601, "php-fpm8.2", 600, 9000, 100, 42);
         fs::remove_dir_all(host.0.path().join("proc/602")).unwrap();
         fs::create_dir(host.0.path().join("proc/603")).unwrap();
@@ -217,7 +218,7 @@ fn this_host_can_be_read() {
     assert!(first.uses.is_empty() && first.changes.is_empty(), "{:?}", first.changes);
     let mut sum = 0_u64;
     let step = loop {
-        // Something must be used, if only by this.
+        // Use some CPU time, so that the step has a use to report.
         sum = (0..20_000_000).fold(sum, |sum, next| std::hint::black_box(sum ^ next));
         let step = sampler.step();
         assert!(step.changes.is_empty() && step.unread.is_empty(), "{step:?}");

@@ -1,5 +1,5 @@
-//! Real exporters beside real databases, and a real file of `sar`: `scripts/test-databases` starts them.
-//! What is not there is said.
+//! Real exporters of real databases, and a real file of `sar`. `scripts/test-databases` starts
+//! them. A test reports the parts that are missing.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -15,10 +15,10 @@ use super::{clock, read, wait_for};
 
 const PATIENCE: Span = Span::from_secs(20);
 
-/// Who runs statements in MariaDB counts nobody else's.
+/// Tests that count statements in MariaDB must not run at the same time.
 static MARIADB: Mutex<()> = Mutex::new(());
 
-/// An exporter that the environment names.
+/// Returns the exporter that the environment names.
 fn exporter(variable: &str) -> Option<Exporter> {
     let Ok(address) = std::env::var(variable) else {
         eprintln!("NOT TESTED: no {variable}: see scripts/test-databases");
@@ -27,7 +27,7 @@ fn exporter(variable: &str) -> Option<Exporter> {
     Some(Exporter::new(&format!("http://{address}/metrics"), PATIENCE).unwrap())
 }
 
-/// A client of a database that works on one statement.
+/// A client of a database that runs one statement.
 struct Client(Child);
 
 impl Client {
@@ -51,11 +51,11 @@ fn value(exporter: &mut Exporter, name: &str) -> f64 {
     readings.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {readings:?}")).value.get()
 }
 
-/// The server would go on with it when its client has left.
+/// The server would continue with the statement after its client has left.
 const WORK: &str =
     "set statement max_statement_time = 15 for select benchmark(1000000000, md5('a'))";
 
-/// Until it says that so many are at work, for a minute at most.
+/// Waits until the exporter reports this value, for a minute at most.
 fn until(exporter: &mut Exporter, name: &str, wanted: f64) {
     let mut last = f64::NAN;
     for _ in 0..600 {
@@ -77,7 +77,7 @@ fn a_hosts_exporter_says_what_the_host_says() {
     let after = read(&mut here())[0].clone();
     let cpu = told.iter().find(|one| one.name == "host/cpu").unwrap();
     assert_eq!(cpu.capacity, after.capacity);
-    // Ticks of each processor and each kind of use, which the file adds up before it cuts them.
+    // A tick of each processor and each kind of use: the file sums them before it rounds.
     let (told, ticks) = (cpu.value.get(), 0.01 * 5.0 * cpu.capacity.unwrap());
     assert!(
         (before - ticks..=after.value.get() + ticks).contains(&told),
@@ -99,7 +99,7 @@ fn statements_that_run_in_mariadb_are_told_without_the_exporters_own() {
     let clients = ["select sleep(300)"; 3].map(client);
     until(&mut exporter, "database/threads_running", 3.0);
     drop(clients);
-    // Who sleeps is woken when its client has gone.
+    // The server wakes a sleeping statement when its client has disconnected.
     until(&mut exporter, "database/threads_running", 0.0);
 }
 

@@ -1,4 +1,4 @@
-//! Tests of what is read from outside, on files of hosts, real programs and hostile ones.
+//! Tests of all sources, on files of hosts, with real programs and with hostile ones.
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 #![allow(clippy::float_cmp, reason = "what is read is what was written")]
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bywash_sense::series::{Clock, Reading, Source, Taken, Unreadable};
 
-/// Where files for tests are.
+/// Returns the path of a test file.
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
@@ -24,12 +24,12 @@ fn clock() -> Clock {
     Clock::since(Instant::now())
 }
 
-/// What a source says at once.
+/// Reads a source that responds at once.
 fn read(source: &mut impl Source) -> Vec<Reading> {
     source.read(&clock()).unwrap().expect("it does not wait for anybody").readings
 }
 
-/// What a source says when somebody has answered it.
+/// Reads a source until it has received a response.
 fn wait_for(source: &mut impl Source) -> Result<Taken, Unreadable> {
     let clock = clock();
     for _ in 0..3000 {
@@ -41,7 +41,7 @@ fn wait_for(source: &mut impl Source) -> Result<Taken, Unreadable> {
     panic!("{} has said nothing in half a minute", source.name());
 }
 
-/// `(name, value, capacity)` of each.
+/// Lists the name, the value and the capacity of each reading.
 fn told(readings: &[Reading]) -> Vec<(&str, f64, Option<f64>)> {
     readings.iter().map(|one| (one.name.as_str(), one.value.get(), one.capacity)).collect()
 }

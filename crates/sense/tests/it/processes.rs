@@ -1,4 +1,4 @@
-//! A process that burns processor time and says how much it was.
+//! A process that uses CPU time and reports how much it was.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -8,8 +8,8 @@ use bywash_sense::series::{Processes, Root, Source};
 
 use super::{clock, read};
 
-/// Burns, lets a child burn that ends at once, and says what the system has counted of both:
-/// user and system time of its own, then of its children.
+/// Uses CPU time, lets a child do so that ends at once, and prints the times that the system has
+/// counted for both: its own user and system time, then those of its children.
 const BURN: &str = r"
 burn() { i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; }
 read go
@@ -19,7 +19,7 @@ times
 read end
 ";
 
-/// A shell of a name that no other process has.
+/// A shell with a name that no other process has.
 struct Burner {
     shell: Child,
     name: String,
@@ -42,7 +42,7 @@ impl Burner {
         Self { shell, name, _folder: folder }
     }
 
-    /// Seconds that it says it has used.
+    /// Returns the seconds that the shell reports.
     fn burn(&mut self) -> f64 {
         writeln!(self.shell.stdin.as_mut().unwrap(), "go").unwrap();
         let lines = BufReader::new(self.shell.stdout.as_mut().unwrap()).lines().take(2);
@@ -57,7 +57,7 @@ impl Drop for Burner {
     }
 }
 
-/// `0m1.230000s`
+/// Parses `0m1.230000s`.
 fn seconds(text: &str) -> f64 {
     let (minutes, seconds) = text.trim_end_matches('s').split_once('m').unwrap();
     minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
@@ -70,7 +70,8 @@ fn what_a_process_has_burnt_is_what_the_system_has_counted_of_it() {
     let before = read(&mut source)[0].value.get();
     let burnt = burner.burn();
     let measured = read(&mut source)[0].value.get() - before;
-    // Of both, user and system time are rounded to ticks of a hundredth of a second, in either reading.
+    // In both readings, user and system time of both processes are rounded to ticks of a hundredth
+    // of a second.
     assert!((measured - burnt).abs() <= 0.08, "{measured} s measured, {burnt} s burnt");
     assert!(burnt > 0.1, "{burnt} s are too few to measure");
     drop(burner);

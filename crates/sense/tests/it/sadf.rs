@@ -1,4 +1,4 @@
-//! Files of `sadf -j`, as it has printed them and as others might have.
+//! Files of `sadf -j`, real ones and invalid ones.
 
 use std::fs;
 use std::io::{Read, repeat};
@@ -22,14 +22,14 @@ fn named(name: &str) -> Vec<u8> {
     fs::read(file("sadf").join(name)).unwrap()
 }
 
-/// A host of two processors with these records.
+/// Returns a file of a host with two processors and these records.
 fn host(records: &str, rest: &str) -> String {
     format!(
         r#"{{"sysstat": {{"hosts": [{{"nodename": "a", "number-of-cpus": 2, "statistics": [{records}] {rest}}}]}}}}"#
     )
 }
 
-/// A record of that moment of a day with so much idle.
+/// Returns a record that ends at this time of day, with this percentage of idle time.
 fn record(time: &str, interval: u64, idle: f64) -> String {
     format!(
         r#"{{"timestamp": {{"date": "2023-11-14", "time": "{time}", "utc": 1, "interval": {interval}}},
@@ -53,7 +53,7 @@ fn a_file_of_a_host_says_what_was_used_of_what() {
     assert!(!uses.iter().any(|one| one.resource.name.contains("/lo/")));
     assert!(uses.iter().all(|one| one.source == 3 && one.resource.tier == "db"));
     let of_cpu: Vec<&Use> = uses.iter().filter(|one| one.resource.name == "host/cpu").collect();
-    // By `date -ud '2026-11-23 11:07:12' +%s`.
+    // Computed by `date -ud '2026-11-23 11:07:12' +%s`.
     assert_eq!((of_cpu[0].from, of_cpu[0].to), (at(1_795_432_031), at(1_795_432_032)));
     assert_eq!(of_cpu[0].resource.capacity, Some(2.0));
     let sum: f64 = of_cpu.iter().map(|one| one.used).sum();
@@ -85,9 +85,9 @@ fn gaps_and_clocks_that_were_set_leave_records_out() {
     let records = [
         record("10:00:00", 600, 80.0),
         record("10:10:01", 600, 80.0),
-        // Its interval is rounded up.
+        // The interval is rounded up.
         record("10:20:00", 600, 80.0),
-        // Collected again after an hour.
+        // Recording continues after an hour.
         record("11:20:00", 3600, 80.0),
         record("11:30:00", 600, 80.0),
         // The clock was set back by an hour, and later forward.

@@ -1,4 +1,4 @@
-//! What is installed, what is left alone, and what remains.
+//! Tests of installation and removal, and of disciplines that must stay.
 
 use std::mem;
 
@@ -62,9 +62,9 @@ fn what_somebody_else_has_installed_is_refused_and_stays() {
     for theirs in [
         "tc qdisc add dev v0 root handle 1: htb default 10",
         "tc qdisc add dev v0 root tbf rate 5mbit burst 10kb latency 50ms",
-        // Our number and another kind.
+        // The same handle with another kind.
         "tc qdisc add dev v0 root handle 6277: tbf rate 5mbit burst 10kb latency 50ms",
-        // What the kernel might have chosen by itself, but did not.
+        // A kind that the kernel uses as its default, but that was installed explicitly.
         "tc qdisc add dev v0 root pfifo_fast",
     ] {
         place.here.run(theirs).unwrap();
@@ -102,7 +102,7 @@ fn whoever_holds_it_leaves_it_as_it_was_and_finds_what_a_killed_one_left() {
     let Some(place) = Place::new() else { return };
     let before = place.shown();
     place.here.within(|| {
-        // One that is killed does nothing any more.
+        // A process that is killed runs no destructor.
         mem::forget(Held::take(plan("50mbit", "2mbit", "4mbit")).unwrap());
     });
     assert_ne!(place.shown(), before);

@@ -1,4 +1,4 @@
-//! Which way answers take: by the kernel's count of bytes, never by the time they took.
+//! The lanes that responses take, by the kernel's byte counters, never by the time they took.
 
 use std::net::TcpStream;
 
@@ -8,7 +8,7 @@ use socket2::SockRef;
 
 use crate::place::{Place, answer, connection, plan};
 
-/// Takes from this thread what is needed to choose a class. Others keep it.
+/// Drops the capabilities that are needed to choose a class, on this thread only.
 pub(crate) fn give_up_rights() {
     give_up(CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW);
 }
@@ -57,7 +57,7 @@ fn a_connection_is_asked_of_the_kernel_only_when_its_lane_changes() {
     let mut mark = Mark::default();
     place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 0x6277_0020);
-    // Somebody changes it behind our back: the same lane again asks nothing, another does.
+    // Change the priority directly: the same lane again makes no system call, another one does.
     SockRef::from(&ours).set_priority(5).unwrap();
     place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 5);
@@ -147,14 +147,14 @@ fn an_elephant_in_the_lane_when_it_goes_is_paced_from_its_next_answer_on() {
     let mut mark = Mark::default();
     place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     place.here.within(|| bywash_shaper::remove(wanted.device())).unwrap();
-    // Nobody has looked yet: a priority without classes means nothing, and hurts nobody.
+    // The change has not been detected yet: a priority without classes has no effect.
     answer(&mut ours, &mut client, LONG);
     place.here.within(|| shaper.look()).unwrap();
     place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!((pacing(&ours), SockRef::from(&ours).priority().unwrap()), (10_000_000, 0));
 }
 
-/// As the kernel has it.
+/// Returns the pacing rate of the socket from the kernel.
 fn pacing(socket: &TcpStream) -> u64 {
     use std::os::fd::AsRawFd;
     let (mut rate, mut length) = (0_u64, 8);

@@ -1,5 +1,5 @@
-//! On real devices, in network namespaces that the tests make and that go with them. Where none can be
-//! made they say `NOT TESTED`.
+//! Tests on real devices, in network namespaces that the tests create and that end with them. Where
+//! a namespace cannot be created, a test prints `NOT TESTED`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
 mod device;

@@ -1,4 +1,4 @@
-//! Two network namespaces with a cable between, and what is asked of them.
+//! Two network namespaces with a virtual cable between them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,14 +6,15 @@ use std::net::{TcpListener, TcpStream};
 use bywash_peer::Namespace;
 use bywash_shaper::Plan;
 
-/// The first of a pair, whose device `v0` is to be shaped, and the other end.
+/// The first namespace, which has the device `v0` to shape, and the other end.
 pub(crate) struct Place {
     pub(crate) here: Namespace,
     pub(crate) there: Namespace,
 }
 
 impl Place {
-    /// `None`, and said, where none can be made, or the kernel has no HTB.
+    /// Creates the namespaces. Prints a message and returns `None` if that is impossible, or if the
+    /// kernel has no HTB.
     pub(crate) fn new() -> Option<Self> {
         let (here, there) = match Namespace::pair() {
             Ok(pair) => pair,
@@ -31,7 +32,7 @@ impl Place {
         Some(place)
     }
 
-    /// What `tc` shows of the device's disciplines and classes, but for counters.
+    /// Returns the disciplines and classes of the device as `tc` shows them, without counters.
     pub(crate) fn shown(&self) -> String {
         let show = |what: &str| self.here.run(&format!("tc {what} show dev v0")).unwrap();
         let shown = show("qdisc") + &show("class");
@@ -44,7 +45,7 @@ impl Place {
         words.join(" ")
     }
 
-    /// Bytes that have left by a class.
+    /// Returns the bytes that a class has sent.
     pub(crate) fn sent(&self, class: &str) -> u64 {
         let shown = self.here.run(&format!("tc -s class show dev v0 classid {class}")).unwrap();
         let words: Vec<&str> = shown.split_whitespace().collect();
@@ -62,7 +63,7 @@ pub(crate) fn plan_for(device: &str, total: &str, elephants: &str, ceiling: &str
     Plan::new(device.parse().unwrap(), rate(total), rate(elephants), rate(ceiling)).unwrap()
 }
 
-/// A connection from the shaped end to the other.
+/// Opens a connection from the shaped end to the other one.
 pub(crate) fn connection(place: &Place) -> (TcpStream, TcpStream) {
     let listener = place.there.within(|| TcpListener::bind("10.77.0.2:0")).unwrap();
     let address = listener.local_addr().unwrap();
@@ -70,7 +71,8 @@ pub(crate) fn connection(place: &Place) -> (TcpStream, TcpStream) {
     (ours, listener.accept().unwrap().0)
 }
 
-/// One answer on a connection that goes on: it is over when the client has it and asks again.
+/// Sends one response on a connection that stays open. The response ends when the client has
+/// received it and sends the next request.
 pub(crate) fn answer(ours: &mut TcpStream, client: &mut TcpStream, bytes: usize) {
     std::thread::scope(|scope| {
         scope.spawn(|| ours.write_all(&vec![b'x'; bytes]).unwrap());

@@ -1,8 +1,8 @@
-//! What a database runs, and its cancellation.
+//! Finds and cancels running statements in a database.
 //!
-//! Two kinds: [`postgres`] and [`mysql`], which MariaDB speaks too. Both see each other's connections through one of
-//! their own; it is opened when it is first needed, and anew after every error, with the password that the file has
-//! then.
+//! There are two kinds: [`postgres`] and [`mysql`], whose protocol MariaDB uses too. The daemon
+//! sees the connections of applications through one connection of its own. It is opened at the
+//! first use and again after every error, with the present content of the password file.
 
 mod mysql;
 mod postgres;
@@ -12,44 +12,45 @@ use std::time::Duration;
 use bywash_config::{Database as Settings, DatabaseKind};
 use bywash_units::Span;
 
-/// A statement that takes longer has met a database that is not well. MariaDB's `KILL` can take two seconds: it waits
-/// for a statement that is just leaving `SLEEP` or `GET_LOCK`, which waits for it.
+/// The timeout for a statement, after which the database counts as having a problem. MariaDB's
+/// `KILL` can take two seconds: it waits for a statement that is just leaving `SLEEP` or
+/// `GET_LOCK`, which waits for it.
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// What is looked for.
+/// The statements to search for.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// These connections.
+    /// Statements on these connections.
     pub(crate) connections: Vec<u64>,
-    /// Statements with a mark in front, on whatever connection.
+    /// Whether to search also for statements with a mark, on any connection.
     pub(crate) marked: bool,
 }
 
-/// A statement that runs.
+/// A running statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Running {
     pub(crate) connection: u64,
     pub(crate) user: String,
-    /// What it says, perhaps not to its end.
+    /// The text of the statement, which may be truncated.
     pub(crate) text: String,
-    /// What tells it from every other of this connection: when it began, or its number. 0 in MySQL, which has
-    /// neither.
+    /// Identifies the statement among those of its connection: its start time or its number. 0 in
+    /// MySQL, which provides neither.
     pub(crate) serial: u64,
-    /// Its transaction has written.
+    /// Whether its transaction has written.
     pub(crate) has_written: bool,
 }
 
-/// What became of a cancellation.
+/// The result of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Cancelled,
-    /// It had ended.
+    /// The statement had ended.
     Gone,
-    /// We are not allowed to.
+    /// The daemon lacks the privilege.
     Refused,
 }
 
-/// Why a database did not do what it was asked.
+/// The reason for which a database did not carry out a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error("the password file cannot be used: {0}")]
@@ -76,7 +77,7 @@ impl Database {
         }
     }
 
-    /// What is missing for its work, as a sentence for an operator.
+    /// Returns the missing privileges or settings, as a sentence for an operator.
     pub(crate) async fn lacks(&mut self) -> Result<Option<String>, DatabaseError> {
         let lacks = match self {
             Self::Postgres(postgres) => in_time(postgres.lacks()).await,
@@ -85,7 +86,7 @@ impl Database {
         self.keep(lacks)
     }
 
-    /// What runs of what is wanted.
+    /// Returns the running statements among those that are wanted.
     pub(crate) async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
         let found = match self {
             Self::Postgres(postgres) => in_time(postgres.look(wanted)).await,
@@ -94,7 +95,7 @@ impl Database {
         self.keep(found)
     }
 
-    /// Cancels a statement that was seen, and says what became of it. After an error nobody knows.
+    /// Cancels a statement that was found. After an error, the result is unknown.
     pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
         let verdict = match self {
             Self::Postgres(postgres) => in_time(postgres.cancel(one)).await,
@@ -103,7 +104,8 @@ impl Database {
         self.keep(verdict)
     }
 
-    /// Whether it cancels statements, and not whatever a connection runs by then.
+    /// Returns whether it can cancel a specific statement, instead of any statement that the
+    /// connection runs at that time.
     pub(crate) fn knows_statements(&self) -> bool {
         match self {
             Self::Postgres(_) => true,
@@ -111,7 +113,8 @@ impl Database {
         }
     }
 
-    /// How long it had been up when the present session began, the first time that this is asked in one.
+    /// Returns the uptime of the database at the start of the present session. Returns it once per
+    /// session.
     pub(crate) fn new_uptime(&mut self) -> Option<Span> {
         match self {
             Self::Postgres(postgres) => postgres.uptime.take(),
@@ -119,7 +122,7 @@ impl Database {
         }
     }
 
-    /// After an error nobody knows what the connection still has to say.
+    /// Disconnects after an error, because the state of the connection is then unknown.
     fn keep<T>(&mut self, result: Result<T, DatabaseError>) -> Result<T, DatabaseError> {
         if result.is_err() {
             match self {

@@ -1,9 +1,10 @@
-//! MySQL and MariaDB: the list of processes and `KILL QUERY`.
+//! MySQL and MariaDB: the process list and `KILL QUERY`.
 //!
-//! MariaDB numbers every statement, and `KILL QUERY ID` takes that number: it hits the statement that was seen, or
-//! none, but for one that comes at that very moment and still has the number of the one before. MySQL kills whatever its connection runs when the command arrives. There a connection may only be cancelled
-//! while its lease is held, and nothing that nobody leased; and as what runs by then may write, only where the operator
-//! lets writes be cancelled.
+//! MariaDB numbers every statement, and `KILL QUERY ID` takes that number. It hits the statement
+//! that was found or none, except for one that arrives at that very moment and still has the number
+//! of the preceding one. MySQL kills any statement that the connection runs when the command
+//! arrives. There, only leased connections may be cancelled, and only if the operator allows
+//! cancelling writes, because that statement may write.
 
 use bywash_config::{Database as Settings, DatabasePlace};
 use bywash_units::Span;
@@ -12,18 +13,18 @@ use mysql_async::{Conn, OptsBuilder, Row, Value};
 
 use super::{DatabaseError, LONGEST, Running, Verdict, Wanted, password};
 
-/// `ER_NO_SUCH_THREAD` of both, `ER_NO_SUCH_QUERY` of MariaDB.
+/// `ER_NO_SUCH_THREAD` of both, `ER_NO_SUCH_QUERY` of MariaDB: the statement has ended.
 const ENDED: [u16; 2] = [1094, 1957];
-/// `ER_KILL_DENIED_ERROR`, `ER_SPECIFIC_ACCESS_DENIED_ERROR`.
+/// `ER_KILL_DENIED_ERROR`, `ER_SPECIFIC_ACCESS_DENIED_ERROR`: the privilege is missing.
 const DENIED: [u16; 2] = [1095, 1227];
 
 pub(crate) struct MySql {
     settings: Settings,
     session: Option<Session>,
-    /// What the last one that was connected said of itself.
+    /// Whether the last connected server is MariaDB.
     is_mariadb: bool,
-    /// Of the database when the session began, until somebody has asked for it. In whole seconds, of which the last
-    /// has not passed.
+    /// The uptime of the database at the start of the session, until the caller takes it. In whole
+    /// seconds, rounded down.
     pub(super) uptime: Option<Span>,
 }
 
@@ -48,7 +49,7 @@ impl MySql {
         let version: Option<String> = connection.query_first("SELECT VERSION()").await?;
         self.is_mariadb = version.is_some_and(|version| version.contains("MariaDB"));
         if self.is_mariadb {
-            // What we wait for no longer shall not go on.
+            // End statements on the server too when the daemon no longer waits for them.
             let limit = format!("SET SESSION max_statement_time = {}", LONGEST.as_secs());
             connection.query_drop(limit).await?;
         }
@@ -99,7 +100,7 @@ impl MySql {
     }
 
     pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
-        // Not after another has taken its place, which may be no MariaDB any more.
+        // Do not reconnect here: another server may have taken its place, which may not be MariaDB.
         let Some(session) = &mut self.session else { return Ok(Verdict::Gone) };
         let kill = if self.is_mariadb {
             format!("KILL QUERY ID {}", one.serial)
@@ -119,12 +120,13 @@ impl MySql {
     }
 }
 
-/// Numbers are put into the text, and the database's name, of which the configuration has seen that it is one. (It
-/// is not connected to: then it would have to be granted.)
+/// Returns the query that searches for statements. It contains numbers and the name of the
+/// database, which the configuration has validated. (The connection has no default database,
+/// because that would need a privilege.)
 fn look(wanted: &Wanted, database: &str, is_mariadb: bool) -> String {
     let serial = if is_mariadb { "QUERY_ID" } else { "0" };
     let connections: Vec<String> = wanted.connections.iter().map(u64::to_string).collect();
-    // Nobody has the number 0.
+    // No connection has the number 0.
     let connections = if connections.is_empty() { "0".to_owned() } else { connections.join(",") };
     let marked = if wanted.marked {
         " OR INFO LIKE '/*%bywash-request=%' OR INFO LIKE '/*%traceparent=%'"
@@ -148,7 +150,7 @@ fn options(settings: &Settings) -> Result<OptsBuilder, DatabaseError> {
     })
 }
 
-/// A text may have bytes of any alphabet in it.
+/// Parses a row. The text of a statement may contain bytes of any encoding.
 fn running(row: Row) -> Option<Running> {
     let text = |value: Value| match value {
         Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),

@@ -1,10 +1,11 @@
 //! PostgreSQL: `pg_stat_activity` and `pg_cancel_backend`.
 //!
-//! A backend that is told to cancel stops whatever it runs, or nothing if it is idle. So the same statement that
-//! cancels asks once more whether the backend still runs what was seen, which began at a certain microsecond. Between
-//! that question and the signal there is a moment left; for it there are leases. A signal that was sent before a
-//! release is answered can only be taken by the statement at which it was aimed, or by none: the kernel has it
-//! pending before the next one is read.
+//! A backend that receives a cancellation stops the statement that it runs, or nothing if it is
+//! idle. So the statement that cancels also checks that the backend still runs the statement that
+//! was found, by its start time in microseconds. Between the check and the signal there is a short
+//! race, which leases cover: if a signal is sent before a release is answered, only the statement
+//! that it was meant for can receive it, or none. The kernel has it pending before the backend
+//! reads the next statement.
 
 use bywash_config::{Database as Settings, DatabasePlace};
 use bywash_units::Span;
@@ -14,7 +15,7 @@ use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 
 use super::{DatabaseError, LONGEST, Running, Verdict, Wanted, password};
 
-/// Rows of this database that somebody else works in. What the columns are is decided by [`running`].
+/// Selects the statements of other sessions in this database. [`running`] parses the columns.
 const LOOK: &str = "\
 SELECT pid, usename::text, query, (extract(epoch FROM query_start) * 1000000)::int8, backend_xid IS NOT NULL \
 FROM pg_stat_activity \
@@ -22,7 +23,7 @@ WHERE state = 'active' AND backend_type = 'client backend' AND datname = current
 AND pid <> pg_backend_pid() AND (pid = ANY ($1) OR ($2 AND (query LIKE '/*%bywash-request=%' \
 OR query LIKE '/*%traceparent=%')))";
 
-/// `$3`: what writes is cancelled as well.
+/// `$3` allows cancelling transactions that have written.
 const CANCEL: &str = "\
 SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND state = 'active' \
 AND (extract(epoch FROM query_start) * 1000000)::int8 = $2 AND ($3 OR backend_xid IS NULL)";
@@ -37,7 +38,7 @@ FROM pg_roles WHERE rolname = current_user";
 pub(crate) struct Postgres {
     settings: Settings,
     session: Option<Session>,
-    /// Of the database when the session began, until somebody has asked for it.
+    /// The uptime of the database at the start of the session, until the caller takes it.
     pub(super) uptime: Option<Span>,
 }
 
@@ -45,7 +46,7 @@ struct Session {
     client: Client,
     look: Statement,
     cancel: Statement,
-    /// Reads and writes for the client.
+    /// The task that reads and writes for the client.
     connection: JoinHandle<()>,
 }
 
@@ -105,8 +106,8 @@ impl Postgres {
         Ok(rows.iter().filter_map(running).collect())
     }
 
-    /// One statement for each: the list of what runs is copied when a statement first looks at it, and is older for
-    /// every further one.
+    /// Cancels one statement. Each needs its own query, because PostgreSQL copies the activity when
+    /// a query first reads it, and the copy would be older for every further cancellation.
     pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
         let writes = self.settings.writes;
         let Some(pid) = backend(one.connection) else { return Ok(Verdict::Gone) };
@@ -127,7 +128,7 @@ fn config(settings: &Settings) -> Result<Config, DatabaseError> {
     let server = &settings.server;
     let mut config = Config::new();
     config.user(&server.user).dbname(&server.database).application_name("bywash sentry");
-    // What we wait for no longer shall not go on.
+    // End statements on the server too when the daemon no longer waits for them.
     config.options(format!("-c statement_timeout={}", LONGEST.as_millis()));
     match &server.place {
         DatabasePlace::Tcp { host, port } => config.host(host).port(*port),
@@ -139,12 +140,13 @@ fn config(settings: &Settings) -> Result<Config, DatabaseError> {
     Ok(config)
 }
 
-/// A number that no backend can have is none's.
+/// Converts the number of a connection. No backend has a number that does not fit.
 fn backend(connection: u64) -> Option<i32> {
     i32::try_from(connection).ok()
 }
 
-/// `None` for what we may not see: then its times are missing. And for a text that is none.
+/// Parses a row. Returns `None` if the daemon may not see the statement, whose times are then
+/// missing, or if the text is not valid.
 fn running(row: &Row) -> Option<Running> {
     let pid: i32 = row.try_get(0).ok()?;
     let began: i64 = row.try_get(3).ok()?;

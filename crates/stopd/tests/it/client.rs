@@ -1,4 +1,4 @@
-//! A client of the daemon, as simple as one can be: lines over a socket.
+//! A minimal client of the daemon: lines over a socket.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::site::Site;
 
-/// What never comes fails by hanging no longer than this.
+/// The timeout for responses that never come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Client {
@@ -30,13 +30,13 @@ impl Client {
         line.trim_end().to_owned()
     }
 
-    /// Says a line and hears one.
+    /// Sends a line and receives one.
     pub(crate) fn ask(&mut self, line: &str) -> String {
         self.say(line);
         self.hear()
     }
 
-    /// Whether the daemon has closed the connection.
+    /// Returns whether the daemon has closed the connection.
     pub(crate) fn is_closed(&mut self) -> bool {
         let mut rest = Vec::new();
         match self.stream.read_to_end(&mut rest) {

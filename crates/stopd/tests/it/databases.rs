@@ -1,4 +1,4 @@
-//! Connections of an application.
+//! Database connections of an application.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, channel};
@@ -11,17 +11,17 @@ use tokio_postgres::NoTls;
 use crate::client::PATIENCE;
 use crate::site::Kind;
 
-/// What became of a query.
+/// The result of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Done,
     Cancelled,
     Broken(String),
-    /// Of [`Connection::count`].
+    /// The result of [`Connection::count`].
     Count(i64),
 }
 
-/// A connection of an application, which runs one query after the other.
+/// A connection of an application, which runs queries one after another.
 pub(crate) struct Connection {
     pub(crate) kind: Kind,
     pub(crate) number: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Connection {
     ends: Receiver<End>,
 }
 
-/// A query that takes longer than anybody waits here.
+/// A query that takes longer than any test waits.
 pub(crate) const fn long(kind: Kind) -> &'static str {
     match kind {
         Kind::Postgres => "SELECT pg_sleep(20)",
@@ -79,8 +79,9 @@ impl Connection {
         self.end()
     }
 
-    /// Begins a query and waits until the database says that it runs. `watch` looks. MariaDB answers a statement before
-    /// it forgets it, and knows of the next one's coming before its text: neither is the query.
+    /// Begins a query and waits until the database reports that it runs. `watch` is another
+    /// connection, which checks that. MariaDB answers a statement before it removes it from its
+    /// list, and lists the next one before its text is known: neither counts.
     pub(crate) fn begin_seen(&self, query: &str, watch: &Self) {
         let number = self.number;
         let (is_idle, is_seen) = match self.kind {
@@ -100,7 +101,7 @@ impl Connection {
         watch.until_one(&is_seen);
     }
 
-    /// Until a query counts one.
+    /// Waits until a query returns a count of one.
     pub(crate) fn until_one(&self, query: &str) {
         for _ in 0..2000 {
             if self.count(query) == 1 {
@@ -111,7 +112,7 @@ impl Connection {
         panic!("never one: {query}");
     }
 
-    /// The number that a query has for an answer.
+    /// Returns the number that a query returns.
     pub(crate) fn count(&self, query: &str) -> i64 {
         self.queries.send(format!("{COUNT}{query}")).unwrap();
         match self.end() {
@@ -121,7 +122,7 @@ impl Connection {
     }
 }
 
-/// In front of a query whose answer is wanted.
+/// The prefix of a query whose result is wanted.
 const COUNT: &str = "?";
 
 enum Session {
@@ -191,7 +192,7 @@ impl Session {
             },
             Self::MariaDb(connection) => match connection.query::<mysql_async::Row, _>(query).await
             {
-                // SLEEP that is interrupted is done, and returns 1.
+                // An interrupted SLEEP succeeds and returns 1.
                 Ok(rows)
                     if rows.iter().any(|row| row.get::<i64, _>(0) == Some(1))
                         && query.contains("SLEEP") =>

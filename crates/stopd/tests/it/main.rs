@@ -1,5 +1,5 @@
-//! The daemon as its clients see it, with real databases where it has to do with one: `scripts/with-databases`
-//! starts them. Without them those tests say `NOT TESTED`.
+//! Tests of the daemon from its clients' point of view, with real databases where necessary.
+//! `scripts/with-databases` starts them. Without them, those tests print `NOT TESTED`.
 
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]

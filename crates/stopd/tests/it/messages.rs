@@ -1,4 +1,4 @@
-//! What the daemon answers, whatever is said to it. No database is needed.
+//! The daemon's responses to all kinds of messages. No database is needed.
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::client::Client;
 use crate::site::Site;
 
-/// Milliseconds since 1970, so much from now.
+/// Returns the time this number of milliseconds from now, in milliseconds since 1970.
 pub(crate) fn in_millis(millis: u64) -> u128 {
     (SystemTime::now() + Duration::from_millis(millis))
         .duration_since(UNIX_EPOCH)
@@ -52,7 +52,7 @@ fn a_stop_that_is_repeated_unknown_or_late_does_nothing() {
     assert_eq!(client.ask(&line), "2 ERR late it came when it was too late");
     assert_eq!(client.ask("3 STOP r2 client_left"), "3 OK cancelled=0 spared=0");
     client.say(&format!("4 STOP r1 client_left not-after={}", in_millis(10_000)));
-    // Told first, then answered; and only once.
+    // The holder is notified first, then the stop is answered, and only once.
     assert_eq!(client.hear(), "0 STOPPED r1 client_left 7");
     assert_eq!(client.hear(), "4 OK cancelled=1 spared=0");
     assert_eq!(client.ask("5 STOP r1 client_left"), "5 OK cancelled=0 spared=0");
@@ -82,7 +82,7 @@ fn leases_end_with_the_conversation_in_which_they_were_made() {
     assert_eq!(gateway.ask("1 STOP r1 client_left"), "1 OK cancelled=0 spared=0");
 }
 
-/// What two call by the same number of their own are two things.
+/// Two holders that use the same number in `self` have two different leases.
 #[test]
 fn who_speaks_for_himself_stops_what_he_has_leased_and_is_not_remembered() {
     let site = Site::alone();
@@ -148,7 +148,8 @@ fn whoever_does_not_read_his_answers_holds_up_nobody_else() {
     deaf.stream().set_nonblocking(true).unwrap();
     let line = b"1 STOP r client_left\n".repeat(1000);
     let mut sent = 0_usize;
-    // Until the daemon reads no further: both buffers are full, and 16,384 answers are owed.
+    // Write until the daemon stops reading: both buffers are full, and 16,384 responses are
+    // outstanding.
     while let Ok(count) = deaf.stream().write(&line) {
         sent += count;
         assert!(sent < 100_000_000, "it reads on and on");
@@ -165,7 +166,7 @@ fn a_thousand_messages_at_once_are_all_answered_in_their_turn() {
     let lines: Vec<String> = (1..=20_000).map(|n| format!("{n} LEASE r{n} self {n}\n")).collect();
     let mut writer: UnixStream = client.stream().try_clone().unwrap();
     let writing = std::thread::spawn(move || writer.write_all(lines.concat().as_bytes()).unwrap());
-    // The leases of one conversation are bounded.
+    // The number of leases of one client connection is bounded.
     for number in 1..=20_000 {
         let answer = client.hear();
         let expected = match number {
@@ -208,7 +209,7 @@ f = s.makefile(); print(f.readline() + f.readline(), end='')";
             .stderr(Stdio::null())
             .output();
         match asked {
-            // Then it is closed: there is nothing else for a stranger to say.
+            // The connection is then closed, because a user without rights can send nothing else.
             Ok(told) if told.status.success() => {
                 assert_eq!(String::from_utf8(told.stdout).unwrap(), answer);
             }

@@ -1,4 +1,5 @@
-//! MySQL numbers no statements, so what is cancelled need not be what was seen. MariaDB under its name stands for it.
+//! MySQL does not number statements, so the cancelled statement may differ from the one that was
+//! found. Here MariaDB plays MySQL.
 
 use bywash_config::Database;
 
@@ -9,7 +10,7 @@ use crate::site::{Kind, Site};
 
 const KIND: Kind = Kind::MariaDb;
 
-/// Nothing if the database is not there.
+/// Sets up a site, a client and two connections. Returns `None` if the database is unavailable.
 fn mysql(change: impl Fn(&mut Database)) -> Option<(Site, Client, Connection, Connection)> {
     let relay = Relay::before(KIND.address()?, Conduct::SaysMySql);
     let site = Site::of(KIND, |settings| {

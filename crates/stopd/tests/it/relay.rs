@@ -1,4 +1,5 @@
-//! Between the daemon and a real database: an answer that gets lost on the way, and a server of another name.
+//! A relay between the daemon and a real database. It loses a response, delays it, or renames the
+//! server.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,19 +10,20 @@ use std::time::Duration;
 
 use bywash_config::DatabasePlace;
 
-/// What it does to what it passes on.
+/// The way in which the relay changes the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conduct {
-    /// Of a certain message to the database, see [`Relay::lose_answer`], the answer does not come back, nor the
+    /// Drops the response to a certain message, see [`Relay::lose_answer`], and closes the
     /// connection.
     LosesAnswer,
-    /// It comes late.
+    /// Delays that response.
     DelaysAnswer,
-    /// Whoever answers as MariaDB is MySQL.
+    /// Presents MariaDB as MySQL.
     SaysMySql,
 }
 
-/// Longer than a release waits for, also on a busy machine, and not as long as the daemon waits for its database.
+/// Longer than a release waits, even on a busy machine, and shorter than the daemon waits for a
+/// database.
 const DELAY: Duration = Duration::from_secs(2);
 
 pub(crate) struct Relay {
@@ -30,7 +32,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Ends with the process.
+    /// Starts a relay, which ends with the process.
     pub(crate) fn before(database: SocketAddr, conduct: Conduct) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -45,7 +47,7 @@ impl Relay {
         Self { address, countdown }
     }
 
-    /// The answer to the message of this number from now on is the one that is lost, or late.
+    /// Selects the message, counted from now on, whose response is lost or delayed.
     pub(crate) fn lose_answer(&self, number: usize) {
         self.countdown.store(number, SeqCst);
     }
@@ -72,7 +74,7 @@ fn connect(client: &TcpStream, server: &TcpStream, countdown: &Arc<AtomicUsize>,
     });
 }
 
-/// Passes on what `change` leaves of it, until there is no more.
+/// Forwards what `change` leaves of the traffic, until the end.
 fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut Vec<u8>) + Send + 'static) {
     thread::spawn(move || {
         let mut bytes = vec![0; 65_536];
@@ -87,7 +89,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, change: impl Fn(&mut Vec<u8>) + 
     });
 }
 
-/// In as many bytes.
+/// Replaces the name by one of the same length.
 fn rename(answer: &mut [u8]) {
     let (name, other) = (b"MariaDB", b"MySQL  ");
     let places: Vec<usize> = answer
@@ -101,7 +103,7 @@ fn rename(answer: &mut [u8]) {
     }
 }
 
-/// For the settings.
+/// Returns the address in the form of the settings.
 pub(crate) fn place(address: SocketAddr) -> DatabasePlace {
     DatabasePlace::Tcp { host: address.ip().to_string(), port: address.port() }
 }

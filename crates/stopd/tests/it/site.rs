@@ -1,4 +1,4 @@
-//! A daemon with a socket of its own, and the databases that it cancels in.
+//! A daemon with its own socket, and the databases in which it cancels statements.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use bywash_config::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Mode,
 use bywash_stopd::Daemon;
 use tempfile::TempDir;
 
-/// Which of the two, for tests that hold for both.
+/// The kind of a database, for tests that hold for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Postgres,
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// Where it listens, if it is there.
+    /// Returns the address of the database, if it is available.
     pub(crate) fn address(self) -> Option<SocketAddr> {
         let Ok(text) = std::env::var(self.variable()) else {
             println!("NOT TESTED with {self:?}: {} is not set", self.variable());
@@ -42,7 +42,7 @@ impl Kind {
         Some(text.parse().unwrap())
     }
 
-    /// Ends it as a crash does and starts it again.
+    /// Crashes the database and starts it again.
     pub(crate) fn restart(self) {
         let program = std::env::var(format!("{}_RESTART", self.variable())).unwrap();
         assert!(std::process::Command::new(program).status().unwrap().success());
@@ -70,18 +70,19 @@ impl Kind {
 }
 
 impl Site {
-    /// Without a database.
+    /// Starts a daemon without a database.
     pub(crate) fn alone() -> Self {
         Self::with(Mode::Enforce, |_| Vec::new())
     }
 
-    /// With a database `shop` that nobody finds.
+    /// Starts a daemon with a database `shop` that is unreachable.
     pub(crate) fn of_one_that_is_away() -> Self {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
         Self::with(Mode::Enforce, |folder| vec![Kind::Postgres.settings(folder, nowhere, "sentry")])
     }
 
-    /// With this database, as `change` wants it; nothing if it is not there.
+    /// Starts a daemon with this database, with settings changed by `change`. Returns `None` if the
+    /// database is unavailable.
     pub(crate) fn of(kind: Kind, change: impl Fn(&mut Database)) -> Option<Self> {
         Self::in_mode(kind, Mode::Enforce, change)
     }
@@ -119,7 +120,7 @@ impl Site {
         String::from_utf8(self.log.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// What it says to operators.
+    /// Requests a path of the interface for operators.
     pub(crate) fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.daemon.admin()).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -129,14 +130,14 @@ impl Site {
         answer
     }
 
-    /// A number of `/metrics`; 0 for one that has not been counted yet.
+    /// Returns the value of a metric, or 0 if it has not been counted yet.
     pub(crate) fn number(&self, name: &str) -> f64 {
         let text = self.get("/metrics");
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.map_or(0.0, |number| number.parse().unwrap())
     }
 
-    /// Waits until something is so. What never becomes so fails by hanging no longer than a while.
+    /// Waits until a condition holds, with a timeout.
     pub(crate) fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         for _ in 0..4000 {
             if is_so(self) {

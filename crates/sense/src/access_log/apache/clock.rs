@@ -1,22 +1,22 @@
-//! Times of `%t`: in brackets as the common format has them, as a count since 1970 or its fraction, or
-//! by conversions of `strftime(3)`, of which those are read that say a date, a time of day and a zone
-//! in one way whatever the locale is (and `%b` in English).
+//! Parses the times of `%t`: in brackets as in the common format, as a count since 1970 or its
+//! fraction, or by conversions of `strftime(3)`. Of these, only those are supported that express a
+//! date, a time of day and a zone independently of the locale (and `%b` in English).
 
 use bywash_units::Span;
 
 use super::super::fields::digits;
 use super::super::{Flaw, date};
 
-/// How a time is written.
+/// The notation of a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
-    /// `[14/Nov/2023:22:13:20 +0000]`
+    /// Brackets: `[14/Nov/2023:22:13:20 +0000]`
     Common,
-    /// So many of this unit since 1970.
+    /// The number of these units since 1970.
     Since1970(Span),
-    /// The part below a second of a time beside it, in so many digits.
+    /// The part below a second of a time in another field, with this number of digits.
     Fraction(usize),
-    /// By `strftime(3)`.
+    /// Conversions of `strftime(3)`.
     Parts(Vec<Part>),
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Part {
     Since1970,
 }
 
-/// A time as far as a line tells it: whole or the fraction of one, with its grain.
+/// A time as far as a field contains it: a whole time or a fraction, with its grain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     Time(Span, Span),
@@ -44,7 +44,7 @@ pub(super) enum Told {
 const PART: &str = "time as its format has it";
 
 impl Clock {
-    /// Of what stands in the braces of `%{…}t`.
+    /// Parses the text in the braces of `%{…}t`.
     pub(super) fn of(format: &str) -> Result<Self, &'static str> {
         Ok(match format {
             "" => Self::Common,
@@ -61,7 +61,7 @@ impl Clock {
         matches!(self, Self::Fraction(_))
     }
 
-    /// Whether a digit behind it is not taken for its own.
+    /// Returns whether a digit after the time cannot be taken for a part of it.
     pub(super) fn has_an_end(&self) -> bool {
         match self {
             Self::Common | Self::Fraction(_) => true,
@@ -70,7 +70,7 @@ impl Clock {
         }
     }
 
-    /// Reads what a text begins with, and says what follows.
+    /// Parses the time at the start of a text. Returns the rest too.
     pub(super) fn read<'a>(&self, text: &'a str) -> Result<(Told, &'a str), Flaw> {
         match self {
             Self::Common => {
@@ -99,14 +99,14 @@ impl Clock {
     }
 }
 
-/// The whole number that a text begins with.
+/// Parses the whole number at the start of a text.
 fn count(text: &str) -> Result<(u64, &str), Flaw> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (count, rest) = text.split_at(end);
     Ok((digits(count).ok_or(Flaw::Part(PART))?, rest))
 }
 
-/// What the conversions of a format are.
+/// Parses the conversions of a format.
 fn parts(format: &str) -> Result<Vec<Part>, &'static str> {
     let mut parts = Vec::new();
     let mut chars = format.chars();
@@ -136,7 +136,7 @@ fn parts(format: &str) -> Result<Vec<Part>, &'static str> {
     let has = |part| parts.contains(&part);
     let day = has(Part::Year) && has(Part::Day) && (has(Part::Month) || has(Part::MonthName));
     let time = has(Part::Hour) && has(Part::Minute) && has(Part::Second);
-    // A `Z` right behind the seconds says that the server's time is UTC.
+    // A `Z` right after the seconds means that the server's time is UTC.
     let utc = parts.windows(2).any(|two| two == [Part::Second, Part::Literal('Z')]);
     if has(Part::Since1970) {
         return Ok(parts);
@@ -150,7 +150,7 @@ fn parts(format: &str) -> Result<Vec<Part>, &'static str> {
     Ok(parts)
 }
 
-/// The conversions of one time, as far as they are read.
+/// The parts of a time that have been read.
 #[derive(Default)]
 struct Reading<'a> {
     rest: &'a str,

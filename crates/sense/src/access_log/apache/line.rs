@@ -1,4 +1,4 @@
-//! A line, by the format that it was written with.
+//! Parses a line by the format with which it was written.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::super::{End, Flaw, Line, Logged, began, browser};
 use super::clock::Told as TimeTold;
 use super::{Field, LogFormat, Piece};
 
-/// What the fields of a line say; `-` says nothing.
+/// The fields of a line. A field with `-` has no value.
 #[derive(Default)]
 struct Told<'a> {
     begin: Time,
@@ -30,7 +30,7 @@ struct Told<'a> {
     agent: Option<&'a str>,
 }
 
-/// A time, and the finer part of it from another field.
+/// A time, and its fraction from another field.
 #[derive(Default)]
 struct Time {
     whole: Option<(Span, Span)>,
@@ -40,7 +40,7 @@ struct Time {
 impl Time {
     fn take(&mut self, told: TimeTold) {
         match told {
-            // The finest, of several.
+            // Keep the most precise of several times.
             TimeTold::Time(at, grain) => {
                 if self.whole.is_none_or(|(_, known)| grain < known) {
                     self.whole = Some((at, grain));
@@ -88,7 +88,7 @@ impl LogFormat {
         }))
     }
 
-    /// Goes through a line piece by piece.
+    /// Parses a line piece by piece.
     fn told<'a>(&self, text: &'a str) -> Result<Told<'a>, Flaw> {
         let (mut told, mut rest) = (Told::default(), text);
         for (at, piece) in self.pieces.iter().enumerate() {
@@ -117,7 +117,8 @@ impl LogFormat {
     }
 }
 
-/// Where a field ends that this literal follows: a quote with a backslash before it is its own.
+/// Returns the end of a field that this literal follows. A quote with a backslash before it is part
+/// of the field.
 fn end_of_field(text: &str, literal: &str) -> Option<usize> {
     if literal.is_empty() {
         return Some(text.len());
@@ -154,7 +155,7 @@ impl<'a> Told<'a> {
             Field::Connection => &mut self.connection,
             Field::Agent => &mut self.agent,
             Field::Body => {
-                // `%b` writes `-` for no bytes.
+                // `%b` writes `-` if there are no bytes.
                 self.body = Some(fields::bytes(text)?.unwrap_or(0));
                 return Ok(());
             }
@@ -169,7 +170,7 @@ impl<'a> Told<'a> {
         Ok(())
     }
 
-    /// The finest of several.
+    /// Records a duration. Keeps the most precise of several.
     fn took_so_many(&mut self, text: &str, unit: Span) -> Result<(), Flaw> {
         let took = duration(text, unit, "time that it took")?;
         if self.took.is_none_or(|(_, known)| unit < known) {
@@ -178,7 +179,8 @@ impl<'a> Told<'a> {
         Ok(())
     }
 
-    /// By its status, unless the connection was broken off before the answer was out.
+    /// Returns the result by the status, unless the connection was aborted before the response was
+    /// complete.
     fn how_it_ended(&self) -> Result<End, Flaw> {
         let status = self.last_status.or(self.first_status);
         let status = status.map(fields::status).transpose()?;
@@ -189,8 +191,8 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Method and target; `None` for what was no HTTP. A request's line has the target as it was
-    /// sent, a path is what the server understood: `%20` is a space in it.
+    /// Returns the method and the target, or `None` if the client did not send HTTP. A request line
+    /// has the target as it was sent. A path is decoded by the server: `%20` is a space in it.
     fn asked(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         if let Some(request) = self.request {
             return fields::method_and_target(unescaped(request, r"\x"));

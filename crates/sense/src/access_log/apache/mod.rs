@@ -1,16 +1,17 @@
-//! What an operator told Apache httpd to write: his `LogFormat` is read as the server reads it, and
-//! then says what each part of a line is.
+//! Parses logs by the `LogFormat` that an operator configured in Apache httpd. The format is
+//! interpreted as the server does it, and then defines the meaning of each part of a line.
 //!
-//! A format is a list of [`Piece`]s, literals and fields. A field whose length is its own (a date, a
-//! fraction of a second) is read as far as it goes; any other ends where the literal behind it begins,
-//! so two of them side by side are an error, but for `%U%q`. Directives that are not needed, known or
-//! not, are passed over in the same way. A literal that begins with a quote ends a field only at a
-//! quote without a backslash: httpd escapes quotes in what clients send. Without quotes around it a
-//! field that a client has a hand in may have spaces in it, and then its line is a flaw or says what
-//! the client wants; keep it in quotes.
+//! A format is a list of [`Piece`]s, which are literals and fields. A field that determines its own
+//! length (a date, a fraction of a second) is read to its end. Any other field ends where the
+//! literal after it begins, so two adjacent ones are an error, except `%U%q`. Directives that are
+//! not needed, known or not, are skipped in the same way. A literal that begins with a quote ends a
+//! field only at a quote without a backslash, because httpd escapes quotes in client input. Keep
+//! fields with client input in quotes: without quotes they may contain spaces, and then the line is
+//! a flaw or tells what the client wants.
 //!
-//! `%t` and its relatives are when a request was received, with `end:` when it was answered. `%D`,
-//! `%T` and `%{UNIT}T` are how long that took. `-` is nothing.
+//! `%t` and its variants are the time at which a request was received, or with `end:` the time at
+//! which it was answered. `%D`, `%T` and `%{UNIT}T` are the duration. `-` stands for a missing
+//! value.
 //!
 //! Source: Apache httpd 2.4, `mod_log_config` ("Custom Log Formats", "Modifiers", "Format Notes" on
 //! escapes), `mod_logio` (`%I`, `%O`, `%S`).
@@ -25,7 +26,7 @@ use bywash_units::Span;
 
 use clock::Clock;
 
-/// Pieces that a format may have.
+/// The maximum number of pieces of a format.
 const MOST: usize = 256;
 
 /// A format of `mod_log_config`.
@@ -39,7 +40,7 @@ pub struct LogFormat {
 enum Piece {
     Literal(String),
     Field(Field),
-    /// A time; of the request's end, or else of its beginning.
+    /// A time, of the end of the request or of its beginning.
     Time {
         clock: Clock,
         end: bool,
@@ -48,11 +49,11 @@ enum Piece {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
-    /// `%a`: the client, by `mod_remoteip` if that is there.
+    /// `%a`: the client, as `mod_remoteip` determines it if it is loaded.
     Client,
-    /// `%h`: the same, perhaps by name.
+    /// `%h`: the client, perhaps by its host name.
     Host,
-    /// `%{c}a`, `%{c}h`: whoever has the connection.
+    /// `%{c}a`, `%{c}h`: the peer of the connection.
     Peer,
     /// `%r`
     Request,
@@ -61,29 +62,29 @@ enum Field {
     Query,
     /// `%U%q`
     PathAndQuery,
-    /// `%s`: before redirections inside.
+    /// `%s`: the status before internal redirects.
     FirstStatus,
     /// `%>s`
     LastStatus,
-    /// `%b`, `%B`: of the body; `-` is none in the first.
+    /// `%b`, `%B`: the bytes of the body. `%b` writes `-` for none.
     Body,
-    /// `%O`: with the head.
+    /// `%O`: the bytes of head and body.
     Sent,
-    /// How long it took: so many of this unit.
+    /// The duration, as a number of this unit.
     Took(Span),
     /// `%X`
     Connection,
     Agent,
-    /// Not needed.
+    /// A directive that is not needed.
     Other,
 }
 
-/// Why a text names no format.
+/// The reason for which a text is not a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormatFlaw(String);
 
 impl FormatFlaw {
-    /// No format is called so.
+    /// Returns the flaw of a name that no format has.
     pub(super) fn name(text: &str) -> Self {
         let names = "`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c` or a LogFormat with `%`";
         Self(format!("`{}` is no format: write {names}", shown(text)))
@@ -94,7 +95,7 @@ impl FormatFlaw {
     }
 }
 
-/// As much of it as anybody reads, and nothing that a terminal would obey.
+/// Returns a readable length of a text, with control characters escaped.
 fn shown(text: &str) -> String {
     text.chars().take(60).flat_map(char::escape_debug).collect()
 }
@@ -116,7 +117,7 @@ impl fmt::Display for LogFormat {
 impl FromStr for LogFormat {
     type Err = FormatFlaw;
 
-    /// Reads what stands between the quotes of `LogFormat`, with quotes in it as `\"` or bare.
+    /// Parses the text between the quotes of `LogFormat`, in which quotes may be `\"` or bare.
     fn from_str(text: &str) -> Result<Self, FormatFlaw> {
         let mut pieces = Vec::new();
         let mut rest = text.trim();
@@ -144,7 +145,7 @@ impl LogFormat {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Field(f) if fields.contains(f)))
     }
 
-    /// The unit of its durations: the finest, which is the one that counts.
+    /// Returns the unit of the durations: the finest one, which is used.
     pub(super) fn unit(&self) -> &'static str {
         let unit = |piece: &Piece| match piece {
             Piece::Field(Field::Took(unit)) => Some(*unit),
@@ -158,7 +159,7 @@ impl LogFormat {
         }
     }
 
-    /// When and what is the least.
+    /// Checks that the format contains a time and a target.
     fn tells_enough(&self) -> Result<(), FormatFlaw> {
         let tells_time = |piece: &Piece| match piece {
             Piece::Time { clock, .. } => !clock.is_fraction(),
@@ -174,7 +175,7 @@ impl LogFormat {
     }
 }
 
-/// Adds a piece, if it can be told from the one before.
+/// Appends a piece, if it can be distinguished from the preceding one.
 fn push(pieces: &mut Vec<Piece>, piece: Piece, written: &str) -> Result<(), FormatFlaw> {
     match (pieces.last_mut(), piece) {
         (Some(Piece::Literal(before)), Piece::Literal(text)) => before.push_str(&text),
@@ -196,8 +197,8 @@ fn push(pieces: &mut Vec<Piece>, piece: Piece, written: &str) -> Result<(), Form
     Ok(())
 }
 
-/// Text as far as the next directive. `\"` is the quote that it is in a configuration file; `\n`
-/// would be a line of its own.
+/// Parses the text up to the next directive. `\"` is a quote, as in a configuration file. `\n` is
+/// refused, because it would start another line.
 fn literal(text: &str) -> Result<(String, &str), FormatFlaw> {
     let mut literal = String::new();
     let mut rest = text;
@@ -222,7 +223,7 @@ fn literal(text: &str) -> Result<(String, &str), FormatFlaw> {
     }
 }
 
-/// `%`, modifiers, an argument in braces, and a letter (two after `^`).
+/// Parses `%`, modifiers, an argument in braces, and a letter (two after `^`).
 fn directive(text: &str) -> Result<(Piece, &str), FormatFlaw> {
     let fail = || FormatFlaw::of(text, "no directive of mod_log_config");
     if let Some(rest) = text.strip_prefix("%%") {
@@ -256,7 +257,7 @@ fn directive(text: &str) -> Result<(Piece, &str), FormatFlaw> {
     piece.map(|piece| (piece, behind)).map_err(|why| FormatFlaw::of(written, why))
 }
 
-/// What a directive stands for.
+/// Returns the piece that a directive stands for.
 fn piece(letter: &str, argument: Option<&str>, last: Option<bool>) -> Result<Piece, &'static str> {
     let field = match (letter, argument) {
         ("t", argument) => return time(argument.unwrap_or_default()),
@@ -285,7 +286,7 @@ fn piece(letter: &str, argument: Option<&str>, last: Option<bool>) -> Result<Pie
     Ok(Piece::Field(field))
 }
 
-/// `%t` and `%{FORMAT}t`.
+/// Parses `%t` and `%{FORMAT}t`.
 fn time(argument: &str) -> Result<Piece, &'static str> {
     let (end, format) = match argument.split_once(':') {
         Some(("begin", format)) => (false, format),
