@@ -19,8 +19,8 @@
 //!
 //! # Why not serde
 //!
-//! Serde stops at the first error, and a wrong value then hides an unknown key above it. The tree of
-//! `toml::de::DeTable` keeps the position of everything.
+//! Serde stops at the first error, and a wrong value then hides an unknown key above it. The tree
+//! of `toml::de::DeTable` keeps the position of everything.
 #![forbid(unsafe_code)]
 
 mod code;

@@ -1,7 +1,7 @@
 //! The JSON Schema of the file, for editors (`#:schema ./bywash.schema.json`).
 //!
-//! The schema is derived from the table of keys and the catalogue. Rules that a schema cannot express
-//! (ranges of durations, relations between values) are in the descriptions or only in
+//! The schema is derived from the table of keys and the catalogue. Rules that a schema cannot
+//! express (ranges of durations, relations between values) are in the descriptions or only in
 //! [`Config::parse`].
 //!
 //! [`Config::parse`]: crate::Config::parse
