@@ -6,8 +6,8 @@
 //!
 //! > u(i) = q(i) + (1 − q(i)) · Σ P(i, j) · u(j)
 //!
-//! is solved by substitution (Gauss and Seidel). With exits, some row sums to less than one, so the
-//! iteration converges.
+//! The equation is solved by substitution (Gauss and Seidel). With exits, some row sums to less
+//! than one, so the iteration converges.
 
 use bywash_discover::MOST_COLUMNS;
 
