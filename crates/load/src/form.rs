@@ -1,9 +1,9 @@
 //! Form templates: a blank `{cookie:NAME}` in a form is replaced in each request by the value of
 //! that cookie of the visitor.
 //!
-//! That suits an application that protects its forms by a double-submitted cookie (Django's
-//! `csrfmiddlewaretoken`). A token that is only in a page cannot be sent, because bodies of answers
-//! are not kept.
+//! The replacement suits an application that protects its forms by a double-submitted cookie
+//! (Django's `csrfmiddlewaretoken`). A token that is only in a page cannot be sent, because bodies
+//! of answers are not kept.
 
 use std::fmt::Write;
 

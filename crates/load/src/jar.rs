@@ -1,7 +1,7 @@
 //! The cookies of a visitor, for one site and one stay.
 //!
-//! It implements the part of RFC 6265 that a session needs (§4.1.1 name and value, §5.2.2 `Max-Age`
-//! if it deletes). Paths, domains and dates make no difference to a visitor of one site.
+//! The jar implements the part of RFC 6265 that a session needs (§4.1.1 name and value, §5.2.2
+//! `Max-Age` if it deletes). Paths, domains and dates make no difference to a visitor of one site.
 
 use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderMap, HeaderValue};

@@ -1,7 +1,10 @@
 //! Service times of a class: one distribution, or a mixture of several.
 //!
-//! In the file it is a distribution, or a list of distributions with their `share`: `service = [{
-//! share = 0.95, mean = "5ms", shape = "constant" }, { share = 0.05, … }]`.
+//! In the file it is a distribution, or a list of distributions with their `share`:
+//!
+//! ```toml
+//! service = [{ share = 0.95, mean = "5ms", shape = "constant" }, { share = 0.05, … }]
+//! ```
 
 use bywash_units::Span;
 use serde::Deserialize;

@@ -38,7 +38,7 @@ impl Order for NobodyWithACookie {
     }
 }
 
-/// Two pages of one second each, the second always after the first.
+/// Returns a scenario with two pages of one second each, the second always after the first.
 fn pages(patience: &str) -> Scenario {
     let page = |name, next| {
         format!(

@@ -39,12 +39,12 @@ const TWO_STEPS: &str = r#"
     duration = "300ms"
 "#;
 
-/// About thirty sessions in 300 ms.
+/// Returns a scenario with about thirty sessions in 300 ms.
 pub(crate) fn crowd() -> Scenario {
     Scenario::parse(TWO_STEPS, Path::new(".")).expect("the scenario is well-formed")
 }
 
-/// One session that starts immediately.
+/// Returns a scenario with one session that starts immediately.
 pub(crate) fn alone() -> Scenario {
     Scenario { profile: Profile::Times(vec![Time::ZERO]), ..crowd() }
 }
@@ -73,7 +73,7 @@ pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, Cell) {
     (run, cell)
 }
 
-/// Options for seed 1 at ρ = 1.
+/// Returns options for seed 1 at ρ = 1.
 pub(crate) fn at(url: &str) -> Options {
     Options::new(url, 1.0, 1)
 }
