@@ -27,7 +27,8 @@ struct Kind {
     requests: u64,
 }
 
-/// A model of visitors; see the [module](self).
+/// A model of visitors that behave like those of a log: the same entry pages, transitions, think
+/// times and service demands.
 #[derive(Clone, Debug)]
 pub struct Crowd {
     kinds: Vec<Kind>,

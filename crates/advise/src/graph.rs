@@ -18,7 +18,7 @@ pub(crate) const PAGES: usize = MOST_COLUMNS + 1;
 const CLOSE: f64 = 1e-9;
 const ROUNDS: usize = 2_000;
 
-/// Counts of transitions; see the [module](self).
+/// Counts of transitions.
 #[derive(Clone, Debug)]
 pub(crate) struct Graph {
     steps: Vec<u64>,

@@ -14,7 +14,7 @@ use crate::sessions::{MOST, Sessions};
 /// The most strangers per address that are considered. Earlier ones have most probably left.
 const LOOKED_AT: usize = 64;
 
-/// The visitors without a session so far; see the [module](self).
+/// The visitors without a session so far.
 #[derive(Debug, Default)]
 pub(crate) struct Guests {
     /// Strangers by address, newest last.

@@ -11,7 +11,7 @@ const WEIGHED: u64 = 50_000;
 /// templates.
 const EACH: Span = Span::from_millis(1);
 
-/// The templates with a number; see the [module](self).
+/// The numbers of templates.
 #[derive(Debug)]
 pub(crate) struct Pages {
     templates: Templates,

@@ -187,9 +187,8 @@ pub struct Capacity {
     pub inside: f64,
     /// Overloaded minutes.
     pub overloaded: u32,
-    /// The fraction of pages by which the mix of overloaded minutes differs from that of calm ones,
-    /// from 0 to
-    /// 1. Without overloaded minutes, those with the highest throughput are compared.
+    /// The fraction of pages, from 0 to 1, by which the mix of overloaded minutes differs from that
+    /// of calm ones. Without overloaded minutes, those with the highest throughput are compared.
     pub mix: f64,
     /// The shortest and the longest mean duration in calm minutes, in seconds, among groups with at
     /// least a tenth of all pages.

@@ -69,7 +69,7 @@ pub(crate) struct Utilisation {
 /// A half-life of a month, which means that nothing in a log is forgotten.
 const HALF_LIFE: Span = Span::from_secs(30 * 86_400);
 
-/// The search for elephants in a log; see the [module](self).
+/// The search for the templates that cause the load, by the recorded use of resources.
 #[derive(Debug)]
 pub struct Load {
     watched: Vec<(Watched, Discovery)>,

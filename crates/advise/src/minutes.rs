@@ -32,7 +32,7 @@ struct Cell {
     whole: i32,
 }
 
-/// Load by minute; see the [module](self).
+/// Load by minute.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Minutes {
     cells: BTreeMap<u32, Cell>,

@@ -52,7 +52,7 @@ pub fn agreed(moments: &[Time]) -> Option<(Time, usize)> {
     all.reduce(|most, one| if one.1 > most.1 { one } else { most })
 }
 
-/// The clock of a log; see the [module](self).
+/// The clock of a log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     now: Option<Time>,

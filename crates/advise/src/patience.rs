@@ -13,7 +13,7 @@ use crate::times::Times;
 /// The fewest departures for an estimate.
 const ENOUGH: u64 = 20;
 
-/// Observed waits; see the [module](self).
+/// The observed waits of clients until they left or were answered.
 #[derive(Clone, Debug, Default)]
 pub struct Patience {
     left: Times,

@@ -64,7 +64,7 @@ pub(crate) struct Stepped {
     pub(crate) from: Option<Page>,
 }
 
-/// Open and counted sessions; see the [module](self).
+/// The sessions of a log, open and ended.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     index: HashMap<u64, u32>,

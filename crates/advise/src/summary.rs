@@ -31,7 +31,7 @@ pub struct Settings {
     pub machine: Machine,
 }
 
-/// The bounded summary of a log; see the [module](self).
+/// The summary of a log in bounded memory. It receives one request after the other.
 #[derive(Debug)]
 pub struct Summary {
     pub(crate) order: Option<String>,

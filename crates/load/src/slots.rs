@@ -19,7 +19,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Returns `wanted` slots, or fewer if this process may not open so many files.
+    /// Returns `wanted` slots, or fewer if this process may not open that number of files.
     pub(crate) fn new(wanted: usize) -> Rc<Self> {
         Self::of(descriptors().map_or(wanted, |open| wanted.min(open.saturating_sub(SPARE))))
     }

@@ -156,7 +156,7 @@ impl Walk {
         let kept = self.connection.take();
         let mut asking = Box::pin(ask(kept, field.way(self.index, self.set), question));
         match timeout_at(field.clock.instant(deadline), &mut asking).await {
-            // The timer may be late by a millisecond, but the visitor's patience is not.
+            // The timer may be late by a millisecond; the visitor's patience ends on time.
             Ok(_) if field.clock.now() >= deadline => Ending::TimedOut,
             Ok(answer) => self.take(answer, attempt.class),
             Err(_) => {

@@ -1,7 +1,8 @@
 //! Threads under the operating system: all runnable threads share the processors evenly.
 //!
-//! From its admission a request has its threads: one per task, up to the most of its class [seed
-//! 3.1]. As in `servers`, there is one clock of progress: all threads progress at the same rate.
+//! A request has its threads from its admission: one per task, up to the most of its class
+//! [seed 3.1]. As in `servers`, there is one clock of progress: all threads progress at the same
+//! rate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
