@@ -1,4 +1,4 @@
-//! What follows from a summary.
+//! Derives the advice from a summary.
 
 use serde::Serialize;
 
@@ -14,55 +14,55 @@ use crate::role::{Role, role};
 use crate::summary::Summary;
 use crate::times::Quantiles;
 
-/// Ways from page to page that are told.
+/// The most transitions between pages that are listed.
 const WAYS: usize = 40;
 
-/// All that is told of a log.
+/// The complete advice for a log.
 #[derive(Debug, Serialize)]
 pub struct Advice {
-    /// What was counted.
+    /// Counts of requests.
     pub counts: Counts,
-    /// Who came.
+    /// Clients and their sessions.
     pub clients: Clients,
-    /// Templates, the most asked for first.
+    /// Templates, most requested first.
     pub pages: Vec<Page>,
-    /// The most used ways from page to page.
+    /// The most frequent transitions between pages.
     pub ways: Vec<Way>,
     /// Proposed classes.
     pub classes: Vec<Proposed>,
     /// The template whose success is an order.
     pub order: Option<String>,
-    /// Whether somebody said so, or it is a guess.
+    /// Whether the operator named the order; otherwise it is a guess.
     pub order_was_told: bool,
     /// Orders that succeeded.
     pub orders: u64,
-    /// Other templates that may be the order, the most probable first.
+    /// Other templates that may be the order, most probable first.
     pub other_orders: Vec<OtherOrder>,
-    /// Who left when.
+    /// The patience of clients.
     pub patience: Leaving,
-    /// Load at its highest; `None` of a log without requests.
+    /// The peak load; `None` if the log has no requests.
     pub busy: Option<Busy>,
-    /// How many requests should run at once.
+    /// The proposed concurrency limit.
     pub limit: Limit,
-    /// How the resources were used that were written down meanwhile.
+    /// The utilisation of the resources that were recorded at the same time.
     resources: Vec<Utilisation>,
-    /// Which requests use them.
+    /// The templates that use them most.
     pub elephants: Vec<Seen>,
-    /// What whoever reads this should know.
+    /// Caveats for the reader.
     pub notes: Vec<String>,
-    /// Visitors like those of the log.
+    /// A model of the log's visitors.
     #[serde(skip)]
     pub crowd: Crowd,
 }
 
-/// A template that may be the order and was not taken for it.
+/// A template that may be the order but was not chosen.
 #[derive(Debug, Serialize)]
 pub struct OtherOrder {
     /// Its pattern.
     pub pattern: String,
     /// Requests.
     pub requests: u64,
-    /// Those that succeeded.
+    /// Successful requests.
     pub succeeded: u64,
 }
 
@@ -72,98 +72,99 @@ impl OtherOrder {
     }
 }
 
-/// Other templates that are named.
+/// The most alternatives that are named.
 const CANDIDATES: usize = 5;
 
-/// What was counted of all requests.
+/// Counts of all requests.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Counts {
     /// Requests.
     pub requests: u64,
-    /// Of these, for files.
+    /// Requests for files.
     pub files: u64,
-    /// Whose client left.
+    /// Requests whose client left.
     pub left: u64,
-    /// That were refused (429, 503).
+    /// Refused requests (429, 503).
     pub refused: u64,
-    /// That nobody answered (502, 504, broken off).
+    /// Requests without an answer (502, 504, broken off).
     pub failed: u64,
-    /// Answered with another 5xx.
+    /// Requests answered with another 5xx.
     pub errors: u64,
-    /// Whose duration is known.
+    /// Requests with a known duration.
     pub timed: u64,
-    /// Out of time.
+    /// Requests with an implausible time.
     pub strays: u64,
-    /// From the first to the last: seconds since 1970.
+    /// The time of the first request in seconds since 1970.
     pub from: u64,
-    /// See `from`.
+    /// The end of the last request in seconds since 1970.
     pub to: u64,
-    /// What lies between, seconds.
+    /// The time between the two in seconds.
     pub lasted: f64,
 }
 
-/// Who came.
+/// Clients and their sessions.
 #[derive(Clone, Debug, Serialize)]
 pub struct Clients {
     /// Sessions.
     pub sessions: u64,
-    /// Ended for want of room.
+    /// Sessions that were ended early because too many were open.
     pub evicted: u64,
-    /// Not over when the log was.
+    /// Sessions that were not over at the end of the log.
     pub open: usize,
-    /// Requests of a session, files among them.
+    /// Requests per session, including files.
     pub requests: Option<Quantiles>,
-    /// Pages of a session.
+    /// Pages per session.
     pub pages: Option<Quantiles>,
-    /// Seconds from one page to the next request for one.
+    /// Seconds from one page to the next request for a page.
     pub think: Option<Quantiles>,
-    /// Seconds that a session of two pages or more lasted.
+    /// Seconds that sessions of two or more pages lasted.
     pub lasted: Option<Quantiles>,
 }
 
 /// A template.
 #[derive(Clone, Debug, Serialize)]
 pub struct Page {
-    /// Its name; `None`: all that have none of their own.
+    /// Its name; `None` for all requests without a template of their own.
     pub template: Option<String>,
     /// The class that its requests would have.
     pub class: Role,
     /// Requests.
     pub requests: u64,
-    /// Of all.
+    /// Its share of all requests.
     pub share: f64,
-    /// Seconds.
+    /// Service times in seconds.
     pub service: Option<Quantiles>,
-    /// Of the sessions that were here, the part that went no further.
+    /// The share of the sessions on this page that ended here.
     pub exit: Option<f64>,
-    /// The probability that a session which is here ends in an order.
+    /// The probability that a session on this page ends in an order.
     pub worth: Option<f64>,
 }
 
-/// A way from one template to another.
+/// A transition from one template to another.
 #[derive(Clone, Debug, Serialize)]
 pub struct Way {
-    /// From here.
+    /// The first template.
     pub from: Option<String>,
-    /// To here.
+    /// The second template.
     pub to: Option<String>,
-    /// How often.
+    /// The number of transitions.
     pub times: u64,
-    /// Of those who were there.
+    /// The share of the sessions on the first page.
     pub probability: f64,
 }
 
-/// Load at its highest.
+/// The peak load.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Busy {
     /// The minute with most requests.
     pub most: Peak,
-    /// The minute in which most were inside at once, the waiting among them.
+    /// The minute with the highest concurrency inside the application, including requests that wait
+    /// there.
     pub fullest: Peak,
 }
 
 impl Summary {
-    /// The outcome.
+    /// Completes the summary and derives the advice.
     pub fn advice(mut self) -> Advice {
         let open = self.finish();
         let light = self.level.light();
@@ -226,7 +227,7 @@ impl Summary {
         best.is_sure.then_some(best.page)
     }
 
-    /// Pages that may be the order, the most probable first.
+    /// Returns pages that may be the order, most probable first.
     fn orders(&self, names: &[Option<String>]) -> Vec<Ranked> {
         let candidates = names.iter().enumerate().filter_map(|(page, name)| {
             let tally = self.tallies.get(page)?;
@@ -235,7 +236,7 @@ impl Summary {
         orders(candidates, &self.graph)
     }
 
-    /// Up to [`CANDIDATES`] pages that may be the order and are not proposed as one.
+    /// Returns up to [`CANDIDATES`] pages that may be the order and are not proposed as one.
     fn other_orders(&self, names: &[Option<String>], order: Option<usize>) -> Vec<OtherOrder> {
         let others = self.orders(names).into_iter().filter(|ranked| Some(ranked.page) != order);
         let told = |Ranked { page, .. }: Ranked| {
@@ -264,7 +265,7 @@ impl Summary {
         all.map(one).collect()
     }
 
-    /// What a visit to each role is worth: the mean of its pages.
+    /// Returns the worth of a visit to each role: the mean over its pages.
     fn of_roles(&self, places: &Places, worth: &[f64]) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); Role::ALL.len()];
         for (page, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file()) {
@@ -441,7 +442,7 @@ impl Summary {
     }
 }
 
-/// What is to be said of who left when.
+/// Adds the caveats about patience.
 fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
     if advice.counts.left == 0 {
         notes.push("No client is seen to leave. nginx tells it with 499, HAProxy with C in its flags, Apache httpd \
@@ -459,7 +460,7 @@ fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
     }
 }
 
-/// What a stranger wrote, as it may be shown: nothing in it that a terminal or a file would obey.
+/// Returns text from the log in a form that is safe to show: no terminal and no file would obey it.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().take(200).flat_map(char::escape_debug).collect()
 }

@@ -1,7 +1,7 @@
-//! Classes that are proposed: what templates are for, as patterns, and what such requests are worth.
+//! Proposes classes: the purpose of templates as patterns, and the worth of such requests.
 //!
-//! What is told of a class is told of the requests that its patterns take, not of those it was meant for: a sample of
-//! each template goes through the very classifier that the gateway has.
+//! The figures of a class describe the requests that its patterns match, not those for which it was
+//! intended: a sample of each template is classified by the gateway's own classifier.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,47 +16,48 @@ use crate::role::Role;
 use crate::tally::Tally;
 use crate::times::Quantiles;
 
-/// Patterns of one class: those that are asked for most.
+/// The most patterns of a class; the most requested ones are kept.
 const MOST: usize = 32;
-/// Part of those who come to a transaction that must come from where it is said that they do.
+/// The share of arrivals at a transaction that must come from the named classes.
 const NEARLY_ALL: f64 = 0.98;
-/// A page from which fewer come there is not named.
+/// A class that contributes a smaller share of the arrivals is not named.
 const FEW: f64 = 0.005;
-/// Pages of one folder from which on they are one pattern.
+/// The number of pages in one folder from which on they become one pattern.
 const SIBLINGS: usize = 6;
-/// A visit that ends in an order more often than not is part of a purchase.
+/// A visit that ends in an order at least this often is part of a purchase.
 const LIKELY: f64 = 0.5;
 
-/// A class that is proposed.
+/// A proposed class.
 #[derive(Clone, Debug, Serialize)]
 pub struct Proposed {
-    /// What its requests are for.
+    /// The purpose of its requests.
     pub role: Role,
-    /// The patterns, the most asked for first.
+    /// The patterns, most requested first.
     pub patterns: Vec<String>,
-    /// Requests that these patterns take.
+    /// Requests that these patterns match.
     pub requests: u64,
-    /// Of all requests of the log.
+    /// Their share of all requests of the log.
     pub share: f64,
-    /// Refused, failed, or answered with 5xx, of them.
+    /// The share of them that was refused, failed, or was answered with 5xx.
     pub errors: f64,
-    /// Whose client left, of them.
+    /// The share of them whose client left.
     pub left: f64,
-    /// How long they were worked on, seconds.
+    /// Service times in seconds.
     pub service: Option<Quantiles>,
-    /// The same while the site had little to do, mean in seconds.
+    /// The mean service time at low load, in seconds.
     pub light: Option<f64>,
-    /// The probability that a session which is here ends in an order; `None`: no order is known.
+    /// The probability that a session with such a request ends in an order; `None` if no order is
+    /// known.
     pub worth: Option<f64>,
-    /// It is part of a purchase.
+    /// Whether it is part of a purchase.
     pub transacts: bool,
-    /// The classes from which nearly all come here; empty if they come from elsewhere as well.
+    /// The classes from which nearly all arrivals come; empty if there are other sources.
     pub after: Vec<Role>,
-    /// Requests that are for something else by their words, and that its patterns take all the same.
+    /// Requests that its patterns match although their words suggest another purpose.
     pub strangers: u64,
 }
 
-/// One template on its way into a class.
+/// One template to be classified.
 #[derive(Clone, Copy)]
 pub(crate) struct Template<'a> {
     pub(crate) page: usize,
@@ -65,8 +66,9 @@ pub(crate) struct Template<'a> {
     pub(crate) tally: &'a Tally,
 }
 
-/// Which role each page has by the patterns, and the patterns of each role. A role that no page has in the end has
-/// none: narrower patterns of others take all that it was meant for, and a class without requests has no worth.
+/// The role of each page by the patterns, and the patterns of each role. A role without pages has
+/// no patterns: narrower patterns of other roles match all of its requests, and a class without
+/// requests has no worth.
 pub(crate) struct Places {
     pub(crate) of_page: BTreeMap<usize, Role>,
     patterns: BTreeMap<Role, Vec<String>>,
@@ -83,7 +85,8 @@ impl Places {
         let classifier = Classifier::new(rules, other, false).ok();
         let of_page = templates.iter().map(|template| {
             let sample = template.tally.sample.as_ref();
-            // An odd spelling is mended by the gateway; here it would only be no sample.
+            // The gateway normalises an unusual spelling; such a request would be a poor sample
+            // here.
             let sample = sample.filter(|(_, target)| {
                 target.starts_with('/')
                     && !target.split_once('?').map_or(&**target, |it| it.0).contains('%')
@@ -114,7 +117,8 @@ impl Places {
         self.of_page.get(&page).copied().unwrap_or(Role::Other)
     }
 
-    /// The classes, in the order of roles. `worth` is that of each role, `graph` has roles as its states.
+    /// Returns the classes in the order of roles. `worth` is by role, and the states of `graph` are
+    /// roles.
     pub(crate) fn propose(
         &self,
         templates: &[Template<'_>],
@@ -174,7 +178,8 @@ impl Places {
     }
 }
 
-/// The patterns of each role. Of templates with the same pattern the most asked for decides the role.
+/// Returns the patterns of each role. Among templates with the same pattern, the most requested
+/// decides the role.
 fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
     let of = |template: &Template<'_>| {
         let pattern = pattern(template.name, template.role)?;
@@ -212,7 +217,8 @@ fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
     by_role.into_iter().map(most).collect()
 }
 
-/// From where nearly all come to it. A page that anybody may look at, as an item is, proves nothing of a buyer.
+/// Returns the roles from which nearly all arrivals at a role come. Only pages that show intent
+/// count. A page that every visitor sees, such as an item, proves nothing about a buyer.
 fn after(role: Role, graph: &Graph) -> Vec<Role> {
     let to = role.index();
     let from = |other: Role| graph.steps(other.index(), to) as f64;
@@ -272,7 +278,7 @@ mod tests {
         let transacts = |role| unknown.iter().any(|class| class.role == role && class.transacts);
         assert!(transacts(Role::Order), "also where nobody knows what it is worth");
         assert_eq!(of(Role::Search).patterns, ["GET /shop?q&..."]);
-        // Anybody may look at an item.
+        // Every visitor may look at an item.
         let (item, order) = (Role::Item.index(), Role::Order.index());
         (0..9).for_each(|_| graph.step(item, order));
         let classes = places.propose(&templates, &graph, Some(&worth), (0, 232));
@@ -308,7 +314,7 @@ mod tests {
     #[test]
     fn a_class_that_no_request_reaches_is_not_proposed() {
         let tallies = [
-            // The shop's own pattern is narrower at its first segment, so it takes the search.
+            // The shop's own pattern is narrower at its first segment, so it matches the search.
             ("/*/search?q", Role::Search, tally(10, ("GET", "/shop/search"))),
             ("/shop/**", Role::Item, tally(90, ("GET", "/shop/7"))),
         ];

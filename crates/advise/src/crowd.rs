@@ -1,8 +1,8 @@
-//! Visitors who behave like those of a log: they come in by the pages by which those came, go on as those went on,
-//! think as long, and ask for as much work.
+//! Models visitors that behave like those of a log: the same entry pages, transitions, think times
+//! and service demands.
 //!
-//! A service is drawn from all that were measured of its class, times what brings its mean to that of the quiet hours:
-//! so the crowd asks for work, and not for the waiting that was in the log's durations.
+//! A service time is drawn from all measured ones of its class, and scaled so that the mean is that
+//! of the quiet hours. So the crowd asks for work, without the waiting in the log's durations.
 
 use bywash_units::{Span, Time};
 
@@ -13,21 +13,22 @@ use crate::summary::Summary;
 use crate::tally::Tally;
 use crate::times::Times;
 
-/// Steps of the longest visit.
+/// The most steps of a visit.
 const LONGEST: usize = 200;
 
 /// A kind of request in a crowd.
 #[derive(Clone, Debug, Default)]
 struct Kind {
     service: Times,
-    /// By what a measured service is multiplied.
+    /// The factor that is applied to a measured service time.
     factor: f64,
-    /// Probability that a request is an order.
+    /// The probability that a request is an order.
     order: f64,
     requests: u64,
 }
 
-/// See the module.
+/// A model of visitors that behave like those of a log: the same entry pages, transitions, think
+/// times and service demands.
 #[derive(Clone, Debug)]
 pub struct Crowd {
     kinds: Vec<Kind>,
@@ -38,13 +39,13 @@ pub struct Crowd {
 /// One request of a visitor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// What for.
+    /// The purpose of the request.
     pub role: Role,
-    /// The work that it asks for.
+    /// The service time that it asks for.
     pub service: Span,
-    /// The pause behind it.
+    /// The pause after it.
     pub think: Span,
-    /// It is an order.
+    /// Whether it is an order.
     pub order: bool,
 }
 
@@ -80,13 +81,13 @@ impl Crowd {
         Self { kinds, graph: graph.clone(), think: summary.sessions.think.clone() }
     }
 
-    /// Whether there is enough to draw from: sessions, and how long their requests take.
+    /// Returns whether the log has enough to draw from: sessions and durations.
     pub fn is_known(&self) -> bool {
         self.graph.entries.iter().any(|entries| *entries > 0)
             && self.kinds.iter().any(|kind| kind.service.count() > 0)
     }
 
-    /// Mean service of what sessions ask for: seconds.
+    /// Returns the mean service time of the requests of sessions, in seconds.
     pub fn service(&self) -> f64 {
         let known = self.kinds.iter().filter_map(|kind| Some((kind.service.mean()?, kind)));
         let (sum, all) = known.fold((0.0, 0.0), |(sum, all), (mean, kind)| {
@@ -96,9 +97,9 @@ impl Crowd {
         if all > 0.0 { sum / all } else { 0.0 }
     }
 
-    /// Visitors who come within `lasts` at random, and mean to ask for so many pages a second all together; the same
-    /// for the same seed. Who left in the log because she was not served would have gone on, so visits are longer than
-    /// the log's, and there are fewer of them.
+    /// Draws visitors that arrive at random within `lasts` and together request `pages` pages per
+    /// second. The same seed gives the same visitors. A visitor that left the log unserved would
+    /// have continued, so visits are longer than in the log, and there are fewer of them.
     pub fn visitors(&self, pages: f64, lasts: Span, seed: u64) -> Vec<(Time, Vec<Step>)> {
         let mut chance = Chance(seed);
         let mut left = (pages * lasts.as_secs_f64()).round() as usize;
@@ -118,7 +119,7 @@ impl Crowd {
             left -= steps.len();
             visitors.push((came, steps));
         }
-        // Those of a Poisson process, given how many they are, come at any time alike.
+        // Given their number, the arrivals of a Poisson process are uniform over time.
         let each = lasts.as_secs_f64() / pause(&mut chance);
         let at = |came: f64| Time::ZERO + Span::from_secs_f64(came * each);
         visitors.into_iter().map(|(came, steps)| (at(came), steps)).collect()
@@ -150,12 +151,13 @@ impl Crowd {
     }
 }
 
-/// `SplitMix64` (Steele, Lea and Flood 2014): a forecast needs numbers that look random and are the same each time.
+/// `SplitMix64` (Steele, Lea and Flood 2014): a forecast needs random numbers that are
+/// reproducible.
 #[derive(Debug)]
 struct Chance(u64);
 
 impl Chance {
-    /// From 0 to below 1.
+    /// Returns a number from 0 to below 1.
     fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -164,7 +166,7 @@ impl Chance {
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// One of these, by their weights.
+    /// Draws an index by weights.
     fn pick(&mut self, weights: &[u64]) -> Option<usize> {
         let all: u64 = weights.iter().sum();
         let mut left = (self.next() * all as f64) as u64;

@@ -1,7 +1,7 @@
-//! The configuration that follows, with the reason of each line beside it.
+//! Writes the proposed configuration, with the reason for each line next to it.
 //!
-//! Nothing in it is a visitor's word but patterns, of which each was read by the classifier, and what stands in
-//! comments, which is shown as harmless text on one line.
+//! The only text from clients in it is in patterns, each of which the classifier has parsed, and in
+//! comments, where it is escaped and kept on one line.
 
 use std::fmt::Write;
 
@@ -13,16 +13,16 @@ use crate::load::Seen;
 use crate::patience::Told;
 use crate::role::Role;
 
-/// What the file says that no log tells.
+/// Facts for the file that no log contains.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'a> {
-    /// What was read.
+    /// The name of the log.
     pub log: &'a str,
-    /// Where the application is.
+    /// The address of the application.
     pub server: &'a str,
 }
 
-/// The text of a configuration that observes.
+/// Returns the text of a configuration in mode `observe`.
 pub fn file(advice: &Advice, around: &Around<'_>) -> String {
     let mut text = head(advice, around);
     text.push_str(&limit(advice, around));
@@ -182,7 +182,7 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     text
 }
 
-/// Three digits of it.
+/// Returns the utility of a class, rounded to three digits.
 fn utility(class: &Proposed, all: &[Proposed]) -> Option<f64> {
     let worth = match class.role {
         Role::Static => {
@@ -201,7 +201,7 @@ fn utility(class: &Proposed, all: &[Proposed]) -> Option<f64> {
     digits.parse().ok()
 }
 
-/// Rules for them, which an operator may take.
+/// Returns rules for the elephants as comments, for an operator to activate.
 fn elephants(found: &[Seen]) -> String {
     let mut text = String::new();
     let may = found.iter().filter(|one| !one.transacts);
@@ -220,7 +220,7 @@ fn elephants(found: &[Seen]) -> String {
     text
 }
 
-/// A basic string of TOML.
+/// Returns a text as a basic string of TOML.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

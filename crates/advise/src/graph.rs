@@ -1,24 +1,24 @@
-//! What sessions ask for after what, and what that is worth: the probability that a session which is at a page now
-//! ends in an order.
+//! The transitions of sessions between pages, and the worth of a page: the probability that a
+//! session on it ends in an order.
 //!
-//! Pages are the states of a Markov chain, orders and exits absorb [P 3.8]. With q(i) the part of an order's requests
-//! that succeed (0 for what is no order),
+//! Pages are the states of a Markov chain; orders and exits absorb [P 3.8]. With q(i) the share of
+//! an order's requests that succeed (0 for other pages),
 //!
 //! > u(i) = q(i) + (1 − q(i)) · Σ P(i, j) · u(j)
 //!
-//! which is solved by substitution (Gauss and Seidel): with exits every row sums to less than one somewhere, so it
-//! converges.
+//! The equation is solved by substitution (Gauss and Seidel). With exits, some row sums to less
+//! than one, so the iteration converges.
 
 use bywash_discover::MOST_COLUMNS;
 
-/// Pages, and one for all others.
+/// The number of pages, including one for all others.
 pub(crate) const PAGES: usize = MOST_COLUMNS + 1;
 
-/// Closer than that it need not be.
+/// The required accuracy.
 const CLOSE: f64 = 1e-9;
 const ROUNDS: usize = 2_000;
 
-/// See the module.
+/// Counts of transitions.
 #[derive(Clone, Debug)]
 pub(crate) struct Graph {
     steps: Vec<u64>,
@@ -27,7 +27,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Of so many pages nothing is known.
+    /// Creates a graph of `pages` pages without transitions.
     pub(crate) fn new(pages: usize) -> Self {
         Self { steps: vec![0; pages * pages], entries: vec![0; pages], exits: vec![0; pages] }
     }
@@ -45,18 +45,18 @@ impl Graph {
         self.steps[from * pages + to] += times;
     }
 
-    /// How often the second was asked for after the first.
+    /// Returns the number of transitions from one page to another.
     pub(crate) fn steps(&self, from: usize, to: usize) -> u64 {
         self.steps[from * self.pages() + to]
     }
 
-    /// How often something was asked for after this, or nothing more.
+    /// Returns the number of transitions from a page, including exits.
     pub(crate) fn leaves(&self, from: usize) -> u64 {
         let pages = self.pages();
         self.steps[from * pages..(from + 1) * pages].iter().sum::<u64>() + self.exits[from]
     }
 
-    /// What was one page is part of another.
+    /// Moves the counts of one page to another.
     pub(crate) fn fold(&mut self, from: usize, into: usize) {
         let pages = self.pages();
         for other in 0..pages {
@@ -73,7 +73,8 @@ impl Graph {
         }
     }
 
-    /// The same, with pages put together: `group` says to which each belongs, `None` leaves it out.
+    /// Merges pages into groups. `group` maps a page to its group; pages that map to `None` are
+    /// omitted.
     pub(crate) fn grouped(&self, groups: usize, group: impl Fn(usize) -> Option<usize>) -> Self {
         let mut grouped = Self::new(groups);
         for from in 0..self.pages() {
@@ -89,7 +90,7 @@ impl Graph {
         grouped
     }
 
-    /// u of each page, of their q.
+    /// Returns u for each page, given q for each page.
     pub(crate) fn worth(&self, success: &[f64]) -> Vec<f64> {
         let pages = self.pages();
         let mut worth = success.to_vec();
@@ -118,7 +119,8 @@ impl Graph {
 mod tests {
     use super::*;
 
-    /// The table of seed 1: main, browse, search, details, login, shipping, payment, confirm; of 10,000 each.
+    /// The table of paper 1: main, browse, search, details, login, shipping, payment, confirm; of
+    /// 10,000 each.
     fn seed() -> Graph {
         let mut graph = Graph::new(8);
         let table: [&[(usize, u64)]; 8] = [

@@ -1,8 +1,8 @@
-//! Whose requests are one visitor's.
+//! Assigns requests to visitors.
 //!
-//! Whoever has a session has it from her second request on, as the first had no cookie yet. So a session that appears
-//! for the first time goes on from the stranger who was answered last at its address and whom nothing goes on from yet.
-//! Behind a shared address that is a guess, though one that keeps every number.
+//! A visitor has a session from the second request on, because the first had no cookie. So a new
+//! session continues the stranger at its address that was answered last and is not continued yet.
+//! Behind a shared address that is a guess, but all counts stay correct.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,20 +11,20 @@ use bywash_units::Time;
 use crate::request::Client;
 use crate::sessions::{MOST, Sessions};
 
-/// Strangers at one address who are looked at: one who is further back has most probably gone.
+/// The most strangers per address that are considered. Earlier ones have most probably left.
 const LOOKED_AT: usize = 64;
 
-/// See the module.
+/// The visitors without a session so far.
 #[derive(Debug, Default)]
 pub(crate) struct Guests {
-    /// By their address, the newest last.
+    /// Strangers by address, newest last.
     strangers: HashMap<u64, VecDeque<u64>>,
     /// The number of the next stranger.
     next: u64,
 }
 
 impl Guests {
-    /// The number under which she is in `sessions`, who asks for something now.
+    /// Returns the number under which a client that makes a request now is in `sessions`.
     pub(crate) fn whose(
         &mut self,
         client: Client,

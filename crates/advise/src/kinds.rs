@@ -1,16 +1,17 @@
-//! Of which template a request is, as one of at most 256 numbers; 0 is all others.
+//! Maps requests to templates, as one of at most 256 numbers; 0 is all others.
 
 use bywash_discover::template::{Asked, Templates};
 use bywash_discover::{Column, Kinds};
 use bywash_engine::classify::Pattern;
 use bywash_units::Span;
 
-/// Requests after which heavy templates take the places of light ones.
+/// The number of requests after which heavy templates replace light ones.
 const WEIGHED: u64 = 50_000;
-/// What a request weighs beside its time: of a log without times those that come often have a place.
+/// The weight of a request in addition to its time. In a log without times it favours frequent
+/// templates.
 const EACH: Span = Span::from_millis(1);
 
-/// See the module.
+/// The numbers of templates.
 #[derive(Debug)]
 pub(crate) struct Pages {
     templates: Templates,
@@ -19,10 +20,10 @@ pub(crate) struct Pages {
     since: u64,
 }
 
-/// Longer than anything in a log.
+/// More time than any log contains.
 const HEAVIEST: Span = Span::from_secs(1 << 33);
 
-/// What was one page is another from now on.
+/// A page whose counts move to another page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Folded {
     pub(crate) from: Column,
@@ -30,7 +31,7 @@ pub(crate) struct Folded {
 }
 
 impl Pages {
-    /// What is pinned is a page of its own, however little is asked for it.
+    /// Creates the mapping. A pinned pattern has its own page, however rarely it is requested.
     pub(crate) fn new(pins: Vec<Pattern>) -> Self {
         let mut kinds = Kinds::default();
         for pin in &pins {
@@ -39,7 +40,7 @@ impl Pages {
         Self { templates: Templates::new(pins), version: 0, kinds, since: 0 }
     }
 
-    /// The page of a request; what was folded before, in this order.
+    /// Returns the page of a request. Appends the pages that must be folded first, in this order.
     pub(crate) fn of(&mut self, asked: &Asked<'_>, folded: &mut Vec<Folded>) -> Column {
         self.since += 1;
         if self.since == WEIGHED {
@@ -54,7 +55,7 @@ impl Pages {
         self.kinds.column(&name, Span::from_secs_f64(asked.seconds) + EACH)
     }
 
-    /// Names that were taken back: what had them is what has the names that they have now.
+    /// Renames templates that were merged: a page takes the number of its present name.
     fn rename(&mut self, folded: &mut Vec<Folded>) {
         self.version = self.templates.version();
         for from in (0..).map_while(Column::new) {
@@ -71,13 +72,13 @@ impl Pages {
         }
     }
 
-    /// What a page is called; `None` for all others, and for one that is none.
+    /// Returns the name of a page; `None` for all others, and for an unused number.
     pub(crate) fn name(&self, page: usize) -> Option<&str> {
         self.kinds.name(Column::new(page.checked_sub(1)?)?).map(String::as_str)
     }
 }
 
-/// The number of a column.
+/// Returns the page number of a column.
 pub(crate) fn page(column: Column) -> usize {
     column.number().map_or(0, |number| number + 1)
 }

@@ -1,26 +1,31 @@
-//! What an access log tells of a site, and the configuration that follows from it.
+//! Derives a site's properties and a configuration from an access log.
 //!
-//! A [`Summary`] is told of one request after the other and holds a bounded part of what it was told, however long
-//! the log is and whoever wrote its lines. [`Summary::advice`] makes an [`Advice`] of it: sessions, proposed classes
-//! with their utilities, patience, peak load, elephants. [`file`] writes the configuration, [`Crowd`] draws visitors
-//! who behave like those of the log, for whoever plays them. Nothing here reads a file or a clock.
+//! A [`Summary`] receives one request after the other in bounded memory, however long the log is
+//! and whatever its lines contain. [`Summary::advice`] derives an [`Advice`] from it: sessions,
+//! proposed classes with their utilities, patience, peak load, and elephants. [`file`] writes the
+//! configuration. [`Crowd`] draws visitors that behave like those of the log. Nothing here reads a
+//! file or a clock.
 //!
-//! # What is bounded
+//! # Bounds
 //!
 //! | what | bound | beyond it |
 //! |---|---|---|
 //! | templates of URLs | 256 ([`bywash_discover::Kinds`]) | one template for all others |
-//! | open sessions | [`MOST_SESSIONS`] | the one that was idle longest is over, and counted |
-//! | first lines, held until eight agree what time it is | 64 | the first of those with which most agree |
-//! | minutes of load | [`MOST_MINUTES`] | counted, and not looked at for the peak |
+//! | open sessions | [`MOST_SESSIONS`] | the longest idle one is ended, and counted |
+//! | first lines, held until eight agree on the time | 64 | the first line with which most agree |
+//! | minutes of load | [`MOST_MINUTES`] | counted, but ignored for the peak |
 //! | distributions | two digits, from a microsecond to a day | |
 //!
-//! # Rooms
+//! # Modules
 //!
-//! `summary` is told; `moment` judges its clock; `kinds` says of which template a request is, `tally` what is counted
-//! of one; `guests`, `sessions` and `graph` are who asked for what after what; `minutes` is load over time, `patience` who left
-//! when; `limit` is how many requests should run at once, and `reasons` says why. `role` guesses what a template is for, `order` which one is the order, `classes` makes proposals of both.
-//! `advice` is the outcome, `file` the configuration, `crowd` its visitors.
+//! - `summary` receives requests, and `moment` checks their times.
+//! - `kinds` maps a request to its template, and `tally` counts the requests of one.
+//! - `guests`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
+//! - `minutes` is load over time, and `patience` how long clients wait.
+//! - `limit` proposes the concurrency limit, and `reasons` explains it.
+//! - `role` guesses the purpose of a template, `order` finds the order, and `classes` proposes
+//!   classes from both.
+//! - `advice` is the result, `file` the configuration, and `crowd` the model of visitors.
 #![forbid(unsafe_code)]
 
 mod advice;

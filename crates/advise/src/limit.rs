@@ -1,73 +1,83 @@
-//! Proposes the concurrency limit: how many requests the application works on at once without a queue of its own.
+//! Proposes the concurrency limit: how many requests the application works on at once without a
+//! queue of its own.
 //!
 //! # Algorithm
 //!
-//! A log tells, of each minute, throughput X (pages answered per second), concurrency N (pages inside, on average) and
-//! latency R (mean duration of these pages). Durations contain the waiting in the application's backlog, so the
-//! concurrency of an overloaded minute measures the backlog and not the application. Four steps separate the two:
+//! A log tells, of each minute, throughput X (pages answered per second), concurrency N (pages
+//! inside, on average) and latency R (mean duration of these pages). Durations contain the waiting
+//! in the application's backlog, so the concurrency of an overloaded minute measures the backlog
+//! and not the application. Four steps separate the two:
 //!
-//! 1. **Windows.** The first and the last minute are incomplete and are left out. Neighbouring minutes are merged until
-//!    they hold [`ENOUGH`] pages, for at most [`LONGEST`] minutes, so that a mean means something.
-//! 2. **Calm windows** are those with a small part of the highest throughput (a quarter; a third or a half if that
-//!    leaves too few pages), without those whose latency is twice the lowest decile of these or more. Their mean latency
-//!    is the service time S. The application was at most half busy in them, so they hold little waiting.
-//! 3. **Knee.** By the utilisation law, U = X·S servers are busy at a throughput X. Kleinrock's knee is where throughput
-//!    stops to rise with concurrency: N* = max X · S. The maximum is taken over levels of concurrency, a factor of √2
-//!    each, and not over single windows, because the highest of many windows is the luckiest.
-//! 4. **Overloaded windows** are those with N ≥ 2·X·S or R ≥ 2·S. By Little's law N = X·R these are one statement:
-//!    concurrency is twice what the throughput needs, so it rose without throughput. Neither their durations nor their
-//!    concurrency count. Their throughput, in the busiest third of each minute, shows where the plateau is. The knee is
-//!    known only if overloaded windows had at least nine tenths of the highest throughput. Otherwise the log never
-//!    shows all of the application at work.
+//! 1. **Windows.** The first and the last minute are incomplete and are left out. Neighbouring
+//!    minutes are merged until they hold [`ENOUGH`] pages, for at most [`LONGEST`] minutes, so that
+//!    a mean is significant.
+//! 2. **Calm windows** have a small fraction of the highest throughput (a quarter; a third or a
+//!    half if that leaves too few pages). Windows whose latency is at least twice the lowest decile
+//!    of these are excluded. Their mean latency is the service time S. The application was at most
+//!    half busy in them, so they hold little waiting.
+//! 3. **Knee.** By the utilisation law, U = X·S servers are busy at a throughput X. Kleinrock's
+//!    knee is where throughput stops to rise with concurrency: N* = max X · S. The maximum is taken
+//!    over levels of concurrency, a factor of √2 each, and not over single windows, because the
+//!    highest of many windows is the luckiest.
+//! 4. **Overloaded windows** are those with N ≥ 2·X·S or R ≥ 2·S. By Little's law N = X·R these are
+//!    one statement: concurrency is twice what the throughput needs, so it rose without throughput.
+//!    Neither their durations nor their concurrency count. Their throughput, in the busiest third
+//!    of each minute, shows where the plateau is. The knee is known only if overloaded windows had
+//!    at least nine tenths of the highest throughput. Otherwise the log never shows the whole
+//!    application at work.
 //!
-//! The limit is the knee and a margin of an eighth, the margin of `limit.policy = "slope"`: S has an error, and a slot
-//! too many costs less than an idle worker.
+//! The limit is the knee and a margin of an eighth, the margin of `limit.policy = "slope"`: S has
+//! an error, and an excess slot costs less than an idle worker.
 //!
-//! **Mix.** Pages differ, and a flash crowd asks for other pages than a quiet night. So X·S is a sum over groups of
-//! pages, each with its own S. A group is the method and the first segment of the path, by hash one of [`GROUPS`].
+//! **Mix.** Pages differ, and a flash crowd asks for other pages than a quiet night. So X·S is a
+//! sum over groups of pages, each with its own S. A group is the method and the first segment of
+//! the path, by hash one of [`GROUPS`].
 //!
-//! **Departures.** Pages that clients gave up on are missing among the answers. An application that does not notice
-//! departures, as PHP-FPM, works on them all the same, and an application that notices works on none that waited. The log does
-//! not tell which. So the pages left at the highest throughput count, up to [`LEFT`] of those answered: a slot too many
-//! costs less than an idle worker.
+//! **Departures.** Pages that clients gave up on are missing among the answers. An application that
+//! does not notice departures, such as PHP-FPM, works on them all the same. An application that
+//! notices works on none that waited. The log does not tell which. So the pages left at the highest
+//! throughput count, up to [`LEFT`] of those answered: an excess slot costs less than an idle
+//! worker.
 //!
-//! **Limits of the method.** A slow hour (a database that is slow for all) during the
-//! highest throughput looks as overload does.
+//! **Limits of the method.** A slow hour (a database that is slow for all) during the highest
+//! throughput looks like overload.
 //!
-//! Sources: Little (1961), "A Proof for the Queuing Formula L = λW"; Denning and Buzen (1978), "The Operational Analysis
-//! of Queueing Network Models" (utilisation law); Kleinrock (1979), "Power and Deterministic Rules of Thumb for
-//! Probabilistic Problems in Computer Communications" (the knee, N* = max X · min R).
+//! Sources: Little (1961), "A Proof for the Queuing Formula L = λW"; Denning and Buzen (1978), "The
+//! Operational Analysis of Queueing Network Models" (utilisation law); Kleinrock (1979), "Power and
+//! Deterministic Rules of Thumb for Probabilistic Problems in Computer Communications" (the knee,
+//! N* = max X · min R).
 
 use serde::Serialize;
 
-/// Groups of pages that are told apart.
+/// The number of groups of pages.
 pub(crate) const GROUPS: usize = 8;
-/// The limit where nothing is known.
+/// The limit if nothing is known.
 const GUESS: u32 = 16;
 
-/// Pages whose mean duration is known to about a seventh.
+/// The number of pages whose mean duration is known to about a seventh.
 const ENOUGH: u64 = 50;
-/// Pages of a group of which a mean is taken.
+/// The fewest pages of a group of which a mean is taken.
 const FEW: u32 = 10;
-/// Minutes that are merged at most.
+/// The most minutes that are merged.
 const LONGEST: u32 = 10;
-/// Pages and minutes that all calm windows hold at least. Of fewer minutes one may be half calm.
+/// The fewest pages and minutes of all calm windows together. Among fewer minutes one may be half
+/// calm.
 const SOME: u64 = 300;
 const SOME_MINUTES: u32 = 3;
-/// Parts of the highest throughput below which a window can be calm.
+/// Fractions of the highest throughput below which a window can be calm, tried in this order.
 const CALM: [f64; 3] = [0.25, 1.0 / 3.0, 0.5];
-/// A latency of so many times that of calm windows is overload.
+/// A latency of this many times that of calm windows is overload.
 pub(crate) const MULTIPLE: f64 = 2.0;
-/// Part of the highest throughput that is the same throughput.
+/// The fraction of the highest throughput that counts as the same throughput.
 const PLATEAU: f64 = 0.9;
-/// Pages left by their clients count up to this part of the pages answered.
+/// Pages left by their clients count up to this fraction of the pages answered.
 pub(crate) const LEFT: f64 = 0.5;
-/// Slots for each core where only cores are known: a page waits for a database half of its time.
+/// Slots per core if only cores are known: a page waits for a database half of its time.
 pub(crate) const OF_CORE: u32 = 2;
-/// The highest limit that a configuration takes.
+/// The highest limit that a configuration accepts.
 const HIGHEST: f64 = 1e5;
 
-/// Parts of a minute.
+/// The number of parts of a minute.
 pub(crate) const PARTS: usize = 3;
 
 /// The operator's description of the application.
@@ -75,12 +85,13 @@ pub(crate) const PARTS: usize = 3;
 pub struct Machine {
     /// Requests that the application can work on at once: its worker processes or threads.
     pub workers: Option<u32>,
-    /// Processor cores that it has.
+    /// Its processor cores.
     pub cores: Option<u32>,
 }
 
 impl Machine {
-    /// Returns the limit where no log tells one, and its reason; `None` if neither workers nor cores are known.
+    /// Returns the limit if there is no log, and its reason; `None` if neither workers nor cores
+    /// are known.
     pub fn limit(self) -> Option<(u32, String)> {
         let of_cores = self.cores.map(|cores| cores.saturating_mul(OF_CORE));
         let (slots, by) = match (of_cores, self.workers) {
@@ -95,7 +106,7 @@ impl Machine {
 /// The proposed limit and its reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Limit {
-    /// Requests at a time.
+    /// The number of concurrent requests.
     pub slots: u32,
     /// The fact that decided.
     pub by: By,
@@ -112,7 +123,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Whether `slots` is only where a search for the limit starts.
+    /// Returns whether `slots` is only the start of a search for the limit.
     pub const fn is_start(&self) -> bool {
         matches!(self.by, By::Load | By::Nothing)
     }
@@ -140,11 +151,12 @@ pub enum By {
 pub enum Shows {
     /// Calm and overloaded minutes, and so the knee.
     Knee,
-    /// Calm minutes and no overloaded ones with the highest throughput.
+    /// Calm minutes, but no overloaded ones with the highest throughput.
     NeverFull,
     /// Concurrency rises and throughput does not: overload alone.
     Overload,
-    /// Too few minutes with a small part of the highest throughput and low latency: nothing tells waiting from work.
+    /// Too few minutes with low throughput and low latency, so waiting cannot be separated from
+    /// work.
     NoCalm,
     /// Too few minutes or pages.
     TooLittle,
@@ -157,31 +169,33 @@ pub enum Shows {
 pub struct Capacity {
     /// Calm minutes.
     pub calm: u32,
-    /// Pages answered in them.
+    /// Pages answered in calm minutes.
     pub pages: u64,
-    /// Their mean duration, seconds.
+    /// The mean duration of these pages, in seconds.
     pub service: f64,
-    /// Pages answered per second where throughput was highest.
+    /// Pages answered per second at the highest throughput.
     pub throughput: f64,
-    /// Mean duration, in calm minutes, of the pages that were answered then, seconds. It differs from `service` where
-    /// busy minutes ask for other pages.
+    /// The mean duration in calm minutes, in seconds, of the pages that were answered at the
+    /// highest throughput. It differs from `service` if busy minutes ask for other pages.
     pub demand: f64,
-    /// Pages that clients left there, for each page answered.
+    /// Pages that clients left at the highest throughput, per page answered.
     pub left: f64,
-    /// Pages at work at once there: the product of throughput and demand, and of the left pages up to half as much.
+    /// Pages in service at the highest throughput: the product of throughput and demand, with up to
+    /// half as much for pages left.
     pub knee: f64,
-    /// The concurrency there, on average.
+    /// The mean concurrency at the highest throughput.
     pub inside: f64,
     /// Overloaded minutes.
     pub overloaded: u32,
-    /// Part of the pages by which the mix of overloaded minutes (where there are none, of those with the highest
-    /// throughput) differs from that of calm ones, from 0 to 1.
+    /// The fraction of pages, from 0 to 1, by which the mix of overloaded minutes differs from that
+    /// of calm ones. Without overloaded minutes, those with the highest throughput are compared.
     pub mix: f64,
-    /// The shortest and the longest mean duration in calm minutes, seconds, among groups with a tenth of all pages each.
+    /// The shortest and the longest mean duration in calm minutes, in seconds, among groups with at
+    /// least a tenth of all pages.
     pub services: [f64; 2],
 }
 
-/// The group of a page.
+/// Returns the group of a page.
 pub(crate) fn group(method: &str, target: &str) -> usize {
     let segment = target.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
     // FNV-1a.
@@ -190,18 +204,18 @@ pub(crate) fn group(method: &str, target: &str) -> usize {
     (hash ^ (hash >> 16)) as usize % GROUPS
 }
 
-/// One minute, or several.
+/// One minute, or several merged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Window {
     pub(crate) minutes: u32,
     pub(crate) seconds: f64,
-    /// Seconds that pages were inside.
+    /// Total time of pages inside, in seconds.
     pub(crate) busy: f64,
     /// Pages answered, by group.
     pub(crate) pages: [u32; GROUPS],
-    /// The same in each part of one minute.
+    /// Pages answered in each part of one minute, by group.
     pub(crate) parts: [[u32; GROUPS]; PARTS],
-    /// Seconds that these took.
+    /// Total duration of the answered pages in seconds, by group.
     pub(crate) took: [f32; GROUPS],
     /// Pages that their clients left.
     pub(crate) left: u32,
@@ -239,23 +253,24 @@ impl Window {
         f64::from(self.took[group]) / f64::from(self.pages[group].max(1))
     }
 
-    /// Servers that its throughput keeps busy, each page taking what its group takes.
+    /// Returns the number of servers that its throughput keeps busy, at the service times of the
+    /// groups.
     fn at_work(&self, services: &[f64; GROUPS]) -> f64 {
         self.expected(services) / self.seconds.max(1.0)
     }
 
-    /// Seconds that its pages take together, each what its group takes.
+    /// Returns the total service time of its pages in seconds, at the service times of the groups.
     fn expected(&self, services: &[f64; GROUPS]) -> f64 {
         self.pages.iter().zip(services).map(|(pages, each)| f64::from(*pages) * each).sum()
     }
 
-    /// The ratio of the time that its pages took to the time that they take by `services`.
+    /// Returns the ratio of the pages' total duration to their total service time.
     fn stretch(&self, services: &[f64; GROUPS]) -> f64 {
         self.took() / self.expected(services).max(f64::MIN_POSITIVE)
     }
 
-    /// Returns the busiest part of a window of one minute, because an overload may begin or end within a minute. Returns
-    /// any other window whole.
+    /// Returns the busiest part of a window of one minute, because an overload may begin or end
+    /// within a minute. Returns any other window whole.
     fn busiest(&self, services: &[f64; GROUPS]) -> Self {
         let part = |pages: &[u32; GROUPS]| Self {
             seconds: self.seconds / PARTS as f64,
@@ -268,8 +283,8 @@ impl Window {
         busiest.filter(|one| self.minutes == 1 && one.count() >= ENOUGH).unwrap_or(*self)
     }
 
-    /// Whether the pages that were inside are those that were answered. They differ where a backlog grows or where all
-    /// requests stand still.
+    /// Returns whether the pages that were inside are those that were answered. They differ if a
+    /// backlog grows or if all requests stand still.
     fn is_even(&self) -> bool {
         self.busy < MULTIPLE * self.took()
     }
@@ -281,7 +296,7 @@ impl Window {
     }
 }
 
-/// Merges minutes into windows. Each minute comes with its number, in order.
+/// Merges minutes into windows. The minutes are numbered and in order.
 pub(crate) fn windows(minutes: impl Iterator<Item = (u32, Window)>) -> Vec<Window> {
     let mut all: Vec<(u32, Window)> = Vec::new();
     let minutes: Vec<(u32, Window)> = minutes.filter(|(_, one)| one.count() > 0).collect();
@@ -301,14 +316,15 @@ pub(crate) fn windows(minutes: impl Iterator<Item = (u32, Window)>) -> Vec<Windo
     all.into_iter().map(|(_, window)| window).collect()
 }
 
-/// Several windows as one.
+/// Merges several windows.
 fn sum<'a>(windows: impl IntoIterator<Item = &'a Window>) -> Window {
     let mut all = Window::default();
     windows.into_iter().for_each(|window| all.add(window));
     all
 }
 
-/// The level of concurrency whose throughput keeps most servers busy, among those that hold enough pages.
+/// Returns the level of concurrency whose throughput keeps most servers busy, among those with
+/// enough pages.
 fn highest(windows: &[Window], services: &[f64; GROUPS]) -> Option<Window> {
     let level = |window: &Window| (2.0 * window.inside().max(1e-3).log2()).floor() as i32;
     let mut levels = std::collections::BTreeMap::<i32, Window>::new();
@@ -319,8 +335,8 @@ fn highest(windows: &[Window], services: &[f64; GROUPS]) -> Option<Window> {
     enough.max_by(|a, b| a.at_work(services).total_cmp(&b.at_work(services)))
 }
 
-/// Estimates the service time of each group before calm windows are known: the lowest decile of its means. Only the
-/// ratios of the groups matter.
+/// Estimates the service time of each group before calm windows are known: the lowest decile of its
+/// means. Only the ratios of the groups matter.
 fn weights(windows: &[Window]) -> [f64; GROUPS] {
     let all = sum(windows);
     let usual = all.took() / all.count().max(1) as f64;
@@ -332,7 +348,7 @@ fn weights(windows: &[Window]) -> [f64; GROUPS] {
     })
 }
 
-/// All calm windows as one.
+/// Returns all calm windows, merged.
 fn calm(windows: &[Window]) -> Option<Window> {
     let weights = weights(windows);
     let most = highest(windows, &weights)?.at_work(&weights);
@@ -352,13 +368,13 @@ fn calm(windows: &[Window]) -> Option<Window> {
     })
 }
 
-/// Measures the capacity. Returns with it whether the windows show the knee.
+/// Measures the capacity. Also returns whether the windows show the knee.
 fn capacity(windows: &[Window]) -> Option<(Capacity, bool)> {
     let calm = calm(windows)?;
     let service = calm.took() / calm.count() as f64;
     let all = sum(windows);
     let knows = |group: usize| calm.pages[group] >= FEW;
-    // A group that calm windows do not have takes what they take on average.
+    // A group that calm windows do not have gets their mean service time.
     let services =
         std::array::from_fn(|group| if knows(group) { calm.mean(group) } else { service });
     let is_overloaded = |window: &&Window| window.is_overloaded(&services);
@@ -394,7 +410,7 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, bool)> {
     Some((found, plateau.count() >= ENOUGH))
 }
 
-/// Whether concurrency differs by a multiple between windows and throughput does not.
+/// Returns whether concurrency differs by a multiple between windows while throughput does not.
 fn is_overload(windows: &[Window]) -> bool {
     let mut sorted: Vec<&Window> = windows.iter().collect();
     sorted.sort_by(|a, b| a.inside().total_cmp(&b.inside()));
@@ -409,13 +425,13 @@ fn is_overload(windows: &[Window]) -> bool {
     high.inside() >= 1.25 * MULTIPLE * low.inside() && high.rate() <= 1.25 * low.rate()
 }
 
-/// The limit that follows.
+/// Returns the proposed limit.
 pub(crate) fn limit(windows: &[Window], has_durations: bool, machine: Machine) -> Limit {
     let pages: u64 = windows.iter().map(Window::count).sum();
     let took: f64 = windows.iter().map(Window::took).sum();
     let found = capacity(windows);
     let shows = match found {
-        // Durations in whole seconds can all be none.
+        // Durations in whole seconds can all be zero.
         _ if !has_durations || (pages > 0 && took <= 0.0) => Shows::NoDurations,
         _ if pages < ENOUGH => Shows::TooLittle,
         Some((_, true)) => Shows::Knee,
@@ -428,7 +444,8 @@ pub(crate) fn limit(windows: &[Window], has_durations: bool, machine: Machine) -
     let whole = |slots: f64| slots.ceil().clamp(1.0, HIGHEST) as u32;
     let (slots, by) = match (shows, capacity) {
         (Shows::Knee, Some(found)) => (Some(whole(1.125 * found.knee)), By::Knee),
-        // Independent visitors scatter: two square roots more held all but one moment in forty.
+        // The number of independent visitors varies. Two square roots more covered all but one
+        // moment in forty.
         (Shows::NeverFull, Some(found)) => {
             (Some(whole(found.knee + 2.0 * found.knee.sqrt())), By::Load)
         }

@@ -1,8 +1,9 @@
-//! Which templates cause the load: [`Discovery`] over the requests of a log and what was written down of a host's
-//! resources meanwhile.
+//! Finds the templates that cause the load: runs [`Discovery`] over the requests of a log and the
+//! recorded use of a host's resources.
 //!
-//! Records are of seconds or of ten minutes; a window is as long as most of them. Requests of another time than all
-//! records tell nothing of costs, and lines with a wrong time are most often such: they move nothing here.
+//! Records cover seconds or ten minutes; a window has the median length of the records. Requests
+//! outside the time of all records carry no information about costs. Lines with a wrong time are
+//! mostly among them and have no effect here.
 
 use std::collections::VecDeque;
 
@@ -12,52 +13,52 @@ use serde::Serialize;
 
 use crate::kinds::page;
 
-/// A resource that was written down.
+/// A recorded resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
-    /// What operators call it.
+    /// The operator's name for it.
     pub name: String,
-    /// Units of it that there are in a second.
+    /// Units available per second.
     pub capacity: f64,
 }
 
-/// So many units of a resource were used between two moments.
+/// The use of a resource between two times.
 #[derive(Clone, Copy, Debug)]
 pub struct Used {
-    /// Its number.
+    /// The index of the resource.
     pub resource: usize,
-    /// Since when.
+    /// The start.
     pub from: Time,
-    /// Until when.
+    /// The end.
     pub to: Time,
-    /// Units.
+    /// The units used.
     pub used: f64,
 }
 
-/// A template that uses more than a twentieth of what is used of a resource.
+/// A template that uses more than a twentieth of the total use of a resource.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Seen {
-    /// Which requests; `None`: those of no template of their own.
+    /// The pattern of its requests; `None` for requests without a template of their own.
     pub pattern: Option<String>,
-    /// Templates that always come with them.
+    /// Templates that always occur together with it.
     pub twins: Vec<String>,
     /// The resource.
     pub resource: String,
-    /// Units of it for each request.
+    /// Units of the resource per request.
     pub cost: f64,
-    /// Where that is in nineteen of twenty cases, about.
+    /// The 95 % interval of the cost, approximately.
     pub interval: [f64; 2],
-    /// Of all that was used of it.
+    /// The share in the total use of the resource.
     pub share: f64,
-    /// Requests a second.
+    /// Requests per second.
     pub rate: f64,
-    /// Too little was seen to be sure.
+    /// Whether the observations are too few for certainty.
     pub provisional: bool,
-    /// Whether they ask for something to be done.
+    /// Whether its requests are part of a purchase.
     pub transacts: bool,
 }
 
-/// How a resource was used.
+/// The utilisation of a resource.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Utilisation {
     pub(crate) resource: String,
@@ -65,22 +66,22 @@ pub(crate) struct Utilisation {
     pub(crate) used: f64,
 }
 
-/// What a log tells is forgotten by nobody: a month's half-life is none.
+/// A half-life of a month, which means that nothing in a log is forgotten.
 const HALF_LIFE: Span = Span::from_secs(30 * 86_400);
 
-/// See the module.
+/// The search for the templates that cause the load, by the recorded use of resources.
 #[derive(Debug)]
 pub struct Load {
     watched: Vec<(Watched, Discovery)>,
-    /// By their end.
+    /// Records, by their end.
     uses: VecDeque<Used>,
-    /// From the beginning of the first record to the end of the last.
+    /// The time from the start of the first record to the end of the last.
     covered: Option<(Time, Time)>,
     has_begun: bool,
 }
 
 impl Load {
-    /// Of these, what was used.
+    /// Creates the search from recorded resources and their use.
     pub fn new(watched: Vec<Watched>, mut uses: Vec<Used>) -> Self {
         uses.sort_by_key(|one| one.to);
         let step = usual(&uses);
@@ -96,7 +97,7 @@ impl Load {
         Self { watched, uses: uses.into(), covered, has_begun: false }
     }
 
-    /// A request was worked on between these moments; it is `now`.
+    /// Adds a request that was processed between two times; the clock of the log is at `now`.
     pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, now: Time) {
         let is_covered = self.covered.is_some_and(|(begin, end)| to >= begin && from <= end);
         if !is_covered {
@@ -105,7 +106,7 @@ impl Load {
         if !self.has_begun {
             self.has_begun = true;
             self.watched.iter_mut().for_each(|(_, discovery)| discovery.advance(from));
-            // What was used before anybody asked tells nothing of requests.
+            // Use before the first request carries no information about requests.
             while self.next_if(|one| one.to <= from).is_some() {}
         }
         while let Some(one) = self.next_if(|one| one.to <= now) {
@@ -129,7 +130,7 @@ impl Load {
         self.watched.iter_mut().for_each(|(_, discovery)| discovery.fold(column));
     }
 
-    /// The log is over; what was used in its last moments is told.
+    /// Ends the log, and adds the use in its last moments.
     pub(crate) fn finish(&mut self, now: Time) {
         while let Some(one) = self.next_if(|one| one.from <= now) {
             if let Some((_, discovery)) = self.watched.get_mut(one.resource) {
@@ -154,7 +155,7 @@ impl Load {
         self.watched.iter().map(one).collect()
     }
 
-    /// The elephants, by resource. `name` and `transacts` know pages.
+    /// Returns the elephants of all resources. `name` and `transacts` describe pages.
     pub(crate) fn elephants(
         &self,
         name: impl Fn(usize) -> Option<String>,
@@ -181,7 +182,7 @@ impl Load {
     }
 }
 
-/// How long most records are, in whole seconds.
+/// Returns the median length of records, in whole seconds.
 fn usual(uses: &[Used]) -> Span {
     let mut spans: Vec<Span> = uses.iter().map(|one| one.to.since(one.from)).collect();
     let middle = spans.len() / 2;

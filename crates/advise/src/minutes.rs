@@ -1,7 +1,7 @@
-//! Load, minute by minute: requests, and how many were being worked on.
+//! Load by minute: requests, and their concurrency.
 //!
-//! A request over many minutes is written down at its ends, and what lies between follows from a difference: so a
-//! log full of requests that took a day costs no more than any other.
+//! A request over many minutes is recorded only at its ends, and the minutes between follow from a
+//! difference. So a log full of requests that took a day costs no more than any other.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::limit::{GROUPS, PARTS, Window};
 
-/// Minutes that are looked at: nine months without a pause.
+/// The most minutes that are recorded: nine months without a pause.
 pub const MOST: usize = 400_000;
 
 const MINUTE: u64 = 60_000_000_000;
@@ -18,21 +18,21 @@ const MINUTE: u64 = 60_000_000_000;
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     requests: u32,
-    /// Of these, those that ask for no file.
+    /// Requests for pages, without files.
     pages: u32,
     sessions: u32,
-    /// Seconds that were worked in it, by requests that began or ended in it.
+    /// Seconds of work in the minute by requests that began or ended in it.
     edges: f32,
-    /// Pages that were answered in each part of it, by group, and the seconds that these took.
+    /// Pages answered in each part of the minute, by group, and their total duration in seconds.
     answered: [[u32; GROUPS]; PARTS],
     took: [f32; GROUPS],
     /// Pages that their clients left.
     left: u32,
-    /// How many more requests fill this minute whole than the one before it.
+    /// The change, from the minute before, in the number of requests that cover the whole minute.
     whole: i32,
 }
 
-/// See the module.
+/// Load by minute.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Minutes {
     cells: BTreeMap<u32, Cell>,
@@ -40,24 +40,25 @@ pub(crate) struct Minutes {
     pub(crate) beyond: u64,
 }
 
-/// The busiest minute.
+/// A peak minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Peak {
-    /// When it began: seconds since 1970.
+    /// Its start in seconds since 1970.
     pub at: u64,
-    /// Requests a second in it.
+    /// Requests per second.
     pub requests: f64,
-    /// Of these, those that ask for no file.
+    /// Requests for pages per second, without files.
     pub pages: f64,
-    /// Sessions that began in a second of it.
+    /// Sessions that began, per second.
     pub sessions: f64,
-    /// Requests that were being worked on at once, on average (Little's law: of the same minute); `None`: the log
-    /// has no durations.
+    /// The mean concurrency, by Little's law for the same minute; `None` if the log has no
+    /// durations.
     pub at_once: Option<f64>,
 }
 
 impl Minutes {
-    /// A file was asked for then. Whoever is in front serves files: they take no place in the application.
+    /// Counts a request for a file. A server in front delivers files, so they use no capacity of
+    /// the application.
     pub(crate) fn file(&mut self, began: Time) {
         match self.cell(began.as_nanos() / MINUTE) {
             Some(cell) => cell.requests = cell.requests.saturating_add(1),
@@ -65,7 +66,8 @@ impl Minutes {
         }
     }
 
-    /// A page was asked for then and was worked on for so long, if that is known, after it had waited in front.
+    /// Counts a request for a page that waited in front and was then processed for `service`, if
+    /// that is known.
     pub(crate) fn page(&mut self, began: Time, waited: Span, service: Option<Span>) {
         let Some(cell) = self.cell(began.as_nanos() / MINUTE) else {
             self.beyond += 1;
@@ -93,7 +95,7 @@ impl Minutes {
         }
     }
 
-    /// A page of this group was answered then, which took so long.
+    /// Counts an answered page of a group with its duration.
     pub(crate) fn answered(&mut self, ended: Time, group: usize, took: Span) {
         if let Some(cell) = self.cell(ended.as_nanos() / MINUTE) {
             let part = (ended.as_nanos() % MINUTE) as usize / (MINUTE as usize / PARTS);
@@ -103,14 +105,14 @@ impl Minutes {
         }
     }
 
-    /// Counts a page that its client left then.
+    /// Counts a page that its client left.
     pub(crate) fn left(&mut self, ended: Time) {
         if let Some(cell) = self.cell(ended.as_nanos() / MINUTE) {
             cell.left = cell.left.saturating_add(1);
         }
     }
 
-    /// All minutes in order, for the limit.
+    /// Returns all minutes in order, for the limit.
     pub(crate) fn each(&self) -> impl Iterator<Item = (u32, Window)> + '_ {
         let mut whole = 0_i64;
         self.cells.iter().map(move |(minute, cell)| {
@@ -130,7 +132,7 @@ impl Minutes {
         })
     }
 
-    /// A session began then.
+    /// Counts a session that began.
     pub(crate) fn session(&mut self, began: Time) {
         if let Some(cell) = self.cell(began.as_nanos() / MINUTE) {
             cell.sessions = cell.sessions.saturating_add(1);
@@ -145,9 +147,9 @@ impl Minutes {
         Some(self.cells.entry(minute).or_default())
     }
 
-    /// The minute with most requests, and the one in which most were worked on at once, of a log from one moment to
-    /// another. Of its first and its last minute only what was seen counts, and these are no peak if that is less than
-    /// half; a log that is shorter than a minute is one peak.
+    /// Returns the minute with most requests and the one with the highest concurrency, for a log
+    /// between two times. Of the first and the last minute only the observed part counts, and they
+    /// are no peak if less than half was observed. A log that is shorter than a minute is one peak.
     pub(crate) fn peaks(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
         if log.1.since(log.0).as_nanos() < MINUTE {
             return self.all(log, has_durations);
@@ -171,7 +173,7 @@ impl Minutes {
         peaks
     }
 
-    /// Two minutes at most, as one.
+    /// Returns all minutes, at most two, as one peak.
     fn all(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
         let (first, _) = self.cells.first_key_value()?;
         let mut all = Cell::default();
@@ -188,12 +190,14 @@ impl Minutes {
 }
 
 impl Cell {
-    /// Seconds that were worked while so many filled it whole, of so many that were seen.
+    /// Returns the seconds of work in the minute. `whole` requests covered all of it, and `seconds`
+    /// of it were observed.
     fn busy(&self, whole: i64, seconds: f64) -> f64 {
         f64::from(self.edges) + seconds * whole.max(0) as f64
     }
 
-    /// While so many filled it whole, and so many seconds of it were seen.
+    /// Returns the minute as a peak. `whole` requests covered all of it, and `seconds` of it were
+    /// observed.
     fn peak(&self, minute: u32, whole: i64, seconds: f64, has_durations: bool) -> Peak {
         let busy = self.busy(whole, seconds);
         Peak {
@@ -234,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_peak_of_a_short_log_is_over_what_was_seen() {
-        // Two requests a second, each of a second, for so long.
+        // Two requests per second, each of one second.
         let rate = |from: u64, to: u64| {
             let mut minutes = Minutes::default();
             for second in from..to {
@@ -248,7 +252,7 @@ mod tests {
             assert!((requests - 2.0).abs() < 1e-6, "{from} to {to}: {requests}");
             assert!((at_once - 2.0).abs() < 1e-5, "{from} to {to}: {at_once}");
         }
-        // A burst in the last second of a log is none of a minute.
+        // A burst in the last second of a log is not scaled to a minute.
         let mut minutes = Minutes::default();
         (0..120).for_each(|second| minutes.page(at(second), Span::ZERO, None));
         (0..3).for_each(|_| minutes.page(at(120), Span::ZERO, None));

@@ -1,38 +1,39 @@
-//! The clock of a log. Servers write lines in the order in which requests end, so time goes on; a clock that was
-//! set, or a file that was put together from several, makes it jump.
+//! The clock of a log. Servers write lines in the order in which requests end, so time advances. If
+//! a clock was set, or a file was concatenated from several, time jumps.
 //!
-//! A jump is believed when eight requests in a row agree with it. Until then they are strays, which have a place
-//! in no session and no minute: one line with a wrong time ends nobody's session and makes no peak.
+//! A jump is accepted when eight requests in a row agree with it. Until then they are strays, which
+//! belong to no session and no minute. So one line with a wrong time ends no session and makes no
+//! peak.
 //!
-//! What comes first has no line before it. So the first lines are held until eight agree, in a row or not, and the
-//! clock begins with these.
+//! The first line has no line before it. So the first lines are held until eight agree, in a row or
+//! not, and the clock begins with these.
 
 use bywash_units::{Span, Time};
 
 use crate::request::{Kept, Request};
 
-/// Further than that from the line before it a line is a stray.
+/// A line that differs more than this from the line before is a stray.
 const FAR: Span = Span::from_secs(3600);
-/// So many strays in a row make a new time.
+/// The number of consecutive strays that make a new time.
 const AGREE: u32 = 8;
 
-/// Lines that are held at most until so many agree.
+/// The most lines that are held until enough agree.
 const HELD: usize = 64;
 
-/// The first lines of a log, until most of them say what time it is.
+/// The first lines of a log, until most of them agree on the time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Opening {
     held: Vec<Kept>,
 }
 
 impl Opening {
-    /// One more; whether they are enough.
+    /// Holds one more request. Returns whether there are enough.
     pub(crate) fn hold(&mut self, request: &Request<'_>) -> bool {
         self.held.push(request.kept());
         self.held.len() >= HELD || self.agreed().is_some_and(|(_, agree)| agree >= AGREE as usize)
     }
 
-    /// The clock of most of them, and all of them.
+    /// Returns the clock on which most agree, and all held requests.
     pub(crate) fn over(self) -> (Clock, Vec<Kept>) {
         let now = self.agreed().map(|(time, _)| time);
         (Clock { now, ..Clock::default() }, self.held)
@@ -44,40 +45,40 @@ impl Opening {
     }
 }
 
-/// The first of these moments with which most agree, and how many do.
+/// Returns the first of these times with which most agree, and the number that agree.
 pub fn agreed(moments: &[Time]) -> Option<(Time, usize)> {
     let near = |one: Time| moments.iter().filter(|other| is_near(one, **other)).count();
     let all = moments.iter().map(|one| (*one, near(*one)));
     all.reduce(|most, one| if one.1 > most.1 { one } else { most })
 }
 
-/// See the module.
+/// The clock of a log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     now: Option<Time>,
-    /// Where strays think that it is, and how many agree.
+    /// The time of recent strays, and the number that agree.
     other: Option<(Time, u32)>,
-    /// Requests that are out of time.
+    /// Requests with an implausible time.
     pub(crate) strays: u64,
-    /// Times that it went back by more than an hour.
+    /// The number of times that it went back by more than an hour.
     pub(crate) backward: u64,
-    /// Times that it went on by more than an hour.
+    /// The number of times that it went forward by more than an hour.
     pub(crate) forward: u64,
 }
 
-/// What a moment is.
+/// The classification of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// Time goes on.
+    /// Time advances.
     Usual,
-    /// It is another time from here on, and it was set back.
+    /// A new, earlier time begins.
     Back,
-    /// It may be wrong.
+    /// The time may be wrong.
     Stray,
 }
 
 impl Clock {
-    /// A request has ended then.
+    /// Advances the clock to the end of a request.
     pub(crate) fn tick(&mut self, ended: Time) -> Moment {
         let Some(now) = self.now else {
             self.now = Some(ended);
@@ -107,13 +108,13 @@ impl Clock {
         Moment::Usual
     }
 
-    /// The latest that was seen.
+    /// Returns the latest accepted time.
     pub(crate) fn now(&self) -> Time {
         self.now.unwrap_or(Time::ZERO)
     }
 }
 
-/// Whether two moments may be of one time.
+/// Returns whether two times are near enough to belong together.
 pub fn is_near(a: Time, b: Time) -> bool {
     a.since(b).max(b.since(a)) <= FAR
 }

@@ -1,18 +1,19 @@
 //! Finds the template that is the order.
 //!
-//! An order is an unsafe request (POST) whose words name it, which succeeds, and after which sessions end. A checkout has
-//! many forms, and words such as `checkout` or `payment` do not tell which of them is the last. There, and where a payment
-//! service takes the order, the page that thanks for it is proposed.
+//! An order is an unsafe request (POST) whose words name it, which succeeds, and after which
+//! sessions end. A checkout has many forms, and words such as `checkout` or `payment` do not tell
+//! which of them is the last. In that case, and if a payment service takes the order, the page that
+//! thanks for it is proposed.
 
 use crate::graph::Graph;
 use crate::role::like_an_order;
 use crate::tally::Tally;
 
-/// Fewer are chance.
+/// Fewer successes may be chance.
 const SOME: u64 = 3;
-/// Words that name an order, and not only the way to it.
+/// The score of words that name an order, and not only a step towards it.
 const NAMES: f64 = 0.7;
-/// Words that name the page after an order.
+/// The score of words that name the page after an order.
 const THANKS: f64 = 0.9;
 
 /// A page that may be the order.
@@ -22,7 +23,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) tally: &'a Tally,
 }
 
-/// Pages that may be the order, the most probable first. `is_sure` of those that are proposed as one.
+/// Returns pages that may be the order, most probable first. `is_sure` marks those that may be
+/// proposed.
 pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Graph) -> Vec<Ranked> {
     let rank = |Candidate { page, name, tally }: Candidate<'_>| {
         let words = like_an_order(name);
@@ -37,7 +39,7 @@ pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Gra
             (true, NAMES..) => Kind::Named,
             (false, THANKS..) => Kind::Thanks,
             (true, words) if words > 0.0 => Kind::OnTheWay,
-            // The form is asked for with the same words as the order.
+            // The form is requested with the same words as the order.
             _ => Kind::Unsure,
         };
         Some(Ranked { page, is_sure: kind != Kind::Unsure, kind, sure })
@@ -50,7 +52,7 @@ pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Gra
 /// A page that may be the order, among others.
 pub(crate) struct Ranked {
     pub(crate) page: usize,
-    /// The words of its pattern are those of an order.
+    /// Whether the words of its pattern are those of an order.
     pub(crate) is_sure: bool,
     kind: Kind,
     sure: f64,
@@ -65,7 +67,7 @@ enum Kind {
     Thanks,
     /// An unsafe request of a checkout.
     OnTheWay,
-    /// A request that acts without such words, or words without an act.
+    /// An unsafe request without such words, or a safe one with them.
     Unsure,
 }
 

@@ -1,38 +1,39 @@
-//! How long clients wait before they leave.
+//! Estimates how long clients wait before they leave.
 //!
-//! Of a request that was left it is known how long its client waited; of one that was answered only that she would
-//! have waited at least as long. The estimate for such a mixture is Kaplan and Meier's (1958): of all who were still
-//! waiting at a time, the part that left then.
+//! For a request that was left, the wait of its client is known. For one that was answered, it is
+//! only known that the client would have waited at least as long. The estimator for such censored
+//! data is that of Kaplan and Meier (1958): at each time, the fraction of the clients still waiting
+//! that left then.
 
 use bywash_units::Span;
 use serde::Serialize;
 
 use crate::times::Times;
 
-/// With fewer who left nothing is estimated.
+/// The fewest departures for an estimate.
 const ENOUGH: u64 = 20;
 
-/// See the module.
+/// The observed waits of clients until they left or were answered.
 #[derive(Clone, Debug, Default)]
 pub struct Patience {
     left: Times,
     stayed: Times,
 }
 
-/// Patience that an order of requests can be told, in seconds.
+/// The range of patience that a policy accepts, in seconds.
 const TOLD: [f64; 2] = [1.0, 600.0];
 
-/// Patience as an order of requests is told of it.
+/// Patience as a policy accepts it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Told {
-    /// Seconds.
+    /// The accepted value in seconds.
     pub seconds: f64,
-    /// If that is not what was found, why.
+    /// The reason why it differs from the estimate, if it does.
     pub clamped: Option<&'static str>,
 }
 
 impl Told {
-    /// Of what was found, in seconds.
+    /// Clamps an estimate in seconds.
     pub fn of(found: f64) -> Self {
         let clamped = if found < TOLD[0] {
             Some("An order is told no less than 1 s, so that stands here.")
@@ -45,33 +46,34 @@ impl Told {
     }
 }
 
-/// What was found of patience.
+/// The estimate of patience.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Leaving {
     /// Requests whose client left and whose wait is known.
     pub left: u64,
     /// Requests that were answered and whose wait is known.
     pub stayed: u64,
-    /// Half of all have left after so many seconds; `None`: so many never left, or too few did.
+    /// The median patience in seconds; `None` if fewer than half left, or too few for an estimate.
     pub median: Option<f64>,
-    /// If patience were exponential its mean: seconds that were waited, over those who left. `None` if too few did.
+    /// The mean under the assumption of exponential patience, in seconds: total wait divided by
+    /// departures. `None` if too few clients left.
     pub mean: Option<f64>,
-    /// Points of the curve: seconds, and the share that still waits.
+    /// Points of the survival curve: seconds, and the share that still waits.
     pub curve: Vec<(f64, f64)>,
 }
 
 impl Patience {
-    /// Somebody left after that.
+    /// Records that a client left after this time.
     pub fn left(&mut self, after: Span) {
         self.left.add(after);
     }
 
-    /// Somebody was answered after that.
+    /// Records that a client was answered after this time.
     pub fn stayed(&mut self, for_: Span) {
         self.stayed.add(for_);
     }
 
-    /// What follows.
+    /// Returns the estimate.
     pub fn leaving(&self) -> Leaving {
         let (left, stayed) = (self.left.count(), self.stayed.count());
         let mut leaving = Leaving { left, stayed, ..Leaving::default() };
@@ -81,7 +83,7 @@ impl Patience {
         let mut others = self.stayed.each().peekable();
         let (mut waiting, mut share, mut waited) = ((left + stayed) as f64, 1.0, 0.0);
         for (after, count) in self.left.each() {
-            // Who was answered at that very time was still waiting.
+            // A client that was answered at that very time was still waiting.
             while let Some((_, answered)) = others.next_if(|(when, _)| *when < after) {
                 waiting -= answered as f64;
             }
@@ -101,7 +103,7 @@ impl Patience {
     }
 }
 
-/// Of a curve some twenty points, the last among them.
+/// Reduces a curve to some twenty points, including the last.
 fn thinned(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let each = curve.len().div_ceil(20).max(1);
     let last = curve.len() - 1;
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn whoever_was_answered_before_tells_that_she_would_have_waited() {
-        // Patience is 1 s to 100 s alike; every second request is answered after 30 s.
+        // Patience is uniform from 1 s to 100 s; every second request is answered after 30 s.
         let mut patience = Patience::default();
         for second in 1..=100 {
             patience.left(Span::from_secs(second));

@@ -1,15 +1,16 @@
-//! A template becomes a pattern of a class. A template names all parameters of its requests, and a class has a page
-//! whatever else is asked of it: of the parameters only those stay that say what the page is for. Two templates may have
-//! the same pattern then.
+//! Converts a template into a pattern of a class. A template names all parameters of its requests,
+//! but a class has a page regardless of parameters that do not change its purpose. So only the
+//! parameters that determine the purpose remain. Two templates may then have the same pattern.
 
 use bywash_engine::classify::Pattern;
 
 use crate::role::Role;
 
-/// Bytes of the longest pattern that is proposed.
+/// The most bytes of a proposed pattern.
 const LONGEST: usize = 200;
 
-/// The pattern of a template for this role, as the configuration takes it; `None` if there is none.
+/// Returns the pattern of a template for this role, as the configuration accepts it; `None` if
+/// there is none.
 pub(crate) fn pattern(template: &str, role: Role) -> Option<String> {
     let (method, target) = template.split_once(' ').unwrap_or(("GET", template));
     let is_text = target.bytes().all(|byte| byte.is_ascii_graphic());
@@ -30,8 +31,8 @@ pub(crate) fn pattern(template: &str, role: Role) -> Option<String> {
     is_one.then_some(pattern)
 }
 
-/// The pattern of all pages beside a page, `GET /a/*` for `GET /a/b`; `None` for a page at the root and for a pattern that
-/// ends in `*`.
+/// Returns the pattern of all pages in the folder of a page: `GET /a/*` for `GET /a/b`. Returns
+/// `None` for a page at the root and for a pattern that ends in `*`.
 pub(crate) fn folder(pattern: &str) -> Option<String> {
     let (path, query) = pattern.split_at(pattern.find('?').unwrap_or(pattern.len()));
     let bare = path.strip_suffix('/').unwrap_or(path);
@@ -41,7 +42,7 @@ pub(crate) fn folder(pattern: &str) -> Option<String> {
     is_below.then(|| format!("{folder}/*{slash}{query}"))
 }
 
-/// Whether a pattern takes whatever is asked for with its method.
+/// Returns whether a pattern matches every request with its method.
 pub(crate) fn takes_all(pattern: &str) -> bool {
     pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.takes_all())
 }

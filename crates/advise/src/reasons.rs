@@ -1,16 +1,16 @@
-//! Says why a limit is what it is, a sentence a line, for the written file and for the terminal.
+//! Explains a limit, one sentence per line, for the written file and for the terminal.
 
 use crate::limit::{By, Capacity, LEFT, Limit, MULTIPLE, OF_CORE, Shows};
 
-/// A mix that differs by more than this is named.
+/// A mix that differs by more than this is mentioned.
 const DIFFERS: f64 = 0.3;
-/// Departures below this part of the pages answered are not named.
+/// Departures below this fraction of the pages answered are not mentioned.
 const LITTLE: f64 = 0.05;
-/// Groups of pages whose service times differ so many times could be several applications.
+/// Groups of pages whose service times differ by this factor could be several applications.
 const SEVERAL: f64 = 10.0;
 
 impl Limit {
-    /// The reasons, in the order of the derivation.
+    /// Returns the reasons, in the order of the derivation.
     pub fn reasons(&self) -> Vec<String> {
         let mut lines = vec![self.shown()];
         if let Some(found) = &self.capacity {
@@ -53,7 +53,7 @@ impl Limit {
 }
 
 impl By {
-    /// Says how the limit follows from the fact that decided.
+    /// Returns how the limit follows from the fact that decided.
     pub(crate) fn decided(self) -> String {
         match self {
             Self::Knee => "Decided by the knee: the limit is the knee and an eighth more.".into(),

@@ -1,50 +1,50 @@
-//! A request as a line of a log tells of it.
+//! A request as a line of a log describes it.
 
 use bywash_units::{Span, Time};
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// When it came, since 1970.
+    /// The time of its arrival, since 1970.
     pub began: Time,
     /// Its method.
     pub method: &'a str,
     /// Path and query.
     pub target: &'a str,
-    /// Who asked.
+    /// Its client.
     pub client: Client,
-    /// How it ended.
+    /// Its outcome.
     pub end: End,
-    /// How long it waited before it was worked on, if the line tells.
+    /// How long it waited before it was processed, if the line tells.
     pub waited: Option<Span>,
-    /// How long it was worked on, if the line tells.
+    /// How long it was processed, if the line tells.
     pub service: Option<Span>,
 }
 
-/// A request that outlives its line.
+/// A request that owns its text.
 #[derive(Clone, Debug)]
 pub struct Kept {
     method: Box<str>,
     target: Box<str>,
-    /// The same without words.
+    /// The request without its text.
     rest: Request<'static>,
 }
 
 impl Kept {
-    /// What was kept.
+    /// Returns the request.
     pub fn request(&self) -> Request<'_> {
         Request { method: &self.method, target: &self.target, ..self.rest }
     }
 }
 
 impl Request<'_> {
-    /// The same, kept.
+    /// Returns a copy of the request that owns its text.
     pub fn kept(&self) -> Kept {
         let rest = Request { method: "", target: "", ..*self };
         Kept { method: self.method.into(), target: self.target.into(), rest }
     }
 
-    /// How long its client waited for it, if the line tells anything of that.
+    /// Returns how long its client waited for it, if the line tells.
     pub(crate) fn took(&self) -> Option<Span> {
         match (self.waited, self.service) {
             (None, None) => None,
@@ -52,17 +52,17 @@ impl Request<'_> {
         }
     }
 
-    /// When it was over.
+    /// Returns the time at which it ended.
     pub fn ended(&self) -> Time {
         self.began + self.took().unwrap_or_default()
     }
 
-    /// Whether its method asks for nothing to be done (RFC 9110 §9.2.1).
+    /// Returns whether its method is safe (RFC 9110 §9.2.1).
     pub(crate) fn is_safe(&self) -> bool {
         matches!(self.method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "")
     }
 
-    /// Whether it was answered as it was meant to be: a redirection counts where something was to be done.
+    /// Returns whether it succeeded. A redirection counts if the method is unsafe.
     pub(crate) fn is_success(&self) -> bool {
         match self.end {
             End::Answered(status) => {
@@ -73,25 +73,25 @@ impl Request<'_> {
         }
     }
 
-    /// Whether there is such a thing as it asked for.
+    /// Returns whether the requested resource exists.
     pub(crate) fn is_good(&self) -> bool {
         matches!(self.end, End::Answered(200..400) | End::Untold)
     }
 }
 
-/// Who asked, by numbers that nobody can choose.
+/// The client of a request, by numbers that no client can choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
-    /// Whoever has this number, an address and a browser.
+    /// The client with this number, a combination of address and browser.
     Known(u64),
-    /// Whoever has this session.
+    /// The client with this session.
     Session {
         /// The session.
         session: u64,
-        /// Her address.
+        /// The address.
         address: u64,
     },
-    /// Somebody without a session, at this address.
+    /// A client without a session, at this address.
     Stranger {
         /// The address.
         address: u64,
@@ -101,7 +101,7 @@ pub enum Client {
 }
 
 impl Client {
-    /// Something that is the same for the same one.
+    /// Returns a number that is the same for the same client.
     pub(crate) const fn number(self) -> u64 {
         match self {
             Self::Known(number) => number,
@@ -111,16 +111,16 @@ impl Client {
     }
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It was answered, with this status.
+    /// Answered with this status.
     Answered(u16),
-    /// It was refused before it was worked on.
+    /// Refused before it was processed.
     Refused,
-    /// Its client had left before.
+    /// Left by its client before the answer.
     Left,
-    /// Whoever should have answered it did not, or broke off.
+    /// Not answered, or broken off, by the server.
     Failed,
     /// The line does not tell.
     Untold,

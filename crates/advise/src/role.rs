@@ -1,37 +1,39 @@
-//! What a template is for, guessed from its words: proposals, which an operator reads before they are in force.
+//! Guesses the purpose of a template from its words. An operator reads these proposals before they
+//! apply.
 
 use serde::Serialize;
 
-/// What a kind of request is for. The names of proposed classes are these words and never a visitor's.
+/// The purpose of a kind of request. Proposed classes are named by these words, never by text from
+/// a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The first page.
     Home,
-    /// Lists and all that is nothing else.
+    /// Lists, and everything without another role.
     Browse,
-    /// One thing of many: its URL has a number or a title in it.
+    /// One of many objects: its URL has a number or a title.
     Item,
     /// A search.
     Search,
-    /// What a visitor wants to have.
+    /// The visitor's selection.
     Cart,
     /// Logging in.
     Login,
-    /// On the way from the cart to the order.
+    /// A step from the cart to the order.
     Checkout,
-    /// What brings money.
+    /// The request that brings revenue.
     Order,
-    /// What programs ask for.
+    /// A request by a program.
     Api,
     /// A file.
     Static,
-    /// What no pattern can tell apart.
+    /// Requests that no pattern can distinguish.
     Other,
 }
 
 impl Role {
-    /// In the order in which they are shown.
+    /// All roles, in the order in which they are shown.
     pub const ALL: [Self; 11] = [
         Self::Home,
         Self::Browse,
@@ -46,7 +48,7 @@ impl Role {
         Self::Other,
     ];
 
-    /// The name of its class.
+    /// Returns the name of its class.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Home => "home",
@@ -67,8 +69,8 @@ impl Role {
         self as usize
     }
 
-    /// Whether this part of a template's query says what the page is for: a value that routes, or a name that tells
-    /// this role.
+    /// Returns whether this part of a template's query determines the purpose of the page: a value
+    /// that routes, or a name that indicates this role.
     pub(crate) fn is_told_by(self, part: &str) -> bool {
         let tells = match self {
             Self::Search => SOUGHT.contains(&part),
@@ -116,7 +118,7 @@ const FILES: [&str; 33] = [
 ];
 const SEARCH: [&str; 6] = ["search", "find", "suche", "suggest", "autocomplete", "recherche"];
 const SOUGHT: [&str; 6] = ["q", "query", "search", "s", "keyword", "keywords"];
-/// Parameters that say which one of many.
+/// Parameters that select one of many objects.
 const ONE: [&str; 12] = [
     "id",
     "item",
@@ -138,7 +140,7 @@ const CHECKOUT: [&str; 9] = [
 const LOGIN: [&str; 9] =
     ["login", "signin", "signup", "logon", "auth", "register", "oauth", "anmelden", "authenticate"];
 const API: [&str; 7] = ["api", "graphql", "rest", "rpc", "ajax", "json", "xmlrpc"];
-/// Words of an order, and how sure they make it.
+/// Words of an order, with their probability of naming one.
 const ORDER: [(&str, f64); 16] = [
     ("confirm", 1.0),
     ("confirmation", 1.0),
@@ -158,7 +160,7 @@ const ORDER: [(&str, f64); 16] = [
     ("checkout", 0.4),
 ];
 
-/// Whether a target asks for a file: by the ending of its path.
+/// Returns whether a target is a file, by the ending of its path.
 pub(crate) fn is_file(target: &str) -> bool {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let last = path.rsplit('/').next().unwrap_or_default();
@@ -166,7 +168,7 @@ pub(crate) fn is_file(target: &str) -> bool {
     ending.len() <= 11 && FILES.iter().any(|file| ending.eq_ignore_ascii_case(file))
 }
 
-/// What a template is for, but for the order.
+/// Returns the purpose of a template, except for the order.
 pub(crate) fn role(template: &str, is_file: bool) -> Role {
     if is_file {
         return Role::Static;
@@ -200,17 +202,17 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
     }
 }
 
-/// Whether a parameter says which one of many.
+/// Returns whether a parameter selects one of many objects.
 fn has_one(query: &str) -> bool {
     query.split('&').any(|one| ONE.contains(&one.split('=').next().unwrap_or_default()))
 }
 
-/// Whether the path ends in one of many.
+/// Returns whether the path ends in one of many objects.
 fn has_one_of_many(path: &str) -> bool {
     path.trim_end_matches('/').rsplit('/').next().is_some_and(|last| last.starts_with('*'))
 }
 
-/// How much the words of a template speak for its being the order, from 0 to 1.
+/// Returns how much the words of a template suggest that it is the order, from 0 to 1.
 pub(crate) fn like_an_order(template: &str) -> f64 {
     let target = template.split_once(' ').map_or(template, |(_, target)| target);
     let words = words(target);
@@ -218,8 +220,8 @@ pub(crate) fn like_an_order(template: &str) -> f64 {
     ORDER.iter().filter_map(of).fold(0.0, f64::max)
 }
 
-/// Words of a path and a query, in lower case. `placeOrder` and `place-order` are three words each: `place`, `order` and
-/// `placeorder`.
+/// Returns the words of a path and a query in lower case. `placeOrder` and `place-order` are three
+/// words each: `place`, `order` and `placeorder`.
 fn words(target: &str) -> Vec<String> {
     let mut words = Vec::new();
     for part in target.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_')) {

@@ -1,7 +1,7 @@
-//! Who asks for what after what: requests of one client with no pause of half an hour among them.
+//! Sessions: requests of one client without a pause of half an hour.
 //!
-//! Open sessions stand in a list, the one that was idle longest in front. Of more than [`MOST`] that one is taken to be
-//! over.
+//! Open sessions are in a list, the longest idle one in front. If there are more than [`MOST`],
+//! that one is taken to be over.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,16 @@ use bywash_units::{Span, Time};
 
 use crate::times::Times;
 
-/// Sessions that are open at once.
+/// The most sessions that are open at once.
 pub const MOST: usize = 100_000;
-/// A pause so long ends a session.
+/// A pause of this length ends a session.
 pub(crate) const PAUSE: Span = Span::from_secs(1800);
 
-/// None of the list.
+/// The end of the list.
 const NONE: u32 = u32::MAX;
 
-/// A page, and how often its place was given away before: one that was is a page no more.
+/// A page, and how often its number was reassigned before. After another reassignment the page no
+/// longer exists.
 pub(crate) type Page = (u16, u16);
 
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ struct Open {
     requests: u64,
     steps: u64,
     page: Option<Page>,
-    /// What it asked for last was not served.
+    /// Whether its last request was not served.
     in_vain: bool,
     older: u32,
     newer: u32,
@@ -39,7 +40,7 @@ struct Open {
 pub(crate) struct Over {
     /// The last page.
     pub(crate) page: Page,
-    /// Who leaves because she was not served tells nothing of the page.
+    /// Whether its last request was not served. Such an exit carries no information about the page.
     pub(crate) in_vain: bool,
 }
 
@@ -49,21 +50,21 @@ pub(crate) struct Visit {
     pub(crate) client: u64,
     pub(crate) began: Time,
     pub(crate) ended: Time,
-    /// `None`: a file, which somebody's browser asked for.
+    /// The page; `None` for a file, which a browser requested.
     pub(crate) page: Option<Page>,
     pub(crate) in_vain: bool,
 }
 
-/// What a visit is in its session.
+/// The position of a visit in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stepped {
-    /// It is the first request.
+    /// Whether it is the first request.
     pub(crate) begins: bool,
     /// The page before it.
     pub(crate) from: Option<Page>,
 }
 
-/// See the module.
+/// The sessions of a log, open and ended.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     index: HashMap<u64, u32>,
@@ -71,16 +72,16 @@ pub(crate) struct Sessions {
     free: Vec<u32>,
     oldest: u32,
     newest: u32,
-    /// Ended, and not yet counted by whoever asks.
+    /// Sessions that have ended and that the caller has not collected yet.
     pub(crate) over: Vec<Over>,
-    /// Sessions there were.
+    /// The number of sessions.
     pub(crate) all: u64,
-    /// That ended for want of room.
+    /// Sessions that ended because too many were open.
     pub(crate) evicted: u64,
-    /// Seconds from first to last request, of those with two pages or more.
+    /// Seconds from first to last request, of sessions with two or more pages.
     pub(crate) lasted: Times,
     pub(crate) think: Times,
-    /// Requests and pages of each, as seconds.
+    /// Requests and pages of each session, as seconds.
     pub(crate) requests: Times,
     pub(crate) pages: Times,
 }
@@ -105,7 +106,7 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// A request. `now`: the clock of the log.
+    /// Adds a request; `now` is the clock of the log.
     pub(crate) fn visit(&mut self, visit: &Visit, now: Time) -> Stepped {
         self.end_idle(now);
         let known = self.index.get(&visit.client).copied();
@@ -135,30 +136,30 @@ impl Sessions {
         Stepped { begins, from }
     }
 
-    /// No session goes on.
+    /// Ends all sessions.
     pub(crate) fn end_all(&mut self) {
         while self.oldest != NONE {
             self.end(self.oldest);
         }
     }
 
-    /// Those that are open.
+    /// Returns the number of open sessions.
     pub(crate) fn open(&self) -> usize {
         self.index.len()
     }
 
-    /// Whether this client has a session now.
+    /// Returns whether this client has an open session.
     pub(crate) fn is_open(&self, client: u64) -> bool {
         self.index.contains_key(&client)
     }
 
-    /// Whether this client was served before now, not too long ago, and may go on.
+    /// Returns whether this client was served recently before `now`, and may continue.
     pub(crate) fn was_answered(&self, client: u64, now: Time) -> bool {
         let open = self.index.get(&client).map(|at| &self.open[*at as usize]);
         open.is_some_and(|open| !open.in_vain && open.last <= now && now.since(open.last) <= PAUSE)
     }
 
-    /// The session of one is another's, who has none.
+    /// Moves the session of one client to another, which has none.
     pub(crate) fn rename(&mut self, from: u64, to: u64) {
         if let Some(at) = self.index.remove(&from) {
             self.open[at as usize].client = to;
@@ -166,7 +167,8 @@ impl Sessions {
         }
     }
 
-    /// Twice the pause: a request that has just ended may have begun in time.
+    /// Ends sessions that were idle for twice the pause, because a request that has just ended may
+    /// have begun in time.
     fn end_idle(&mut self, now: Time) {
         while self.oldest != NONE && now.since(self.open[self.oldest as usize].last) > PAUSE * 2 {
             self.end(self.oldest);

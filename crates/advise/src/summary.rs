@@ -1,4 +1,4 @@
-//! Told of one request after the other, it holds what advice needs.
+//! Receives one request after the other, and holds the data for the advice.
 
 use bywash_discover::template::Asked;
 use bywash_engine::classify::Pattern;
@@ -17,32 +17,32 @@ use crate::role::is_file;
 use crate::sessions::{Sessions, Visit};
 use crate::tally::{LEVELS, Tally};
 
-/// How long load is counted before it is a level.
+/// The time over which load is counted to give a level, in nanoseconds.
 const LEVEL: u64 = 10_000_000_000;
 
-/// What is known besides the log.
+/// Facts in addition to the log.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// The requests whose success is an order; guessed if not given.
+    /// The requests whose success is an order; guessed if `None`.
     pub order: Option<Pattern>,
-    /// What was used of resources meanwhile.
+    /// The use of resources at the same time.
     pub load: Option<Load>,
     /// Workers and cores of the application.
     pub machine: Machine,
 }
 
-/// See the module.
+/// The summary of a log in bounded memory. It receives one request after the other.
 #[derive(Debug)]
 pub struct Summary {
     pub(crate) order: Option<String>,
     pub(crate) load: Option<Load>,
     pub(crate) machine: Machine,
-    /// The first lines, until it is clear what time they are of.
+    /// The first lines, until their time is clear.
     opening: Option<Opening>,
     pub(crate) clock: Clock,
     pub(crate) pages: Pages,
     pub(crate) tallies: Vec<Tally>,
-    /// How often the place of each page was given away.
+    /// How often the number of each page was reassigned.
     generations: Vec<u16>,
     pub(crate) graph: Graph,
     guests: Guests,
@@ -56,7 +56,7 @@ pub struct Summary {
     folded: Vec<Folded>,
 }
 
-/// What is counted of all requests.
+/// Counts of all requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) requests: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Counted {
     pub(crate) strangers: u64,
 }
 
-/// How much was asked for a moment ago, as a power of two; and how often it was so much.
+/// The recent load as a power of two, and how often each level occurred.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
     number: u64,
@@ -92,7 +92,8 @@ impl Level {
         level
     }
 
-    /// The level below which at least a tenth of all pages were asked for.
+    /// Returns the lowest level such that at least a tenth of all pages were requested at or below
+    /// it.
     pub(crate) fn light(&self) -> usize {
         let all: u64 = self.seen.iter().sum();
         let mut below = 0;
@@ -105,7 +106,7 @@ impl Level {
 }
 
 impl Summary {
-    /// Nothing was told yet.
+    /// Creates a summary without requests.
     pub fn new(settings: Settings) -> Self {
         let Settings { order, load, machine } = settings;
         Self {
@@ -130,7 +131,7 @@ impl Summary {
         }
     }
 
-    /// One more request, in the order of the log.
+    /// Adds a request, in the order of the log.
     pub fn add(&mut self, request: &Request<'_>) {
         match &mut self.opening {
             None => self.take(request),
@@ -142,7 +143,7 @@ impl Summary {
         }
     }
 
-    /// What was held is told.
+    /// Takes the requests that were held.
     fn open(&mut self) {
         let Some(opening) = self.opening.take() else { return };
         let (clock, held) = opening.over();
@@ -211,7 +212,7 @@ impl Summary {
         }
     }
 
-    /// What has a place in a minute and in a session.
+    /// Adds a request to its minute and to its session.
     fn in_time(&mut self, request: &Request<'_>, is_file: bool, page: usize) {
         if is_file {
             self.minutes.file(request.began);
@@ -252,7 +253,7 @@ impl Summary {
         }
     }
 
-    /// The page that somebody was at: another one's by now, if its place was given away.
+    /// Returns the present number of a page that a session visited; 0 if its number was reassigned.
     fn now(&self, (page, generation): (u16, u16)) -> usize {
         let page = usize::from(page);
         if self.generations[page] == generation { page } else { 0 }
@@ -284,7 +285,7 @@ impl Summary {
         }
     }
 
-    /// The log is over: who is still there is taken to leave. How many that are.
+    /// Ends the log. Open sessions are taken to leave; returns their number.
     pub(crate) fn finish(&mut self) -> usize {
         self.open();
         let open = self.sessions.open();
@@ -296,7 +297,7 @@ impl Summary {
         open
     }
 
-    /// From the first request to the end of the last.
+    /// Returns the time from the first request to the end of the last.
     pub(crate) fn lasted(&self) -> Span {
         self.first.map_or(Span::ZERO, |first| self.last.since(first))
     }

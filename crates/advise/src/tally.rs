@@ -1,38 +1,38 @@
-//! What is counted of the requests of one template.
+//! Counts of the requests of one template.
 
 use bywash_units::Span;
 
 use crate::request::{End, Request};
 use crate::times::Times;
 
-/// Levels of load that are told apart: each is twice the one before.
+/// The number of levels of load; each is twice the one before.
 pub(crate) const LEVELS: usize = 24;
-/// Bytes of a target that is kept as an example.
+/// The most bytes of a target that is kept as an example.
 const SHOWN: usize = 200;
 
-/// See the module.
+/// Counts of one template.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) requests: u64,
-    /// Answered as they were meant to be.
+    /// Successful requests.
     pub(crate) success: u64,
-    /// Refused, failed, or answered with 5xx.
+    /// Requests that were refused, failed, or were answered with 5xx.
     pub(crate) errors: u64,
-    /// Whose client left.
+    /// Requests whose client left.
     pub(crate) left: u64,
-    /// That ask for a file.
+    /// Requests for files.
     pub(crate) files: u64,
-    /// That ask for something to be done.
+    /// Requests with an unsafe method.
     pub(crate) unsafe_: u64,
     pub(crate) service: Times,
-    /// By level of load: how many, and their seconds.
+    /// The number of requests and their total seconds, by level of load.
     pub(crate) levels: Box<[(u64, f64); LEVELS]>,
-    /// Method and path of one.
+    /// Method and target of one request.
     pub(crate) sample: Option<(Box<str>, Box<str>)>,
 }
 
 impl Tally {
-    /// One more, at that level of load.
+    /// Adds a request at this level of load.
     pub(crate) fn add(&mut self, request: &Request<'_>, is_file: bool, level: usize) {
         self.requests += 1;
         self.success += u64::from(request.is_success());
@@ -58,7 +58,7 @@ impl Tally {
         }
     }
 
-    /// Those of another template are of this one.
+    /// Adds the counts of another template.
     pub(crate) fn merge(&mut self, other: Self) {
         self.requests += other.requests;
         self.success += other.success;
@@ -74,12 +74,13 @@ impl Tally {
         self.sample = self.sample.take().or(other.sample);
     }
 
-    /// Whether most of them ask for files.
+    /// Returns whether most requests are for files.
     pub(crate) fn is_file(&self) -> bool {
         2 * self.files > self.requests
     }
 
-    /// Mean service at no more than that level of load; of all if there were too few.
+    /// Returns the mean service time at or below this level of load; over all levels if there were
+    /// too few.
     pub(crate) fn light(&self, level: usize) -> Option<Span> {
         const ENOUGH: u64 = 10;
         let some = self.levels.iter().take(level + 1);

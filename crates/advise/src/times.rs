@@ -7,33 +7,34 @@ use serde::Serialize;
 /// A day in microseconds.
 const LONGEST: u64 = 86_400_000_000;
 
-/// Times from a microsecond to a day, each known to two digits. Nothing is held before the first.
+/// A histogram of times from a microsecond to a day, with two digits. Allocates nothing before the
+/// first.
 #[derive(Clone, Debug, Default)]
 pub struct Times(Option<Box<Histogram<u64>>>);
 
-/// What is told of a distribution: seconds.
+/// A summary of a distribution, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// How many there are.
+    /// The number of values.
     pub count: u64,
-    /// Their mean.
+    /// The mean.
     pub mean: f64,
-    /// Half of them are shorter.
+    /// The median.
     pub p50: f64,
-    /// Nine in ten are shorter.
+    /// The 90th percentile.
     pub p90: f64,
-    /// Of a hundred one is longer.
+    /// The 99th percentile.
     pub p99: f64,
 }
 
 impl Times {
-    /// One more.
+    /// Adds a time.
     pub fn add(&mut self, time: Span) {
         let times = self.0.get_or_insert_with(|| Box::new(empty()));
         times.saturating_record(time.as_micros().max(1));
     }
 
-    /// Those of another.
+    /// Adds the times of another distribution.
     pub(crate) fn merge(&mut self, other: Self) {
         match (&mut self.0, other.0) {
             (Some(own), Some(others)) => own.add(&*others).expect("their bounds are the same"),
@@ -42,24 +43,24 @@ impl Times {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of times.
     pub fn count(&self) -> u64 {
         self.0.as_ref().map_or(0, |times| times.len())
     }
 
-    /// Their mean; nothing of none.
+    /// Returns the mean; `None` if empty.
     pub fn mean(&self) -> Option<Span> {
         let times = self.0.as_ref().filter(|times| !times.is_empty())?;
         Some(Span::from_secs_f64(times.mean() / 1e6))
     }
 
-    /// So many of a hundred are no longer.
+    /// Returns the quantile at `share`, from 0 to 1; `None` if empty.
     pub fn at(&self, share: f64) -> Option<Span> {
         let times = self.0.as_ref().filter(|times| !times.is_empty())?;
         Some(Span::from_micros(times.value_at_quantile(share)))
     }
 
-    /// What is told of it; nothing of none.
+    /// Returns a summary; `None` if empty.
     pub fn quantiles(&self) -> Option<Quantiles> {
         let times = self.0.as_ref().filter(|times| !times.is_empty())?;
         let at = |share| times.value_at_quantile(share) as f64 / 1e6;
@@ -67,7 +68,7 @@ impl Times {
         Some(Quantiles { count: times.len(), mean: times.mean() / 1e6, p50, p90, p99 })
     }
 
-    /// Each time that there is, in order, and how often.
+    /// Returns each distinct time in order, with its count.
     pub(crate) fn each(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         let recorded = self.0.iter().flat_map(|times| times.iter_recorded());
         recorded

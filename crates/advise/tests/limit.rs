@@ -1,4 +1,5 @@
-//! The proposed limit, for logs of a station whose capacity is known: workers that share cores, behind a backlog.
+//! Checks the proposed limit on logs of a station with known capacity: workers that share cores,
+//! behind a backlog.
 
 use std::collections::VecDeque;
 
@@ -46,15 +47,15 @@ impl Law {
     }
 }
 
-/// A kind of page: where it is, its share, its mean service.
+/// A kind of page: its target, its share, its mean service time.
 type Page = (&'static str, f64, f64);
 
 #[derive(Clone, Copy, Debug)]
 struct Station {
     workers: usize,
-    /// Requests at work share these.
+    /// The cores, which requests in service share.
     cores: usize,
-    /// Requests that wait for a worker at most; others are answered 502.
+    /// The most requests that wait for a worker; others are answered with 502.
     backlog: usize,
     law: Law,
     seed: u64,
@@ -79,7 +80,8 @@ impl Station {
         Self { workers, cores: workers, backlog: 500, law: Law::Exponential, seed: 1 }
     }
 
-    /// Lines, in the order in which requests end. Each minute has a load, as a part of what its pages leave room for, and its pages.
+    /// Returns lines in the order in which requests end. Each minute has a load, as a fraction of
+    /// the capacity for its pages, and its pages.
     fn log(&self, minutes: &[(f64, &[Page])]) -> Vec<Line> {
         let mut random = Random(self.seed);
         let mut arrivals = Vec::new();
@@ -164,7 +166,7 @@ fn limit(lines: &[Line], machine: Machine) -> Limit {
 
 const NOBODY: Machine = Machine { workers: None, cores: None };
 const SHOP: [Page; 1] = [("GET /shop", 1.0, 0.1)];
-/// A crowd comes and goes.
+/// The loads of a crowd that comes and goes.
 const CROWD: [f64; 15] =
     [0.3, 0.3, 0.3, 0.3, 0.3, 0.4, 0.5, 0.7, 0.9, 1.2, 1.7, 2.5, 1.2, 0.7, 0.4];
 
@@ -198,7 +200,7 @@ fn a_log_of_calm_and_overload_tells_the_capacity() {
     }
 }
 
-/// The application works on when clients have left, as PHP-FPM does.
+/// Checks an application that works on when clients have left, as PHP-FPM does.
 #[test]
 fn pages_that_clients_left_count_up_to_a_half() {
     for (cores, patience) in [(2, 1.0), (8, 2.0)] {
@@ -258,7 +260,7 @@ fn a_growing_backlog_is_named_as_overload() {
 
 #[test]
 fn a_crowd_that_asks_for_other_pages_does_not_change_the_capacity() {
-    // Calm minutes look at pages of 20 ms, the crowd buys at 200 ms.
+    // In calm minutes visitors look at pages of 20 ms; the crowd buys at 200 ms.
     let calm: [Page; 2] = [("GET /item", 0.95, 0.02), ("POST /buy", 0.05, 0.2)];
     let crowd: [Page; 2] = [("GET /item", 0.1, 0.02), ("POST /buy", 0.9, 0.2)];
     for workers in [2, 4, 16] {
@@ -300,7 +302,7 @@ fn a_log_that_is_never_full_bounds_the_limit_from_below() {
 
 #[test]
 fn robots_a_minute_and_no_durations_have_a_clear_result() {
-    // A robot that asks for one page after the other, all day.
+    // A robot that requests one page after the other, all day.
     let robot = |took: Option<f64>, minutes: u32| {
         let line = |number: u32| {
             let came = 2.0 * f64::from(number);
@@ -314,7 +316,7 @@ fn robots_a_minute_and_no_durations_have_a_clear_result() {
     for (minutes, shows) in [(1, Shows::TooLittle), (2, Shows::TooLittle), (9, Shows::NoCalm)] {
         assert_eq!(of(&robot(Some(0.2), minutes)).shows, shows, "{minutes} minutes");
     }
-    // Whole seconds of Apache's %T can all be 0.
+    // The whole seconds of Apache's %T can all be 0.
     assert_eq!(of(&robot(None, 60)).shows, Shows::NoDurations);
     let nothing = Summary::new(Settings::default()).advice();
     assert_eq!((nothing.limit.shows, nothing.limit.slots), (Shows::NoDurations, 16));

@@ -1,4 +1,4 @@
-//! A summary of visitors whose ways are known.
+//! Summaries of visitors with known behaviour.
 
 use bywash_advise::{Advice, Around, Client, End, Request, Role, Settings, Summary, file};
 use bywash_units::{Span, Time};
@@ -28,8 +28,8 @@ fn add(summary: &mut Summary, line: &Line<'_>) {
 
 const OK: End = End::Answered(200);
 
-/// Visitors one after the other, a second apart, who look at three pages ten seconds apart; every fourth goes on and
-/// buys, and every page has a picture.
+/// Returns a log of visitors that arrive a second apart and look at three pages ten seconds apart.
+/// Every fourth one continues and buys, and every page has a picture.
 fn shop(visitors: u64) -> Summary {
     let mut lines = Vec::new();
     for client in 0..visitors {
@@ -86,7 +86,7 @@ fn a_shop_is_understood() {
         (think.p50 - 9.5).abs() < 0.1,
         "from the end of the picture to the next page: {think:?}"
     );
-    // In a second one comes, of whom each asks for 3.75 pages of 0.2 s.
+    // One visitor arrives per second and requests 3.75 pages of 0.2 s.
     let busy = advice.busy.unwrap();
     assert!((busy.fullest.at_once.unwrap() - 0.75).abs() < 0.05, "{busy:?}");
 }
@@ -223,7 +223,7 @@ fn a_patience_that_is_clamped_says_so() {
 
 #[test]
 fn a_crowd_asks_for_as_much_as_is_said_also_where_visitors_left() {
-    // Of those who look at three pages two thirds leave at one of them.
+    // Two thirds of the visitors that look at three pages leave at one of them.
     let mut summary = Summary::new(Settings::default());
     for client in 0..3000_u32 {
         for step in 0..3_u32 {

@@ -1,15 +1,15 @@
-//! The codes of problems. A code never changes its meaning: people search for it.
+//! Stable codes of problems. A code never changes its meaning, because people search for it.
 //!
-//! 0xx: a value or a key by itself; 1xx: values that do not go together. `E` stops the start, `W`
-//! does not.
+//! Codes `0xx` are about one value or key; codes `1xx` are about values that contradict each other.
+//! An `E` prevents the start, a `W` does not.
 
 use crate::problem::Severity;
 
-/// A kind of problem.
+/// A kind of problem: its code and its description.
 #[derive(Debug)]
 pub(crate) struct Code {
     pub(crate) name: &'static str,
-    /// One line for the reference.
+    /// One-line description for the reference.
     pub(crate) about: &'static str,
 }
 
@@ -22,12 +22,12 @@ impl Code {
 macro_rules! codes {
     ($($constant:ident = $name:literal, $about:literal;)*) => {
         $(pub(crate) const $constant: Code = Code { name: $name, about: $about };)*
-        /// Every code there is.
+        /// All codes in use.
         pub(crate) const ALL: &[Code] = &[$($constant),*];
     };
 }
 
-/// Codes of former versions: what they said can no longer be wrong. They stay taken.
+/// Codes of former versions whose problem can no longer occur. They are never reused.
 pub(crate) const RETIRED: &[(&str, &str)] =
     &[("E013", "https to the upstream was not supported; it is now.")];
 

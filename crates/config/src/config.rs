@@ -1,4 +1,5 @@
-//! The configuration, resolved: names are types, spans are spans, nothing is left to check.
+//! The resolved configuration: names have become types, durations are parsed, and every check has
+//! passed.
 
 use std::path::PathBuf;
 
@@ -15,75 +16,75 @@ use crate::sentry::Sentry;
 use crate::success::Success;
 use crate::upstream::{Collector, Timeouts, Upstream};
 
-/// Everything that a gateway needs to know.
+/// The complete configuration of a gateway.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where it was read, if it stands in a file.
+    /// The path of the file that it was read from, if any.
     pub file: Option<PathBuf>,
-    /// The beginning of the SHA-256 of the text that it was read from, in 16 hexadecimal digits.
+    /// The first 16 hexadecimal digits of the SHA-256 of the configuration text.
     pub hash: String,
     /// The mode of classes that set none.
     pub mode: Mode,
-    /// Where clients and operators come in.
+    /// Listeners for clients and operators.
     pub listen: Listen,
-    /// What clients of `listen.https` are shown; there whenever `listen.https` is.
+    /// Certificates for clients of `listen.https`; always set when `listen.https` is.
     pub tls: Option<Tls>,
-    /// The application behind.
+    /// The application servers.
     pub upstream: Upstream,
-    /// The policy that orders waiting requests, with its parameters.
+    /// The queueing policy and its parameters.
     pub order: Settings,
-    /// The engine's own options: limit, longest wait, sessions.
+    /// Options of the engine: concurrency limit, longest wait, sessions.
     pub engine: Options,
-    /// Bodies of waiting requests.
+    /// Buffering of the bodies of waiting requests.
     pub queue: Queue,
-    /// Whose request it is.
+    /// How sessions and clients are recognised.
     pub identify: Identify,
-    /// How much requests get inside the application, if there are levels.
+    /// Service levels inside the application, if any are defined.
     pub levels: Option<Levels>,
-    /// Against abuse.
+    /// Limits against abusive clients.
     pub limits: Limits,
-    /// What those are told who are refused.
+    /// The content of refusals.
     pub answers: Answers,
-    /// Where one line per request goes.
+    /// Destination of the request log, one line per request.
     pub access_log: AccessLog,
-    /// Who collects traces; only a build with the feature `traces` sends any.
+    /// The collector of traces. Only a build with the feature `traces` sends any.
     pub traces: Option<Collector>,
-    /// Where what was learned is kept; nothing is kept if there is no place for it.
+    /// Where learned state is stored; `None` stores nothing.
     pub state: Option<State>,
-    /// The folder with results of the laboratory, for the console.
+    /// The folder with results of the laboratory, shown in the console.
     pub results: Option<PathBuf>,
-    /// The end of the process.
+    /// Shutdown of the process.
     pub stop: Stop,
-    /// Who is told whose client has gone.
+    /// The stop daemon, which is notified when clients leave.
     pub sentry: Sentry,
-    /// What is looked for, and what is held back.
+    /// Detection and throttling of expensive requests.
     pub elephants: Elephants,
-    /// The classes in the order of the file, `other` last; a class's index is its `ClassId`.
+    /// The classes in the order of the file, `other` last. The index of a class is its `ClassId`.
     pub classes: Vec<ClassConfig>,
-    /// Method and path to class.
+    /// Maps method and path to a class.
     pub classifier: Classifier,
 }
 
-/// Whether decisions are carried out.
+/// Whether decisions are enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Decide and record, change nothing.
+    /// Decisions are made and recorded, but not carried out.
     Observe,
-    /// Do it.
+    /// Decisions are carried out.
     Enforce,
 }
 
 /// Whether requests of a class can be stopped while they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Safe {
-    /// Nobody has said so.
+    /// The file does not declare it.
     No,
-    /// They change nothing.
+    /// The requests change nothing.
     ReadOnly,
 }
 
 impl Safe {
-    /// The word for it in the file.
+    /// Returns the name used in the configuration file.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::No => "no",
@@ -92,138 +93,141 @@ impl Safe {
     }
 }
 
-/// Bodies of waiting requests, in bytes.
+/// Buffering of the bodies of waiting requests, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// Read ahead of one request.
+    /// The most that is read ahead for one request.
     pub body_buffer: usize,
-    /// Of all together.
+    /// The most that is read ahead for all requests together.
     pub body_buffer_total: usize,
-    /// Whether files do not wait for a slot.
+    /// Whether requests for files bypass the queue.
     pub skip_files: bool,
 }
 
-/// Who answers for a request without a proven session.
+/// The principal that is charged for a request without a proven session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// Nobody.
+    /// No principal.
     Session,
-    /// Its peer address.
+    /// The peer address.
     Address,
 }
 
-/// Against abuse.
+/// Limits against abusive clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// For the head of a request to arrive.
+    /// Time for the head of a request to arrive.
     pub header_timeout: Span,
-    /// Fields in the head.
+    /// The most fields in the head.
     pub max_headers: usize,
-    /// Bytes of the head.
+    /// The most bytes of the head.
     pub max_header_bytes: usize,
-    /// Bytes of path and query.
+    /// The most bytes of path and query.
     pub max_uri_bytes: usize,
-    /// Client connections at once.
+    /// The most concurrent client connections.
     pub connections: usize,
-    /// The same from one address, but for trusted proxies; 0 for as many as there can be.
+    /// The most concurrent connections from one address; 0 is unlimited. Trusted proxies are
+    /// exempt.
     pub connections_per_address: usize,
-    /// Bytes of a request's body.
+    /// The most bytes of a request's body.
     pub max_body_bytes: u64,
-    /// Percent of `connections` that proven sessions keep.
+    /// The percentage of `connections` that is reserved for clients with proven sessions.
     pub proven_reserve: u8,
-    /// Bytes per second that a body must make on average, in either direction, after its first
-    /// ten seconds; 0 for any.
+    /// The lowest average rate of a body in either direction after its first ten seconds, in bytes
+    /// per second; 0 accepts any rate.
     pub body_rate: u64,
-    /// WebSocket connections and server-sent events at once; they hold no slot.
+    /// The most concurrent WebSocket connections and server-sent event streams. They hold no slot.
     pub streams: usize,
-    /// Requests at once that hold no slot, as they are observed only or bypassed.
+    /// The most concurrent requests without a slot, that is requests that are only observed or that
+    /// bypass the gateway's control.
     pub observed: usize,
-    /// Requests at once on one HTTP/2 connection.
+    /// The most concurrent requests on one HTTP/2 connection.
     pub h2_streams: u32,
-    /// How long a connection may be open with no request on it.
+    /// How long a client connection may stay open without a request.
     pub idle_timeout: Span,
-    /// Bytes that all clients together may make the gateway hold; `None` to find the number.
+    /// The most bytes that all clients together may make the gateway hold; `None` derives the
+    /// number from the machine.
     pub memory: Option<u64>,
 }
 
-/// What those are told who are refused.
+/// The content of refusals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answers {
-    /// HTML for browsers, the contents of the file.
+    /// The HTML page for browsers: the contents of the file.
     pub page: Option<String>,
-    /// Who is told everything.
+    /// Which clients receive every detail.
     pub details: Details,
 }
 
-/// Who gets every parameter of `Proxy-Status`; everybody else gets a coarse token.
+/// Which clients receive every parameter of `Proxy-Status`. The others receive a coarse token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Details {
-    /// The hops of `listen.trusted_proxies`.
+    /// The hops in `listen.trusted_proxies`.
     Trusted,
-    /// Everybody.
+    /// Every client.
     All,
-    /// Nobody.
+    /// No client.
     None,
 }
 
-/// Where one line per request goes.
+/// Destination of the request log, one line per request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessLog {
-    /// To standard output.
+    /// Standard output.
     Stdout,
-    /// Nowhere.
+    /// No log.
     Off,
-    /// To a file.
+    /// A file.
     File(PathBuf),
 }
 
-/// Where what was learned is kept.
+/// Storage of learned state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The folder.
+    /// The directory.
     pub directory: PathBuf,
-    /// How much of it may be lost when the process is killed.
+    /// The interval between saves. A killed process loses at most this much.
     pub save_every: Span,
 }
 
-/// The end of the process, by SIGTERM.
+/// Shutdown of the process by SIGTERM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// How long running requests may go on once the listeners are closed.
+    /// How long running requests may continue after the listeners are closed.
     pub grace: Span,
-    /// How long the listeners stay open while readiness already says no.
+    /// How long the listeners stay open after readiness has turned negative.
     pub delay: Span,
 }
 
-/// A class with what the gateway has to know about it beside the engine.
+/// A class, with the settings that the gateway needs in addition to the engine's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassConfig {
-    /// As the engine sees it.
+    /// The class as the engine defines it.
     pub class: Class,
-    /// Its patterns, as they stand in the file; none of `other`.
+    /// The patterns as the file has them; empty for `other`.
     pub patterns: Vec<String>,
-    /// Whether decisions about it are carried out.
+    /// Whether decisions about the class are enforced.
     pub mode: Mode,
-    /// Of so many of a hundred visitors, if they are.
+    /// The percentage of clients for which decisions are enforced in mode `enforce`.
     pub percent: u8,
     /// An answer later than this counts as late.
     pub patience: Option<Span>,
-    /// Of its requests, if it has one.
+    /// The service level of its requests, if it has one.
     pub level: Option<Level>,
-    /// Only answers with this field count as successes; it says how much they bring.
+    /// Only answers with this field count as successes. Its value is the revenue of the success.
     pub earns_header: Option<String>,
     /// The conditions on which an answer counts as a success.
     pub success: Success,
-    /// Bytes of a request's body.
+    /// The most bytes of a request's body.
     pub max_body_bytes: u64,
-    /// Those of `[upstream]`, but for what the class sets itself.
+    /// The timeouts of `[upstream]`, with those that the class overrides.
     pub timeouts: Timeouts,
-    /// Its line in the file; `None` for an `other` that is not there.
+    /// The line of the class in the file; `None` for an `other` that the file does not define.
     pub line: Option<usize>,
 }
 
 impl Mode {
-    /// The word for it.
+    /// Returns the name used in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Observe => "observe",
@@ -233,7 +237,7 @@ impl Mode {
 }
 
 impl Charge {
-    /// The word for it.
+    /// Returns the name used in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
@@ -243,7 +247,7 @@ impl Charge {
 }
 
 impl Details {
-    /// The word for it.
+    /// Returns the name used in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Trusted => "trusted",

@@ -1,4 +1,4 @@
-//! The text as a tree, its mistakes reported; and the tables of that tree as values.
+//! Parses the text into a TOML tree, reports its syntax errors, and reads the tables of the tree.
 
 use std::ops::Range;
 
@@ -14,22 +14,22 @@ use crate::read::{self, Table, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
 
-/// A file as TOML.
+/// A configuration file as a TOML tree.
 pub(crate) struct Document<'t> {
     root: DeTable<'t>,
 }
 
-/// One of the tables of a section of which there are many: `[class.NAME]`.
+/// One table of a section that can stand many times, such as `[class.NAME]`.
 pub(crate) struct Entry<'d, 't> {
     section: &'static Section,
     pub(crate) name: &'d str,
-    /// Where its name stands.
+    /// The position of the name.
     pub(crate) at: Range<usize>,
     table: &'d DeTable<'t>,
 }
 
 impl<'t> Document<'t> {
-    /// Parses with recovery: what cannot be understood is reported, the rest is there.
+    /// Parses with recovery: errors are reported, and everything else is kept.
     pub(crate) fn parse(text: &'t str, report: &mut Report) -> Self {
         let (root, errors) = DeTable::parse_recoverable(text);
         let echoes = echoes(&errors);
@@ -45,7 +45,7 @@ impl<'t> Document<'t> {
         document
     }
 
-    /// The file that says nothing but where the application is; the text is `url` itself.
+    /// Builds the document that sets only the application's address. `url` is its whole text.
     pub(crate) fn for_upstream(url: &'t str) -> Self {
         let whole = 0..url.len();
         let at = |value| Spanned::new(whole.clone(), value);
@@ -59,7 +59,7 @@ impl<'t> Document<'t> {
         Self { root }
     }
 
-    /// The values of a table; defaults where the table is not there.
+    /// Reads the values of a table; defaults where the table is missing.
     pub(crate) fn section(&self, section: &Section, report: &mut Report) -> Values {
         let table = self.table(section);
         if !section.name.is_empty() {
@@ -68,7 +68,7 @@ impl<'t> Document<'t> {
         read::values(&table, section.keys, report)
     }
 
-    /// A table of the file as it stands there.
+    /// Returns a table of the file without reading its values.
     pub(crate) fn table(&self, section: &Section) -> Table<'_, 't> {
         if section.name.is_empty() {
             return Table { path: String::new(), at: 0..0, entries: Some(&self.root) };
@@ -79,7 +79,7 @@ impl<'t> Document<'t> {
         Table { path: section.name.to_string(), at, entries }
     }
 
-    /// The tables `[class.NAME]`, or those of another section of this kind, in the order of the file.
+    /// Returns the tables `[class.NAME]`, or those of another repeatable section, in file order.
     pub(crate) fn entries(
         &self,
         section: &'static Section,
@@ -100,7 +100,7 @@ impl<'t> Document<'t> {
         entries
     }
 
-    /// Tables that are none, and names above the first table that are known nowhere.
+    /// Reports sections that are not tables, and unknown names above the first table.
     fn complain_of_strangers(&self, report: &mut Report) {
         for (key, value) in &self.root {
             let name = key.get_ref().as_ref();
@@ -138,8 +138,8 @@ fn no_table(path: &str, at: Range<usize>, given: &DeValue<'_>) -> Finding {
     Finding::new(&code::WRONG_TYPE, at, message).help(help)
 }
 
-/// A list that is not closed swallows the rest of the file, and the parser complains of every
-/// line of it. Which of its complaints only repeat the first.
+/// Returns the errors that only repeat an earlier one. An unclosed list swallows the rest of the
+/// file, and the parser then complains about every line of it.
 fn echoes(errors: &[Error]) -> Range<usize> {
     let is_unclosed = |error: &Error| error.message().starts_with("unclosed array");
     let Some(end) = errors.iter().rposition(is_unclosed) else {

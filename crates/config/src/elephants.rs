@@ -1,36 +1,36 @@
-//! What is looked for, and what is held back.
+//! Detection of expensive requests, and the rules that throttle them.
 
 use std::path::PathBuf;
 
 use bywash_engine::throttle;
 use bywash_units::Span;
 
-/// `[elephants]` with its resources, and rules.
+/// `[elephants]` with its resources and rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elephants {
-    /// What is done about what was found.
+    /// The reaction to a finding.
     pub act: Act,
-    /// After so long what was seen counts half.
+    /// The half-life of observations.
     pub half_life: Span,
-    /// Requests that are one kind whatever is learned.
+    /// Patterns that are always tracked as one kind, whatever is learned.
     pub pins: Vec<String>,
-    /// Whose use is looked at; nothing is looked for if there is none.
+    /// The observed resources; without any, nothing is searched for.
     pub resources: Vec<Resource>,
-    /// Rules of the file that are carried out.
+    /// The enforced rules of the file.
     pub throttles: Vec<Throttle>,
 }
 
-/// What is done about what was found.
+/// The reaction to a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// It waits for an operator's word.
+    /// A finding waits for an operator's decision.
     Propose,
-    /// What is sure is held back without one.
+    /// A confident finding is throttled without an operator.
     Auto,
 }
 
 impl Act {
-    /// The word for it.
+    /// Returns the name used in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Propose => "propose",
@@ -39,49 +39,49 @@ impl Act {
     }
 }
 
-/// Where a resource is read.
+/// The source of a resource's readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadFrom {
-    /// The exporter of this URL says it.
+    /// The exporter at this URL.
     Exporter(String),
-    /// It is of the process whose number stands in this file, and of all that it has started.
+    /// The process whose number this file contains, and all its descendants.
     ProcessFile(PathBuf),
 }
 
-/// A resource.
+/// A resource whose use is observed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
-    /// What operators call it.
+    /// The operator's name for it.
     pub name: String,
-    /// What is read: `host/cpu`.
+    /// The metric that is read, such as `host/cpu`.
     pub read: String,
-    /// Where that is, if not on this host, or of which of its processes.
+    /// The source, if it is not this host as a whole.
     pub from: Option<ReadFrom>,
-    /// Units of it that there are in a second, if that is not as it is read.
+    /// Units available per second; `None` takes the capacity that is read.
     pub capacity: Option<f64>,
-    /// Units of it that are used in a second without any request.
+    /// Units used per second without any request.
     pub idle: f64,
 }
 
 impl Resource {
-    /// What is written where nothing is to be read, and only counted who holds the slots.
+    /// The metric name of a resource that is not read: only the holders of slots are counted.
     pub const SLOTS: &str = "gateway/slots";
 
-    /// Whether it is read, and not only counted.
+    /// Returns whether the resource is read, and not only derived from held slots.
     pub fn is_read(&self) -> bool {
         self.read != Self::SLOTS
     }
 }
 
-/// A rule.
+/// A throttling rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Throttle {
-    /// Which requests.
+    /// The pattern of the requests that it throttles.
     pub pattern: String,
-    /// Why.
+    /// The reason for the rule.
     pub why: String,
-    /// How they wait.
+    /// How the requests wait.
     pub rule: throttle::Rule,
-    /// Bytes a second of their answers.
+    /// The rate of their answers in bytes per second.
     pub bytes: Option<u64>,
 }

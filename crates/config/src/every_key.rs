@@ -1,4 +1,4 @@
-//! Tests that walk the table of keys: a key that is added is tested with no further line.
+//! Tests over the whole table of keys. A new key is tested without further code.
 
 use bywash_engine::catalog::Entry;
 
@@ -6,7 +6,7 @@ use crate::key::{Key, Presence, Section};
 use crate::kind::Kind;
 use crate::{Config, Problem, Problems, Severity, keys, schema};
 
-/// A key in the table where it may stand.
+/// A key in a table that it belongs to.
 struct Place {
     section: &'static Section,
     policy: Option<Entry>,
@@ -30,7 +30,7 @@ fn places() -> Vec<Place> {
 }
 
 impl Place {
-    /// A file that is right but for `lines`, which stand where the key would.
+    /// Returns a valid file, except for `lines` in place of the key.
     fn file(&self, lines: &str) -> String {
         let mut file = String::new();
         for section in keys::SECTIONS {
@@ -45,7 +45,7 @@ impl Place {
         file
     }
 
-    /// The other lines that a table needs.
+    /// Returns the other lines that a table requires.
     fn rest(&self, section: &Section) -> String {
         if let Some(policy) = self.policy.filter(|_| section.name == self.section.name) {
             return format!("policy = \"{}\"\n", policy.name);
@@ -59,7 +59,8 @@ impl Place {
         Config::parse(&self.file(lines), "test").expect_err(lines)
     }
 
-    /// The only error of a file with this value. (`value-index` warns that nothing earns.)
+    /// Returns the only error of a file with this value. (`value-index` also warns that nothing
+    /// earns.)
     fn problem_of(&self, value: &str) -> Problem {
         let problems = self.problems(&format!("{} = {value}\n", self.key.name));
         let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
@@ -71,7 +72,7 @@ impl Place {
     }
 }
 
-/// Values of a type that the kind does not take.
+/// Returns values of a type that the kind does not accept.
 fn of_another_type(kind: &Kind) -> [&'static str; 4] {
     match kind {
         Kind::Truth => ["1", "\"true\"", "2020-01-01", "{}"],
@@ -79,7 +80,7 @@ fn of_another_type(kind: &Kind) -> [&'static str; 4] {
     }
 }
 
-/// Values of the right type that the kind does not allow.
+/// Returns values of the right type that the kind does not allow.
 fn not_allowed(kind: &Kind) -> Vec<String> {
     match kind {
         Kind::Exactly(only) => vec![format!("{}", only + 1)],
@@ -88,7 +89,7 @@ fn not_allowed(kind: &Kind) -> Vec<String> {
         Kind::Span { .. } => vec!["\"20\"".into(), "\"9999h\"".into(), "\"-1s\"".into()],
         Kind::Bytes { max, .. } => vec![format!("{}", max + 1), "\"1KB\"".into(), "-1".into()],
         Kind::Word(_) | Kind::Policy(_) => vec!["\"zzz\"".into(), "\"\"".into()],
-        // There is no third.
+        // There is no third value.
         Kind::Truth => vec![],
         Kind::Admin => vec!["\"8080\"".into(), "\"unix:\"".into(), "\"unix:run/a\"".into()],
         Kind::Path => vec!["\"\"".into(), "\"a\\nb\"".into()],

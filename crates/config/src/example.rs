@@ -1,7 +1,7 @@
-//! The commented file that `bywash example` prints.
+//! The commented configuration file that `bywash example` prints.
 //!
-//! Every key stands in it with its default, so that a reader sees what holds; keys without a
-//! default stand in comments.
+//! Every key appears with its default, so that a reader sees the effective value. Keys without a
+//! default are commented out.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use bywash_engine::catalog::Entry;
 use crate::key::{Key, Presence, Section};
 use crate::keys;
 
-/// Columns of the comments.
+/// The line width of comments, in columns.
 const WIDTH: usize = 92;
 
-/// A complete file. It is read without a problem.
+/// Returns a complete file that is read without a problem.
 pub fn example() -> String {
     let mut out = String::new();
     for section in keys::SECTIONS {
@@ -44,7 +44,7 @@ fn entry(out: &mut String, key: &Key) {
     let _ = writeln!(out, "{off}{}", key.line());
 }
 
-/// Those of the default policy as they hold, those of the others in comments.
+/// Writes a policy's parameters: as active lines for the default policy, commented out for others.
 fn parameters(out: &mut String, policy: &Entry, holds: bool) {
     out.push('\n');
     comment(out, &format!("{} ({}): {}", policy.name, policy.source, policy.about));
@@ -57,7 +57,7 @@ fn parameters(out: &mut String, policy: &Entry, holds: bool) {
     }
 }
 
-/// A text as comment lines, wrapped between words.
+/// Writes a text as comment lines, wrapped between words.
 fn comment(out: &mut String, text: &str) {
     let mut line = String::from("#");
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! From a file, a text or a URL to a [`Config`].
+//! Reads a [`Config`] from a file, a text or a URL.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use crate::resolve;
 use crate::sentry::Sentry;
 use crate::source::{Source, shown};
 
-/// Bytes of a file that are read; a configuration is far smaller.
+/// The largest accepted file in bytes; a configuration is far smaller.
 const LARGEST: usize = 1024 * 1024;
 
 impl Config {
-    /// Reads a text; `name` stands for it in messages. With the configuration come the warnings.
+    /// Parses a text, which messages call `name`. Returns the configuration with its warnings.
     pub fn parse(text: &str, name: &str) -> Result<(Self, Problems), Problems> {
         if text.len() > LARGEST {
             return Err(unreadable(name, &Unreadable::TooLarge(LARGEST)));
@@ -29,7 +29,7 @@ impl Config {
         report.finish(config)
     }
 
-    /// Reads a file.
+    /// Reads a file. Returns the configuration with its warnings.
     pub fn read(path: impl AsRef<Path>) -> Result<(Self, Problems), Problems> {
         let name = path.as_ref().display().to_string();
         let text = bywash_files::stream(path.as_ref(), LARGEST);
@@ -39,8 +39,8 @@ impl Config {
         Ok((config, warnings))
     }
 
-    /// Reads what a stop daemon needs of a file, `[sentry]` and `[database.NAME]`: it may be the whole file of a
-    /// gateway, or have these alone.
+    /// Reads the part of a file that the stop daemon needs: `[sentry]` and `[database.NAME]`. The
+    /// file may be a gateway's whole configuration, or have these tables alone.
     pub fn read_sentry(path: impl AsRef<Path>) -> Result<(Sentry, Problems), Problems> {
         let name = path.as_ref().display().to_string();
         let text = bywash_files::stream(path.as_ref(), LARGEST);
@@ -51,8 +51,8 @@ impl Config {
         report.finish(sentry)
     }
 
-    /// Every default, mode `observe` and the class `other` alone: what a gateway does that was
-    /// told only where the application is.
+    /// Returns the configuration of a gateway that is given only the application's address: every
+    /// default, mode `observe`, and the class `other` alone.
     pub fn for_upstream(url: &str) -> Result<Self, Problems> {
         let mut report = Report::new(Source::new("--upstream", url));
         let mut config = resolve::config(&Document::for_upstream(url), &mut report);
@@ -61,7 +61,8 @@ impl Config {
     }
 }
 
-/// Returns what `sha256sum FILE | cut -c1-16` prints: enough to tell configurations apart.
+/// Returns the output of `sha256sum FILE | cut -c1-16`, which is enough to tell configurations
+/// apart.
 fn hash(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
     let first = digest.as_ref().first_chunk().expect("it has 32 bytes");

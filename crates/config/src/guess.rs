@@ -1,7 +1,7 @@
-//! What was probably meant.
+//! Guesses the intended name or value.
 //!
-//! Names are compared by Jaro-Winkler similarity: an edit distance of 2 misses `retry` for
-//! `retries` and takes any short word for any other.
+//! Names are compared by Jaro-Winkler similarity. An edit distance of 2 would miss `retry` for
+//! `retries` and match any short word with any other.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -14,12 +14,12 @@ use crate::size;
 use crate::socket;
 use crate::source::shown;
 
-/// Names less alike than this are no suggestion.
+/// Names less similar than this are not suggested.
 const ALIKE: f64 = 0.8;
-/// Longer names are no slips of the pen, and comparing them costs time.
+/// Longer names are not typing errors, and comparing them costs time.
 const LONGEST: usize = 64;
 
-/// The name that was probably meant.
+/// Returns the name that was probably meant.
 pub(crate) fn name<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > LONGEST {
         return None;
@@ -31,7 +31,7 @@ pub(crate) fn name<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) ->
     best.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, known)| known)
 }
 
-/// «did you mean `x`?»
+/// Returns the help text «did you mean `x`?».
 pub(crate) fn did_you_mean<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -43,7 +43,7 @@ fn folded(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
 }
 
-/// What to write instead of a value that was refused.
+/// Returns the help text for a rejected value.
 pub(crate) fn value(kind: &Kind, given: &DeValue<'_>) -> Option<String> {
     let text = match given {
         DeValue::String(text) => text.to_string(),
@@ -116,7 +116,7 @@ fn number(given: &str) -> Option<f64> {
     Some(number).filter(|number| !number.is_nan())
 }
 
-/// A number out of its range, or in it and written as something else.
+/// Returns the help text for a number that is out of range, or that is not written as a number.
 fn bounded<T: Copy + PartialOrd + Display>(exact: f64, meant: T, min: T, max: T) -> String {
     if exact < 0.0 || meant < min {
         format!("the nearest is {min}")
@@ -127,7 +127,7 @@ fn bounded<T: Copy + PartialOrd + Display>(exact: f64, meant: T, min: T, max: T)
     }
 }
 
-/// Names of units as people write them, the longer before those they start with.
+/// Units in common spellings, a longer one before its own prefixes.
 const UNITS: [(&str, &str); 7] =
     [("mil", "ms"), ("ms", "ms"), ("us", "us"), ("ns", "ns"), ("s", "s"), ("m", "m"), ("h", "h")];
 

@@ -1,4 +1,4 @@
-//! Whose request it is, resolved.
+//! The resolved configuration of sessions and client identity.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,64 +7,63 @@ use bywash_token::Keys;
 
 use crate::config::Charge;
 
-/// Whose request it is.
+/// How the session and the client of a request are recognised.
 #[derive(Clone, Debug)]
 pub struct Identify {
-    /// What a session is known by.
+    /// The identifier of a session.
     pub session: Session,
-    /// Who answers for a request without a proven session.
+    /// The principal that is charged for a request without a proven session.
     pub charge: Charge,
-    /// Session tokens, if there are any.
+    /// Session tokens, if they are used.
     pub token: Option<Token>,
-    /// What a request may show of its visitor; a signal's place is the engine's number for it. At
-    /// most four.
+    /// Signals about a client, at most four. The index of a signal is its number in the engine.
     pub signals: Vec<Signal>,
-    /// By which fields a request says that it is a repetition.
+    /// The fields that mark a request as a retry.
     pub retries: Vec<RetryHeader>,
 }
 
-/// What a session is known by.
+/// The identifier of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Session {
-    /// There are none.
+    /// Sessions are not used.
     None,
     /// The application's cookie of this name.
     Cookie(String),
-    /// The cookie of the application's that its answers and its clients show to be the session's.
+    /// The application's cookie that its answers and its clients show to be the session cookie.
     Auto,
-    /// The token itself; then there are keys.
+    /// The token itself. Its keys are then set.
     Token,
 }
 
 /// Session tokens.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// The name of their cookie.
+    /// The name of the token cookie.
     pub cookie: String,
-    /// Where the keys stand.
+    /// The path of the key file.
     pub file: PathBuf,
-    /// What they are signed with.
+    /// The signing keys.
     pub keys: Keys,
 }
 
-/// What a request may show of its visitor before anything is proven. All but the last are in
-/// anybody's power to send.
+/// A property of a request that describes its client before anything is proven. Any client can send
+/// all of these except the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// A cookie of this name that is not empty.
+    /// A cookie of this name with a value that is not empty.
     Cookie(String),
     /// A cookie of this name and value.
     CookieValue(String, String),
     /// A field of this name, in lower case.
     Header(String),
-    /// She comes from this host, in lower case, or from one below it.
+    /// A referrer with this host, in lower case, or with a subdomain of it.
     Referrer(String),
-    /// A token says that she has ordered of late.
+    /// A token that proves a recent order.
     Returning,
 }
 
 impl fmt::Display for Signal {
-    /// As the configuration names it.
+    /// Writes the signal as the configuration file has it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cookie(name) => write!(f, "cookie:{name}"),
@@ -76,11 +75,11 @@ impl fmt::Display for Signal {
     }
 }
 
-/// A field by which a request says that it is a repetition.
+/// A field that marks a request as a retry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryHeader {
-    /// Its name, in lower case.
+    /// The name of the field, in lower case.
     pub name: String,
-    /// It is one if the number in it is greater than this.
+    /// The request is a retry if the number in the field is greater than this.
     pub above: u32,
 }

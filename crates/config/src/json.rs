@@ -1,11 +1,11 @@
-//! Problems for programs: editors, CI, `bywash check --json`.
+//! Problems as JSON, for editors, CI and `bywash check --json`.
 
 use serde_json::{Value, json};
 
 use crate::problem::{Elsewhere, Problem, Problems};
 
 impl Problems {
-    /// File, problems and how many more there are. Places count from 1.
+    /// Returns the file, its problems, and the number of unlisted ones. Positions count from 1.
     pub fn to_json(&self) -> Value {
         let problems: Vec<Value> = self.iter().map(Problem::to_json).collect();
         json!({ "file": self.file(), "problems": problems, "more": self.more() })
@@ -13,7 +13,7 @@ impl Problems {
 }
 
 impl Problem {
-    /// Code, severity, message, place, help and the other place.
+    /// Returns code, severity, message, position, help and the other position.
     pub fn to_json(&self) -> Value {
         json!({
             "code": self.code,

@@ -1,4 +1,4 @@
-//! A key: its name, what it takes, what it has if nobody sets it, and why one would.
+//! A key: its name, the values it takes, its default, and the reason to set it.
 
 use std::borrow::Cow;
 
@@ -12,20 +12,20 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) presence: Presence,
-    /// The default, or an example where there is none; without the quotes of TOML.
+    /// The default, or an example if there is no default; without TOML quotes.
     pub(crate) text: Cow<'static, str>,
-    /// Why one would set it, in one line.
+    /// The reason to set it, in one line.
     pub(crate) why: &'static str,
 }
 
-/// What holds for a key that is not in the file.
+/// The effect of leaving a key out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It must be.
+    /// The key is required.
     Required,
-    /// Nothing holds.
+    /// The key has no value.
     Optional,
-    /// The default does.
+    /// The key has its default.
     Default,
 }
 
@@ -33,13 +33,13 @@ pub(crate) enum Presence {
 pub(crate) struct Section {
     /// Its name; empty for the keys above the first table.
     pub(crate) name: &'static str,
-    /// What it is about, in one line.
+    /// Its description in one line.
     pub(crate) about: &'static str,
     pub(crate) keys: &'static [Key],
 }
 
 impl Section {
-    /// Of a section of which there are many tables, each with a name: one of that name.
+    /// Returns an example name if the section consists of many named tables.
     pub(crate) fn entry(&self) -> Option<&'static str> {
         match self.name {
             "class" => Some("home"),
@@ -50,18 +50,19 @@ impl Section {
         }
     }
 
-    /// How it stands in an example: `[class.home]`.
+    /// Returns the heading in an example, such as `[class.home]`.
     pub(crate) fn heading(&self) -> String {
         let dot = |name| format!(".{name}");
         format!("[{}{}]", self.name, self.entry().map(dot).unwrap_or_default())
     }
 
-    /// How it is spoken of: `[class.NAME]`.
+    /// Returns the heading in prose, such as `[class.NAME]`.
     pub(crate) fn title(&self) -> String {
         format!("[{}{}]", self.name, self.entry().map_or("", |_| ".NAME"))
     }
 
-    /// The policies whose parameters are keys of it, the default first; none for most tables.
+    /// Returns the policies whose parameters are keys of this table, the default first. Most tables
+    /// have none.
     pub(crate) fn policies(&self) -> Vec<Entry> {
         let listed = |key: &Key| match key.kind {
             Kind::Policy(listed) => Some(listed.entries()),
@@ -99,7 +100,7 @@ impl Key {
         Self { name, kind, presence: Presence::Default, text: Cow::Borrowed(default), why }
     }
 
-    /// A parameter of a policy is a key like any other.
+    /// Returns a parameter of a policy as an ordinary key.
     pub(crate) fn of_parameter(parameter: &'static Parameter) -> Self {
         let kind = match &parameter.domain {
             Domain::Count { min, max, .. } => {
@@ -115,7 +116,7 @@ impl Key {
         Self { name: parameter.name, kind, presence: Presence::Default, text, why: parameter.why }
     }
 
-    /// `key = value`, as it stands in a file.
+    /// Returns `key = value` as a file has it.
     pub(crate) fn line(&self) -> String {
         format!("{} = {}", self.name, self.kind.literal(&self.text))
     }

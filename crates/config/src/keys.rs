@@ -1,8 +1,8 @@
-//! The one table of keys.
+//! The single table of keys.
 //!
-//! Reading, suggestions, schema, example and reference follow from it; a key is added here and
-//! where it is used. The larger tables of the file have a page of their own in `keys/`. The
-//! parameters of policies stand in the engine's catalogue and become keys in [`parameters`].
+//! Reading, suggestions, schema, example and reference are derived from it. A new key is added here
+//! and where it is used. The larger tables of the file have their own modules in `keys/`. The
+//! parameters of policies are defined in the engine's catalogue and become keys in [`parameters`].
 
 mod class;
 mod elephants;
@@ -42,15 +42,15 @@ const fn millis(min: u64, max: Span) -> Kind {
 const HOUR: Span = Span::from_secs(3600);
 const WEEK: Span = Span::from_secs(7 * 24 * 3600);
 
-/// What a truth has if nobody sets it, as its key writes it.
+/// The default of a Boolean key that is off, as its key writes it.
 const TRUTH_NO: &str = "false";
 
 /// A token (RFC 9110 §5.6.2).
 const TOKEN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 
-/// Classes that a file can define beside `other`.
+/// The most classes that a file can define in addition to `other`.
 pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
-/// The class of what no pattern matches.
+/// The class of requests that no pattern matches.
 pub(crate) const OTHER: &str = "other";
 
 /// Every table, in the order of the example and the reference.
@@ -248,7 +248,7 @@ pub(crate) const DELAY: Key = Key::new(
      elsewhere first.",
 );
 
-/// The parameters of a policy as keys.
+/// Returns the parameters of a policy as keys.
 pub(crate) fn parameters(policy: &Entry) -> Vec<Key> {
     policy.parameters.iter().map(Key::of_parameter).collect()
 }

@@ -1,4 +1,4 @@
-//! What a key takes: how it is read, described and written.
+//! The kind of value that a key takes: how it is read, described and written.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -14,7 +14,7 @@ use crate::size;
 use crate::source::shown;
 use crate::value::Value;
 
-/// The kinds of values there are.
+/// The kinds of values.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// This number and no other.
@@ -43,11 +43,11 @@ pub(crate) enum Kind {
     Truth,
     /// An IP address and a port.
     Address,
-    /// The same, or a socket in the file system.
+    /// An IP address and a port, or a Unix socket.
     Admin,
-    /// Of a file or a folder; whoever uses it finds out whether it is there.
+    /// The path of a file or folder. Its user checks whether it exists.
     Path,
-    /// Text that whoever uses it reads further.
+    /// Text that its user parses further.
     Text {
         takes: &'static str,
         regex: &'static str,
@@ -57,28 +57,28 @@ pub(crate) enum Kind {
         regex: &'static str,
         least: usize,
         most: usize,
-        /// Whether one may stand there without brackets.
+        /// Whether a single item may stand without brackets.
         alone: bool,
     },
-    /// At least one.
+    /// A list of paths, at least one.
     Paths {
         most: usize,
     },
 }
 
-/// A list of the engine's catalogue.
+/// A list of policies in the engine's catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// Which waiting request gets the next slot.
+    /// Queueing policies: which waiting request gets the next slot.
     Orders,
-    /// How many run at once.
+    /// Concurrency limits: how many requests run at once.
     Limits,
-    /// How long one may run.
+    /// Termination policies: how long a request may run.
     Terminations,
 }
 
 impl Listed {
-    /// What is in it, the default first.
+    /// Returns the policies of the list, the default first.
     pub(crate) fn entries(self) -> Vec<Entry> {
         match self {
             Self::Orders => POLICIES.iter().map(Policy::entry).collect(),
@@ -88,18 +88,18 @@ impl Listed {
     }
 }
 
-/// Why a value was refused.
+/// The reason why a value was rejected.
 pub(crate) struct Refusal {
     pub(crate) code: &'static Code,
-    /// What stands there, for «takes …, not …».
+    /// The given value, for the message «takes …, not …».
     pub(crate) given: String,
     pub(crate) help: Option<String>,
     pub(crate) at: Range<usize>,
 }
 
 impl Kind {
-    /// The value, if it is of this kind and in its range. Of a list, the items that can be used;
-    /// every other is refused by itself, so that it does not hide what is wrong with these.
+    /// Reads a value that is of this kind and in range. Of a list it returns the usable items. Each
+    /// other item is rejected on its own, so that it does not hide problems of the usable ones.
     pub(crate) fn read(
         &self,
         given: &Spanned<DeValue<'_>>,
@@ -193,7 +193,7 @@ impl Kind {
         }
     }
 
-    /// How many items a list may have.
+    /// Returns the allowed number of items in a list.
     fn lengths(&self) -> RangeInclusive<usize> {
         match self {
             Self::Texts { least, most, .. } => *least..=*most,
@@ -238,7 +238,7 @@ impl Kind {
         }
     }
 
-    /// The words that it takes, if it takes words.
+    /// Returns the accepted words; empty for kinds that take no words.
     pub(crate) fn words(&self) -> Vec<&'static str> {
         match self {
             Self::Word(words) => words.to_vec(),
@@ -247,7 +247,7 @@ impl Kind {
         }
     }
 
-    /// What it takes, for people.
+    /// Describes the accepted values, for people.
     pub(crate) fn takes(&self) -> String {
         match self {
             Self::Exactly(only) => only.to_string(),
@@ -286,7 +286,7 @@ impl Kind {
         }
     }
 
-    /// A default or an example of the table of keys, as JSON.
+    /// Returns a default or an example of the table of keys as JSON.
     pub(crate) fn json(&self, text: &str) -> serde_json::Value {
         match self {
             Self::Exactly(_) | Self::Whole { .. } | Self::Number { .. } | Self::Truth => {
@@ -294,24 +294,25 @@ impl Kind {
             }
             Self::Texts { alone: true, .. } => json!(text),
             Self::Texts { .. } | Self::Paths { .. } if text.is_empty() => json!([]),
-            // A pattern has no comma in it.
+            // No pattern contains a comma.
             Self::Texts { .. } | Self::Paths { .. } => json!(text.split(", ").collect::<Vec<_>>()),
             _ => json!(text),
         }
     }
 
-    /// The same as TOML; its numbers, texts and lists are written as those of JSON.
+    /// Returns the same as TOML. Numbers, texts and lists are written as in JSON.
     pub(crate) fn literal(&self, text: &str) -> String {
         self.json(text).to_string()
     }
 }
 
-/// A name with a line break or an escape in it is a mistake, or somebody's joke.
+/// Returns whether a text can be a path. A name with a line break or an escape is a mistake or
+/// malice.
 fn is_path(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_control)
 }
 
-/// A span in the largest unit that divides it.
+/// Returns a duration in the largest unit that divides it.
 pub(crate) fn span_text(span: Span) -> String {
     const MINUTE: u64 = 60_000_000_000;
     let nanos = span.as_nanos();
@@ -324,7 +325,7 @@ pub(crate) fn span_text(span: Span) -> String {
     }
 }
 
-/// What a value is, for «takes …, not …».
+/// Describes a value for the message «takes …, not …».
 pub(crate) fn described(given: &DeValue<'_>) -> String {
     match given {
         DeValue::String(text) => format!("\"{}\"", shown(text)),

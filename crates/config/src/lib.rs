@@ -1,21 +1,26 @@
-//! A TOML file becomes a checked [`Config`], or the list of everything that is wrong with it.
+//! Reads a TOML file into a checked [`Config`], or into the list of all its problems.
 //!
-//! An operator who mends a file in the middle of a flash crowd does not want to learn of one
-//! mistake per run. So nothing here stops at the first: the text is parsed with recovery, every
-//! table is read to its end, a value that cannot be used is reported and its default stands in
-//! for it, and the checks between values run all the same. Each [`Problem`] has a code, a place
-//! and, wherever one can be guessed, the correction.
+//! An operator who corrects a file in the middle of a flash crowd must not learn of one mistake per
+//! run. So nothing here stops at the first mistake. The text is parsed with recovery, and every
+//! table is read to its end. A value that cannot be used is reported, its default replaces it, and
+//! the checks between values run nevertheless. Each [`Problem`] has a code, a position and, where
+//! one can be guessed, the correction.
 //!
-//! Where to look:
-//! - `keys` is the one table of keys; reading, suggestions, [`schema()`], [`example()`] and
-//!   [`reference()`] follow from it and from the engine's catalogue of policies.
-//! - `config`, `identify`, `levels`, `listen`, `upstream`, `sentry`, `elephants` and `network` are what comes out.
-//! - `kind` is what a key takes, `read` turns one table of the file into values.
-//! - `resolve/` makes a [`Config`] of the values, one file per part, with the checks between them.
-//! - `report` collects, `render` draws.
+//! # Modules
 //!
-//! Why not serde: it stops at the first error, and a wrong value then hides an unknown key above
-//! it. The tree of `toml::de::DeTable` keeps the place of everything.
+//! - `keys` is the single table of keys. Reading, suggestions, [`schema()`], [`example()`] and
+//!   [`reference()`] are derived from it and from the engine's catalogue of policies.
+//! - `config`, `identify`, `levels`, `listen`, `upstream`, `sentry`, `elephants` and `network`
+//!   define the result.
+//! - `kind` defines the values that keys take; `read` turns one table of the file into values.
+//! - `resolve/` builds a [`Config`] from the values, one file per part, with the checks between
+//!   them.
+//! - `report` collects problems; `render` draws them.
+//!
+//! # Why not serde
+//!
+//! Serde stops at the first error, and a wrong value then hides an unknown key above it. The tree
+//! of `toml::de::DeTable` keeps the position of everything.
 #![forbid(unsafe_code)]
 
 mod code;

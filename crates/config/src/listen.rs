@@ -1,4 +1,4 @@
-//! Where clients and operators come in, and what clients are shown there.
+//! Listeners for clients and operators, and the certificates shown to clients.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,52 +8,52 @@ use std::str::FromStr;
 use crate::network::Network;
 use crate::socket;
 
-/// Where clients and operators come in.
+/// Listeners for clients and operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// For clients, in clear.
+    /// The address for clients in clear text.
     pub http: SocketAddr,
-    /// For clients, by TLS.
+    /// The address for clients over TLS.
     pub https: Option<SocketAddr>,
-    /// For operators.
+    /// The address for operators.
     pub admin: AdminAddress,
-    /// The file of the key that operators' tokens are signed with; on a unix socket nobody needs any.
+    /// The file of the key that signs operators' tokens. Operators on a Unix socket need no token.
     pub operators_key: Option<PathBuf>,
-    /// Threads; 0 for one per core.
+    /// The number of threads; 0 is one per core.
     pub workers: usize,
-    /// What a half-closed connection means.
+    /// The meaning of a half-closed connection.
     pub half_close: HalfClose,
-    /// Whether clients may speak HTTP/2: by ALPN on `https`, by prior knowledge on `http`.
+    /// Whether clients may use HTTP/2: by ALPN on `https`, by prior knowledge on `http`.
     pub http2: bool,
-    /// Peers whose connections must begin with a PROXY header, of version 1 or 2.
+    /// Peers whose connections must begin with a PROXY protocol header, version 1 or 2.
     pub proxy_protocol: Vec<Network>,
-    /// Hops in front whose `Forwarded` and `X-Forwarded-*` are believed.
+    /// Hops in front whose `Forwarded` and `X-Forwarded-*` are trusted.
     pub trusted_proxies: Vec<Network>,
-    /// The field in which those hops say who the client is.
+    /// The field in which those hops name the client.
     pub forwarded: ForwardingField,
-    /// Names of fields, in lower case, that are passed on though applications may believe them.
+    /// Names of fields, in lower case, that are passed on although applications may trust them.
     pub pass_fields: Vec<String>,
 }
 
-/// Where operators come in.
+/// The address for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminAddress {
     /// A loopback address.
     Tcp(SocketAddr),
-    /// A socket in the file system, whose permissions decide; an absolute path.
+    /// The absolute path of a Unix socket, whose permissions control access.
     Unix(PathBuf),
 }
 
-/// What it means that a client has shut down only its sending side.
+/// The meaning of a client that shuts down only its sending side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HalfClose {
-    /// It has left.
+    /// The client has left.
     Abort,
-    /// It still waits for its answer.
+    /// The client still waits for its answer.
     Allow,
 }
 
-/// The field in which a hop says who the client is.
+/// The field in which a hop names the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardingField {
     /// `X-Forwarded-For`, with `X-Forwarded-Proto`, `-Host` and `-Port`.
@@ -62,24 +62,25 @@ pub enum ForwardingField {
     Forwarded,
 }
 
-/// What clients of `listen.https` are shown.
+/// The certificates shown to clients of `listen.https`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// At least one; the first is for names that are in none, and for clients that send none.
+    /// At least one. The first serves names that are in no certificate, and clients that send no
+    /// name.
     pub certificates: Vec<Certificate>,
 }
 
-/// Two files that belong together, both PEM. Nobody has looked into them yet.
+/// The files of a certificate and its key, both PEM. Their contents are not checked yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// The certificate and those between it and the root.
     pub chain: PathBuf,
-    /// Its private key.
+    /// The private key of the certificate.
     pub key: PathBuf,
 }
 
 impl ForwardingField {
-    /// The word for it.
+    /// Returns the name used in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::XForwardedFor => "x-forwarded-for",
@@ -89,7 +90,7 @@ impl ForwardingField {
 }
 
 impl HalfClose {
-    /// The word for it.
+    /// Returns the name used in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Abort => "abort",
@@ -98,7 +99,8 @@ impl HalfClose {
     }
 }
 
-/// `127.0.0.1:7070` or `unix:/run/bywash/admin.sock`; the error says why it is neither.
+/// Parses `127.0.0.1:7070` or `unix:/run/bywash/admin.sock`. The error says why the text is
+/// neither.
 impl FromStr for AdminAddress {
     type Err = &'static str;
 
@@ -110,7 +112,7 @@ impl FromStr for AdminAddress {
     }
 }
 
-/// As it stands in the file.
+/// Writes the address as the configuration file has it.
 impl fmt::Display for AdminAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

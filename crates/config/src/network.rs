@@ -1,30 +1,31 @@
 //! Networks as operators write them: `10.0.0.0/8`, `2001:db8::/32`, or one address alone.
 //!
-//! A client that comes to a listener for both families over IPv4 has an IPv4-mapped IPv6 address
-//! (RFC 4291 §2.5.5.2), and an operator thinks of it as IPv4. So networks and addresses are both
-//! brought to IPv4 where they can be; a network of one family has no address of the other.
+//! A client that connects over IPv4 to a dual-stack listener has an IPv4-mapped IPv6 address (RFC
+//! 4291 §2.5.5.2), and an operator thinks of it as IPv4. So networks and addresses are both
+//! converted to IPv4 where possible. A network of one family contains no address of the other.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// An address and how many of its first bits count; the others are zero.
+/// An address prefix: an address and the number of its leading bits that count; the others are
+/// zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
     address: IpAddr,
     prefix: u8,
 }
 
-/// Why a text is no network.
+/// The reason why a text is not a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoNetwork {
-    /// What stands before the slash.
+    /// The text before the slash is not an address.
     #[error("it is no IP address")]
     Address,
-    /// What stands after it.
+    /// The text after the slash is not a prefix length.
     #[error("the prefix is no whole number from 0 to {0}")]
     Prefix(u8),
-    /// Bits of the address that the prefix leaves out are set.
+    /// The address has bits set beyond the prefix.
     #[error("the address has bits beyond its prefix; the network is {0}")]
     HostBits(Network),
 }
@@ -32,17 +33,17 @@ pub enum NoNetwork {
 const MAPPED: u8 = 96;
 
 impl Network {
-    /// Whether an address lies in it.
+    /// Returns whether the network contains an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         masked(address.to_canonical(), self.prefix) == self.address
     }
 
-    /// Whether every address of its family lies in it.
+    /// Returns whether the network contains every address of its family.
     pub const fn is_everything(&self) -> bool {
         self.prefix == 0
     }
 
-    /// The network around an address; the prefix is at most as long as the address.
+    /// Returns the network around an address; the prefix is at most as long as the address.
     fn around(address: IpAddr, prefix: u8) -> Self {
         match (address, address.to_canonical()) {
             (IpAddr::V6(_), mapped @ IpAddr::V4(_)) if prefix >= MAPPED => {
@@ -60,10 +61,10 @@ const fn width(address: IpAddr) -> u8 {
     }
 }
 
-/// The address with all bits beyond the prefix zero.
+/// Returns the address with all bits beyond the prefix set to zero.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     let prefix = u32::from(prefix);
-    // A shift by the whole width is none in Rust; then no bit is left.
+    // `checked_shl` by the whole width returns `None`; then no bit is left.
     match address {
         IpAddr::V4(ip) => {
             let mask = u32::MAX.checked_shl(32_u32.saturating_sub(prefix)).unwrap_or(0);
@@ -99,13 +100,13 @@ impl FromStr for Network {
     }
 }
 
-/// Digits only: the parser of Rust would take `+8` as well.
+/// Parses a prefix length. Only digits are accepted; Rust's parser would accept `+8` as well.
 fn bits(text: &str, width: u8) -> Option<u8> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|bits| is_plain && *bits <= width)
 }
 
-/// An address alone without its prefix.
+/// Omits the prefix of a single address.
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, prefix } = self;

@@ -1,4 +1,4 @@
-//! What is wrong with a file, for people and for programs.
+//! The problems of a file, for people and for programs.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use crate::source::Source;
 /// Whether a problem prevents the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// It does.
+    /// The start is refused.
     Error,
-    /// It does not, and is hardly what was meant.
+    /// The start continues, but the file hardly says what was meant.
     Warning,
 }
 
 impl Severity {
-    /// The word for it.
+    /// Returns the name used in output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -24,45 +24,45 @@ impl Severity {
     }
 }
 
-/// One problem and its place. Nothing in its texts can command a terminal: what came from the
-/// file is escaped and cut.
+/// One problem and its position. Its texts cannot control a terminal: text from the file is escaped
+/// and truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// `E` or `W` and three digits; listed in [`reference`](crate::reference()).
     pub code: &'static str,
     /// Whether it prevents the start.
     pub severity: Severity,
-    /// What is wrong, in one sentence.
+    /// The message, one sentence.
     pub message: String,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// Bytes of the text that it is about, within one line.
+    /// The bytes of the text that the problem is about, within one line.
     pub span: Range<usize>,
-    /// What would be right.
+    /// The suggested correction.
     pub help: Option<String>,
-    /// A second place that belongs to it.
+    /// A second position that the problem involves.
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// The other place of a problem between two lines.
+/// The second position of a problem between two lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
-    /// What stands there.
+    /// The label of the position.
     pub label: String,
-    /// Line, from 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// Bytes of the text, within one line.
+    /// The bytes of the text, within one line.
     pub span: Range<usize>,
 }
 
-/// Everything that is wrong with one file, in the order of the file.
+/// All problems of one file, in the order of the file.
 ///
-/// `Display` draws all of it without colours; [`Problems::render`] lets the caller choose,
-/// [`Problems::to_json`] is for programs.
+/// `Display` draws all of them without colours. [`Problems::render`] lets the caller choose, and
+/// [`Problems::to_json`] serves programs.
 #[derive(Clone, thiserror::Error)]
 #[error("{}", self.render(false))]
 pub struct Problems {
@@ -72,35 +72,35 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// The problems, at most [`Problems::MOST`].
+    /// Returns the listed problems, at most [`Problems::MOST`].
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.list.iter()
     }
 
-    /// How many are listed at most; a text can be wrong in more ways than anyone would read.
+    /// The most problems that are listed; a text can have more than anyone would read.
     pub const MOST: usize = 100;
 
-    /// How many there were beyond those listed.
+    /// Returns the number of problems beyond those listed.
     pub const fn more(&self) -> usize {
         self.more
     }
 
-    /// How many there are, listed or not.
+    /// Returns the number of problems, listed or not.
     pub const fn len(&self) -> usize {
         self.list.len() + self.more
     }
 
-    /// Whether there is nothing to complain about.
+    /// Returns whether there are no problems.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The name of the file, as it was given.
+    /// Returns the name of the file, as it was given.
     pub fn file(&self) -> &str {
         &self.text.name
     }
 
-    /// How many of a severity are listed.
+    /// Returns the number of listed problems of a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.iter().filter(|problem| problem.severity == severity).count()
     }

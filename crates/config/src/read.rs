@@ -1,7 +1,7 @@
-//! One table of the file becomes values.
+//! Reads one table of the file into values.
 //!
-//! Reading is total: a key that is missing or wrong is reported and has its default (or, if it
-//! has none, its example), so that whatever depends on it can be checked in the same run.
+//! Reading is total. A key that is missing or wrong is reported and has its default (or, if it has
+//! none, its example), so that checks that depend on it run in the same pass.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,14 +17,14 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::value::Value;
 
-/// A table as it stands in the file.
+/// A table of the file before it is read.
 #[derive(Clone)]
 pub(crate) struct Table<'d, 't> {
     /// Its name for messages; empty for the keys above the first table.
     pub(crate) path: String,
-    /// Where its name stands.
+    /// The position of its name.
     pub(crate) at: Range<usize>,
-    /// Nothing if it is not there.
+    /// Its entries; `None` if the file does not have the table.
     pub(crate) entries: Option<&'d DeTable<'t>>,
 }
 
@@ -36,47 +36,48 @@ pub(crate) struct Values {
 
 struct Found {
     value: Option<Value>,
-    /// Where it stands, if it was given.
+    /// The position of the value, if the file gives one.
     at: Option<Range<usize>>,
-    /// Whether it was given, and is wrong in itself or in one of its items.
+    /// Whether a value was given but it, or one of its items, was rejected.
     refused: bool,
 }
 
 impl Values {
-    /// The value of a key that always has one.
+    /// Returns the value of a key that always has one.
     pub(crate) fn of(&self, key: &Key) -> &Value {
         self.get(key).expect("a key that is not optional has a default or an example")
     }
 
-    /// The value of an optional key.
+    /// Returns the value of an optional key.
     pub(crate) fn get(&self, key: &Key) -> Option<&Value> {
         self.found.get(key.name).and_then(|found| found.value.as_ref())
     }
 
-    /// The value and its place, if the file gives one.
+    /// Returns the value and its position, if the file gives one.
     pub(crate) fn given(&self, key: &Key) -> Option<(&Value, Range<usize>)> {
         let found = self.found.get(key.name)?;
         Some((found.value.as_ref()?, found.at.clone()?))
     }
 
-    /// Whether the file gives a value that was refused: what it would go with is not known.
+    /// Returns whether the file gives a value that was rejected. Checks against it are then
+    /// skipped.
     pub(crate) fn refused(&self, key: &Key) -> bool {
         self.found.get(key.name).is_some_and(|found| found.refused)
     }
 
-    /// Where the name of the table stands.
+    /// Returns the position of the table's name.
     pub(crate) fn table(&self) -> Range<usize> {
         self.at.clone()
     }
 
-    /// Where a value stands; the name of the table if it was not given.
+    /// Returns the position of a value, or that of the table's name if the value was not given.
     pub(crate) fn at(&self, key: &Key) -> Range<usize> {
         let at = self.found.get(key.name).and_then(|found| found.at.clone());
         at.unwrap_or_else(|| self.at.clone())
     }
 }
 
-/// Reads `keys`. What else stands in the table is for [`complain_of_strangers`].
+/// Reads `keys`. [`complain_of_strangers`] reports the other entries of the table.
 pub(crate) fn values(table: &Table<'_, '_>, keys: &[Key], report: &mut Report) -> Values {
     let found = keys.iter().map(|key| (key.name, read(table, key, report)));
     Values { at: table.at.clone(), found: found.collect() }
@@ -101,7 +102,7 @@ fn read(table: &Table<'_, '_>, key: &Key, report: &mut Report) -> Found {
     }
 }
 
-/// What holds if the key was not given, or wrongly.
+/// Returns the value of a key that is missing or wrong.
 fn fallback(key: &Key) -> Option<Value> {
     (key.presence != Presence::Optional).then(|| {
         let literal = key.kind.literal(&key.text);
@@ -132,14 +133,14 @@ fn key_path(table: &str, key: &str) -> String {
     if table.is_empty() { key.to_string() } else { format!("{table}.{key}") }
 }
 
-/// What stands in the table under a name that is none of `keys`.
+/// Returns the entries of the table whose names are not in `keys`.
 pub(crate) fn strangers<'d>(table: &Table<'d, '_>, keys: &[Key]) -> Vec<(&'d str, Range<usize>)> {
     let entries = table.entries.into_iter().flatten();
     let names = entries.map(|(name, _)| (name.get_ref().as_ref(), name.span()));
     names.filter(|(name, _)| keys.iter().all(|key| key.name != *name)).collect()
 }
 
-/// Reports every stranger.
+/// Reports every unknown key of a table.
 pub(crate) fn complain_of_strangers(table: &Table<'_, '_>, keys: &[Key], report: &mut Report) {
     for (name, at) in strangers(table, keys) {
         report.add(stranger(table, keys, name, at));
@@ -160,8 +161,8 @@ pub(crate) fn stranger(
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
 }
 
-/// «`limit` belongs under [upstream]», if some table has a key of just this name; if several
-/// have one, all of them.
+/// Returns «`limit` belongs under [upstream]» if some table has a key of exactly this name; all
+/// such tables if there are several.
 pub(crate) fn home_of(name: &str) -> Option<String> {
     let has_key = |section: &&Section| {
         let policies = section.policies();

@@ -6,8 +6,8 @@ use crate::code::{self, Code};
 use crate::key::{Key, Presence, Section};
 use crate::keys;
 
-/// Every key with what it takes, its default and why one would set it; then the policies'
-/// parameters and the codes of problems.
+/// Returns every key with its accepted values, its default and its description, then the parameters
+/// of the policies and the codes of problems.
 pub fn reference() -> String {
     let mut out = String::from("# The configuration file\n");
     for section in keys::SECTIONS {
@@ -59,7 +59,7 @@ fn row(out: &mut String, key: &Key) {
     let _ = writeln!(out, "| `{name}` | {} | {default} | {} |", cell(&takes), cell(why));
 }
 
-/// A text that does not end its cell.
+/// Escapes a text for a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('*', "\\*")
 }

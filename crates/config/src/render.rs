@@ -1,7 +1,7 @@
 //! Draws problems with the lines that they are about, through `miette`.
 //!
-//! The lines shown are not the lines of the file: what a terminal would obey is replaced, and a
-//! line is cut where nobody would read on. Line and column in the heading are those of the file.
+//! The lines shown differ from the lines of the file: characters that could control a terminal are
+//! replaced, and long lines are truncated. Line and column in the heading are those of the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,13 +14,13 @@ use miette::{
 use crate::problem::{Problem, Problems, Severity};
 use crate::source::{Source, floor, shown};
 
-/// Bytes of a line that are shown.
+/// The most bytes of a line that are shown.
 const LINE: usize = 240;
-/// Columns to wrap messages at.
+/// The column at which messages are wrapped.
 const WIDTH: usize = 100;
 
 impl Problems {
-    /// All problems, for people. `color` is for the caller to choose: it knows the terminal and
+    /// Draws all problems for people. The caller chooses `color`, because it knows the terminal and
     /// `NO_COLOR`.
     pub fn render(&self, color: bool) -> String {
         let theme =
@@ -37,7 +37,7 @@ impl Problems {
             }
             let drawing = Drawing { problem, excerpts: &excerpts };
             if handler.render_report(&mut out, &drawing).is_err() {
-                // A problem without its drawing is better than none.
+                // Show a problem without its drawing rather than not at all.
                 out.push_str(&drawing.to_string());
                 out.push('\n');
             }
@@ -58,7 +58,7 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// One problem as `miette` wants it.
+/// One problem in the form that `miette` takes.
 #[derive(thiserror::Error)]
 #[error("{} {}", problem.code, problem.message)]
 struct Drawing<'a> {
@@ -96,8 +96,8 @@ impl Diagnostic for Drawing<'_> {
     }
 }
 
-/// The lines of a source that are asked for, made fit to be shown. Offsets are those of the
-/// source: every replacement has as many bytes as what it replaces.
+/// The lines of a source in a form that is safe to show. Offsets are those of the source: every
+/// replacement has as many bytes as the original.
 struct Excerpts<'a> {
     source: &'a Source,
     name: String,
@@ -117,7 +117,7 @@ impl<'a> Excerpts<'a> {
         LabeledSpan::new(text, start, span.end.min(line.end) - start)
     }
 
-    /// The part of a line that is shown.
+    /// Returns the part of a line that is shown.
     fn cut(&self, index: usize) -> Range<usize> {
         let line = self.source.line(index);
         line.start..floor(&self.clean, line.end.min(line.start + LINE))
@@ -134,7 +134,7 @@ impl SourceCode for Excerpts<'_> {
         let first = self.source.line_of(span.offset());
         let last = self.source.line_of(span.offset() + span.len());
         if first != last && self.cut(first).end < self.source.line(first).end {
-            // Two lines in one drawing, and the first is too long: `miette` then draws two.
+            // With two lines in one drawing and the first truncated, `miette` draws two excerpts.
             return Err(MietteError::OutOfBounds);
         }
         let shown = self.cut(first).start..self.cut(last).end;
@@ -150,7 +150,7 @@ impl SourceCode for Excerpts<'_> {
     }
 }
 
-/// Adds `c`, or as many bytes of something that no terminal obeys.
+/// Adds `c`, or a harmless replacement with as many bytes if a terminal could obey it.
 fn add_harmless(clean: &mut String, c: char) {
     let plain = matches!(c, '\n' | '\t' | '"' | '\'' | '\\') || c.escape_debug().len() == 1;
     match c.len_utf8() {

@@ -7,11 +7,11 @@ use crate::code::Code;
 use crate::problem::{Elsewhere, Problem, Problems, Severity};
 use crate::source::Source;
 
-/// Kept while reading, to be sorted afterwards. More than are listed, so that those listed are
-/// the first of the file; bounded, so that a hostile file costs no memory.
+/// The most problems that are kept to be sorted. It exceeds the number listed, so that those listed
+/// are the first of the file. It is bounded, so that a hostile file cannot exhaust memory.
 const KEPT: usize = 10 * Problems::MOST;
 
-/// A problem before its place has a line.
+/// A problem whose position has not been converted into a line yet.
 pub(crate) struct Finding {
     code: &'static Code,
     at: Range<usize>,
@@ -36,13 +36,13 @@ impl Finding {
     }
 }
 
-/// Problems of one text, as they are found.
+/// The problems found in one text.
 pub(crate) struct Report {
     source: Source,
     found: Vec<Problem>,
     more: usize,
     failed: bool,
-    /// Lines that are not TOML: what was recovered from them is a guess.
+    /// Lines that are not TOML. Values recovered from them are guesses.
     broken: BTreeSet<usize>,
 }
 
@@ -51,31 +51,31 @@ impl Report {
         Self { source, found: Vec::new(), more: 0, failed: false, broken: BTreeSet::new() }
     }
 
-    /// Takes a finding, unless the parser has complained about that line already.
+    /// Adds a finding, unless the parser has already reported an error in that line.
     pub(crate) fn add(&mut self, finding: Finding) {
         if !self.broken.contains(&self.source.line_of(finding.at.start)) {
             self.keep(finding);
         }
     }
 
-    /// Takes what the parser says; one complaint per line, as the others follow from the first.
+    /// Adds a parser error. Only the first of each line is kept, as the others follow from it.
     pub(crate) fn add_broken(&mut self, finding: Finding) {
         if self.broken.insert(self.source.line_of(finding.at.start)) {
             self.keep(finding);
         }
     }
 
-    /// Believes nothing of a line, without a word about it.
+    /// Marks a line as unreliable without reporting a problem.
     pub(crate) fn distrust(&mut self, at: &Range<usize>) {
         self.broken.insert(self.source.line_of(at.start));
     }
 
-    /// Line of a place, from 1.
+    /// Returns the line of a position, from 1.
     pub(crate) fn line(&self, at: &Range<usize>) -> usize {
         self.source.line_of(at.start) + 1
     }
 
-    /// Whether the text is not TOML somewhere, so that keys may have been lost.
+    /// Returns whether any part of the text is not TOML, so that keys may have been lost.
     pub(crate) fn is_broken(&self) -> bool {
         !self.broken.is_empty()
     }
@@ -111,7 +111,7 @@ impl Report {
         Elsewhere { label, line, column, span }
     }
 
-    /// `value`, with the warnings, if nothing prevents its use.
+    /// Returns `value` with the warnings, if no error prevents its use.
     pub(crate) fn finish<T>(mut self, value: T) -> Result<(T, Problems), Problems> {
         self.found.sort_by_key(|problem| problem.span.start);
         let beyond = self.found.len().saturating_sub(Problems::MOST);
@@ -121,7 +121,7 @@ impl Report {
         if self.failed { Err(problems) } else { Ok((value, problems)) }
     }
 
-    /// The end of a text that cannot even be looked at.
+    /// Reports a text that cannot be read at all.
     pub(crate) fn give_up(mut self, finding: Finding) -> Problems {
         self.keep(finding);
         Problems { text: self.source, list: self.found, more: self.more }

@@ -1,7 +1,8 @@
 //! The JSON Schema of the file, for editors (`#:schema ./bywash.schema.json`).
 //!
-//! It follows from the table of keys and the catalogue. What a schema cannot say (ranges of
-//! spans, whatever holds between values) is in the descriptions or only in [`Config::parse`].
+//! The schema is derived from the table of keys and the catalogue. Rules that a schema cannot
+//! express (ranges of durations, relations between values) are in the descriptions or only in
+//! [`Config::parse`].
 //!
 //! [`Config::parse`]: crate::Config::parse
 
@@ -12,7 +13,7 @@ use crate::key::{Key, Presence, Section};
 use crate::keys;
 use crate::kind::Kind;
 
-/// JSON Schema, draft 2020-12.
+/// Returns the JSON Schema, draft 2020-12.
 pub fn schema() -> Value {
     let mut properties = properties(keys::ROOT.keys);
     for section in keys::SECTIONS.iter().filter(|section| !section.name.is_empty()) {
@@ -55,7 +56,7 @@ fn properties(keys: &[Key]) -> Map<String, Value> {
     keys.iter().map(|key| (key.name.to_string(), property(key))).collect()
 }
 
-/// One branch per policy, as each has its own parameters.
+/// Returns one branch per policy, as each has its own parameters.
 fn by_policy(section: &Section) -> Value {
     let branch = |policy: &Entry| branch(&section.keys[0], policy);
     let branches: Vec<Value> = section.policies().iter().map(branch).collect();
@@ -133,7 +134,7 @@ fn takes(kind: &Kind) -> Value {
     }
 }
 
-/// No control characters.
+/// A pattern without control characters.
 const PATH: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 
 fn list(regex: &str, least: usize, most: usize) -> Value {

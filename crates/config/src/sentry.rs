@@ -1,4 +1,4 @@
-//! What a stop daemon needs to know, and the gateway of it.
+//! The configuration of the stop daemon, and the part of it that the gateway uses.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,76 +6,76 @@ use std::path::PathBuf;
 
 use crate::config::Mode;
 
-/// The stop daemon. A gateway uses the socket alone.
+/// The stop daemon. A gateway uses only the socket.
 #[derive(Clone, Debug)]
 pub struct Sentry {
-    /// Where it listens; nobody is told anything if it is not set.
+    /// The daemon's socket. Without it the gateway sends no notifications.
     pub socket: Option<PathBuf>,
-    /// Whether anything is cancelled.
+    /// Whether queries are cancelled.
     pub mode: Mode,
-    /// Users who may lease, by number.
+    /// Users that may register leases, by number.
     pub leases: Vec<u32>,
-    /// Users who may stop, by number.
+    /// Users that may request a stop, by number.
     pub stops: Vec<u32>,
-    /// Where operators come in; a loopback address.
+    /// The address for operators; a loopback address.
     pub admin: SocketAddr,
-    /// In the order of the file.
+    /// The databases in the order of the file.
     pub databases: Vec<Database>,
 }
 
 /// A database in which queries are cancelled.
 #[derive(Clone, Debug)]
 pub struct Database {
-    /// By which leases name it.
+    /// The name that leases use for it.
     pub name: String,
-    /// Where it is.
+    /// Its address and credentials.
     pub server: DatabaseServer,
-    /// The file of the password, if one is needed. Nobody has opened it yet: a gateway that has the same file need
-    /// not be allowed to.
+    /// The password file, if a password is needed. It is not opened here: a gateway with the same
+    /// configuration need not have permission to read it.
     pub password_file: Option<PathBuf>,
-    /// Only its statements are cancelled.
+    /// If set, only statements of this database user are cancelled.
     pub user: Option<String>,
-    /// Whether what writes is cancelled.
+    /// Whether writing statements are cancelled.
     pub writes: bool,
-    /// Whether what nobody leased is looked for.
+    /// Whether statements without a lease are found by a comment in front of them.
     pub marks: bool,
-    /// The most that the daemon's own statements come to, in a second.
+    /// The most statements of the daemon itself, per second.
     pub statements_per_second: u32,
 }
 
-/// Where a database is, and as whom it is asked.
+/// The address of a database and the user that connects to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseServer {
-    /// What it speaks.
+    /// Its protocol.
     pub kind: DatabaseKind,
     /// The user of the database.
     pub user: String,
-    /// Where it listens.
+    /// The address that it listens on.
     pub place: DatabasePlace,
-    /// Which of its databases.
+    /// The name of the database on the server.
     pub database: String,
 }
 
-/// What a database speaks.
+/// The protocol of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseKind {
     /// PostgreSQL's protocol.
     Postgres,
-    /// MySQL's, which MariaDB speaks too.
+    /// MySQL's protocol, which MariaDB also uses.
     MySql,
 }
 
-/// Where a database listens.
+/// The address that a database listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabasePlace {
-    /// There.
+    /// A TCP address.
     Tcp {
         /// A name or an address.
         host: String,
-        /// By default 5432 or 3306.
+        /// The port; 5432 or 3306 by default.
         port: u16,
     },
-    /// On a socket of this machine; of PostgreSQL its folder.
+    /// A Unix socket; for PostgreSQL its folder.
     Unix(PathBuf),
 }
 

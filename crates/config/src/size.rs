@@ -1,9 +1,9 @@
-//! Sizes in bytes as people write them: `4096`, `256KiB`, `1MiB`.
+//! Sizes in bytes in text form: `4096`, `256KiB`, `1MiB`.
 
 /// Largest first, so that a size is written in the largest unit that divides it.
 const UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-/// Reads a whole number and a unit.
+/// Parses a whole number with a unit.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -11,14 +11,14 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(*bytes)
 }
 
-/// The shortest text that reads back as the same size.
+/// Returns the shortest text that parses to the same size.
 pub(crate) fn text(bytes: u64) -> String {
     let unit = UNITS.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit));
     let (name, unit) = unit.unwrap_or(&UNITS[3]);
     format!("{}{name}", bytes / unit)
 }
 
-/// What was probably meant by `256K`, `1 mb` or `4096`.
+/// Returns the size that was probably meant by `256K`, `1 mb` or `4096`.
 pub(crate) fn guess(given: &str) -> Option<String> {
     let digits = given.find(|c: char| !c.is_ascii_digit()).unwrap_or(given.len());
     let (number, unit) = given.split_at(digits);

@@ -1,18 +1,18 @@
-//! Paths of sockets in the file system, as they stand after `unix:`.
+//! Paths of Unix sockets, as they stand after `unix:`.
 //!
-//! They are absolute: the process that serves and the one that connects need not stand in the
-//! same folder. And they are short: `sun_path` of unix(7) has room for 108 bytes, the last of
+//! A path is absolute, because the process that serves and the one that connects need not run in
+//! the same folder. It is also short: `sun_path` of unix(7) has room for 108 bytes, the last of
 //! which is zero.
 
 use std::path::PathBuf;
 
-/// What stands before the path.
+/// The prefix of a path.
 pub(crate) const PREFIX: &str = "unix:";
 
-/// Bytes of the longest path.
+/// The longest path in bytes.
 const LONGEST: usize = 107;
 
-/// The path, or why it is none.
+/// Returns the path, or the reason why the text is not one.
 pub(crate) fn path(text: &str) -> Result<PathBuf, &'static str> {
     if !text.starts_with('/') {
         Err("the path of a socket is absolute")
@@ -27,7 +27,7 @@ pub(crate) fn path(text: &str) -> Result<PathBuf, &'static str> {
     }
 }
 
-/// The path that was probably meant by `run/app.sock` or `///run/app.sock`.
+/// Returns the path that was probably meant by `run/app.sock` or `///run/app.sock`.
 pub(crate) fn meant(text: &str) -> Option<String> {
     let meant = format!("/{}", text.trim_matches('/'));
     (text != meant && path(&meant).is_ok()).then(|| format!("{PREFIX}{meant}"))

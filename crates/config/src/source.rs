@@ -1,13 +1,13 @@
-//! The text of a file: where its lines are, and how it can be shown.
+//! The text of a file: the positions of its lines, and its safe display.
 
 use std::ops::Range;
 
-/// A text under its name.
+/// A text with its name.
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) text: String,
-    /// Where each line starts; the first at 0.
+    /// The offset at which each line starts; the first at 0.
     lines: Vec<usize>,
 }
 
@@ -19,19 +19,19 @@ impl Source {
         Self { name: name.to_string(), text: text.to_string(), lines }
     }
 
-    /// Index of the line of an offset, from 0.
+    /// Returns the line index of an offset, from 0.
     pub(crate) fn line_of(&self, offset: usize) -> usize {
         self.lines.partition_point(|start| *start <= offset) - 1
     }
 
-    /// Line and column (in characters) of an offset, both from 1.
+    /// Returns line and column (in characters) of an offset, both from 1.
     pub(crate) fn position(&self, offset: usize) -> (usize, usize) {
         let line = self.line_of(offset);
         let before = self.text.get(self.lines[line]..offset).unwrap_or_default();
         (line + 1, before.chars().count() + 1)
     }
 
-    /// The bytes of a line, without its end.
+    /// Returns the bytes of a line, without its end.
     pub(crate) fn line(&self, index: usize) -> Range<usize> {
         let start = self.lines[index];
         let end = self.lines.get(index + 1).map_or(self.text.len(), |next| next - 1);
@@ -39,7 +39,7 @@ impl Source {
         start..end - usize::from(ends_in_return)
     }
 
-    /// The part of `span` that lies in its first line, on character boundaries.
+    /// Returns the part of `span` that lies in its first line, on character boundaries.
     pub(crate) fn in_one_line(&self, span: &Range<usize>) -> Range<usize> {
         let start = floor(&self.text, span.start);
         let end = self.line(self.line_of(start)).end;
@@ -47,17 +47,17 @@ impl Source {
     }
 }
 
-/// The last character boundary that is not after `offset`.
+/// Returns the last character boundary that is not after `offset`.
 pub(crate) fn floor(text: &str, offset: usize) -> usize {
     let offset = offset.min(text.len());
     (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// How much of a name or value a message shows.
+/// The most characters of a name or value that a message shows.
 const SHOWN: usize = 60;
 
-/// A text from the file as it may stand in a message: cut, and nothing in it that a terminal
-/// would obey (control characters, changes of writing direction).
+/// Returns a text from the file in a form that is safe in a message: truncated, and without
+/// characters that could control a terminal (control characters, changes of writing direction).
 pub(crate) fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN).map(visible).collect();
     if text.chars().nth(SHOWN).is_some() {

@@ -1,42 +1,42 @@
-//! The conditions on which an answer counts as a success of its class.
+//! Conditions on which an answer counts as a success of its class.
 
 use std::ops::RangeInclusive;
 
 use crate::resolve::is_token;
 
-/// The conditions on which an answer counts as a success of its class. Without any condition a success is 2xx, or 3xx where the
-/// method is to change something.
+/// The conditions on which an answer counts as a success of its class. Without any condition a
+/// success is 2xx, or 3xx if the method changes something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Success {
-    /// One of these statuses, if there are any.
+    /// The accepted statuses; an answer must have one of them, if there are any.
     pub statuses: Vec<RangeInclusive<u16>>,
-    /// All of these fields, by their names in lower case.
+    /// The required fields, all of them, by their names in lower case.
     pub fields: Vec<(String, Wanted)>,
-    /// All of these in the body, which is JSON.
+    /// The required fields of the JSON body, all of them.
     pub json: Vec<JsonField>,
 }
 
 /// A field of a JSON object, or of an object in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonField {
-    /// Names, from the outermost object to the field.
+    /// The names from the outermost object to the field.
     pub path: Vec<String>,
-    /// Its value, a text or as it stands in JSON.
+    /// Its value: a text, or another value as JSON writes it.
     pub value: Wanted,
 }
 
-/// A value that is wanted.
+/// An accepted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Any; of JSON neither `null` nor `false`.
+    /// Any value; in JSON neither `null` nor `false`.
     Any,
-    /// One that is this text, or has it at its beginning, at its end or within.
+    /// A value that is this text, or that starts with it, ends with it or contains it.
     Text {
         /// The text.
         fixed: String,
-        /// Anything may stand in front.
+        /// Whether anything may precede the text.
         front: bool,
-        /// Anything may stand behind.
+        /// Whether anything may follow the text.
         behind: bool,
     },
 }
@@ -51,7 +51,7 @@ impl Wanted {
         Self::Text { fixed: fixed.to_owned(), front, behind }
     }
 
-    /// Whether it is this text.
+    /// Returns whether a text is an accepted value.
     pub fn is(&self, text: &str) -> bool {
         match self {
             Self::Any => true,
@@ -64,7 +64,8 @@ impl Wanted {
 }
 
 impl Success {
-    /// Adds the condition of a text: `status 2xx`, `header NAME: VALUE` or `json a.b: VALUE`. Returns whether it is one.
+    /// Adds the condition `status 2xx`, `header NAME: VALUE` or `json a.b: VALUE`. Returns whether
+    /// the text is a condition.
     pub(crate) fn add(&mut self, text: &str) -> bool {
         let Some((kind, rest)) = text.split_once(' ') else { return false };
         let (name, value) = match rest.split_once(':') {
@@ -90,7 +91,7 @@ impl Success {
     }
 }
 
-/// `302` or `3xx`.
+/// Parses `302` or `3xx`.
 fn statuses(text: &str) -> Option<RangeInclusive<u16>> {
     let hundred = |text: &str| text.parse().ok().filter(|digit| (1..=5).contains(digit));
     if let Some(hundreds) = text.strip_suffix("xx") {

@@ -1,48 +1,50 @@
-//! The application behind: its servers, how they are reached and how their health is judged.
+//! The application: its servers, how they are reached and how their health is judged.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use bywash_units::Span;
 
-/// The application behind.
+/// The application behind the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// Where it listens; at least one, none twice. One queue stands before all of them.
+    /// Its servers: at least one, without duplicates. All of them share one queue.
     pub servers: Vec<Server>,
-    /// The most slots that all servers together can ever have: what connections must suffice for.
+    /// The most slots that all servers together can ever have. There must be connections for all of
+    /// them.
     pub limit: u32,
-    /// Idle connections that are kept for one client connection each, of all workers.
+    /// The most idle connections that are each reserved for one client connection; of all workers
+    /// together.
     pub pinned_connections: usize,
-    /// For requests of classes that set none.
+    /// The timeouts of classes that set none.
     pub timeouts: Timeouts,
-    /// Whether paths that differ in case only are the same to it; `None` if nothing is said.
+    /// Whether the application ignores the case of paths; `None` if the file does not declare it.
     pub ignore_case: Option<bool>,
-    /// Whether it notices that the client of a request it works on has gone.
+    /// Whether the application notices that the client of a running request has left.
     pub departures: Departures,
     /// How long an idle connection to a server is kept.
     pub keep_alive: Span,
-    /// How often the addresses of servers that are given by name are looked up.
+    /// How often the addresses of servers with a host name are resolved.
     pub resolve_every: Span,
-    /// For the servers that are reached by `https`.
+    /// TLS settings for `https` servers.
     pub tls: UpstreamTls,
-    /// When a server gets no requests, and when it gets some again.
+    /// When a server receives no requests, and when it receives them again.
     pub health: Health,
 }
 
-/// Whether the application notices that the client of a request it works on has gone.
+/// Whether the application notices that the client of a running request has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departures {
-    /// It shows at each departure: a server that notices closes the connection.
+    /// Detected at each departure: a server that notices closes the connection.
     Auto,
-    /// It stops when its connection is closed.
+    /// The application stops when its connection is closed.
     Noticed,
-    /// It works on until its answer begins.
+    /// The application works on until its answer begins.
     Unnoticed,
 }
 
 impl Departures {
-    /// The word for it.
+    /// Returns the name used in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -55,89 +57,90 @@ impl Departures {
 /// One server of the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// What is spoken with it.
+    /// The protocol.
     pub scheme: Scheme,
-    /// Where it listens.
+    /// The address that it listens on.
     pub endpoint: Endpoint,
 }
 
-/// What is spoken with a server.
+/// The protocol of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// HTTP/1.1 in clear.
+    /// HTTP/1.1 in clear text.
     Http,
-    /// HTTP/2 in clear, with prior knowledge (RFC 9113 §3.3).
+    /// HTTP/2 in clear text, with prior knowledge (RFC 9113 §3.3).
     H2c,
-    /// TLS; by ALPN HTTP/2 or HTTP/1.1.
+    /// HTTP/2 or HTTP/1.1 over TLS, chosen by ALPN.
     Https,
 }
 
-/// Where a server listens.
+/// The address that a server listens on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// On the network.
+    /// A TCP address.
     Tcp {
-        /// Name in lower case, or address; an IPv6 address without brackets.
+        /// A name in lower case, or an address; an IPv6 address without brackets.
         host: String,
-        /// TCP port.
+        /// The TCP port.
         port: u16,
     },
-    /// On a socket in the file system; an absolute path. The scheme is then `Http`.
+    /// The absolute path of a Unix socket. The scheme is then `Http`.
     Unix(PathBuf),
 }
 
-/// How a server that is reached by `https` proves itself, and how we do.
+/// How an `https` server and the gateway authenticate each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamTls {
-    /// PEM file of the roots that are believed; the system's if none.
+    /// The PEM file of trusted roots; the system's if `None`.
     pub ca: Option<PathBuf>,
-    /// The name that the certificate must have, and that is asked for (SNI); the host of the
-    /// server's URL if none.
+    /// The name that the certificate must have and that is sent as SNI; the host of the server's
+    /// URL if `None`.
     pub name: Option<String>,
-    /// PEM file of our own certificate; there together with `key`.
+    /// The PEM file of the gateway's own certificate; set together with `key`.
     pub certificate: Option<PathBuf>,
-    /// PEM file of its private key.
+    /// The PEM file of the certificate's private key.
     pub key: Option<PathBuf>,
 }
 
-/// When a server gets no requests, and when it gets some again.
+/// When a server receives no requests, and when it receives them again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// What is asked for; without it nothing is, and only the answers to requests count.
+    /// The path of the probe. Without it there are no probes, and only answers to requests count.
     pub path: Option<String>,
-    /// From one question to the next.
+    /// The interval between probes.
     pub interval: Span,
-    /// How long an answer may take.
+    /// The time within which a server must answer a probe.
     pub timeout: Span,
     /// Good answers in a row that bring a server back.
     pub rise: u32,
-    /// Bad answers in a row that take it out.
+    /// Bad answers in a row that eject a server.
     pub fall: u32,
-    /// Failed requests in a row that take it out.
+    /// Failed requests in a row that eject a server.
     pub eject_after: u32,
-    /// Percentage of recent answers that are errors and take it out, if the others have far fewer; 0: never.
+    /// The percentage of errors among recent answers that ejects a server, if the others have far
+    /// fewer; 0 is never.
     pub eject_share: u32,
-    /// For how long failed requests take it out.
+    /// How long failed requests eject a server.
     pub eject_for: Span,
-    /// How long a server that is back gets less than its part; zero for its whole part at once.
+    /// How long a server that is back receives less than its share; zero is not at all.
     pub slow_start: Span,
 }
 
-/// How long a server may take.
+/// Timeouts of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a connection, TLS included.
+    /// Time to connect, TLS included.
     pub connect: Span,
-    /// Until the first byte of the answer.
+    /// Time until the first byte of the answer.
     pub response: Span,
-    /// Between two bytes of the answer.
+    /// Time between two bytes of the answer.
     pub idle: Span,
-    /// From the slot to the last byte of the answer.
+    /// Time from the slot to the last byte of the answer.
     pub total: Span,
 }
 
 impl Timeouts {
-    /// Of each the shorter one.
+    /// Returns the shorter of each pair of timeouts.
     #[must_use]
     pub fn shorter(self, other: Self) -> Self {
         Self {
@@ -149,17 +152,17 @@ impl Timeouts {
     }
 }
 
-/// Who collects traces: `http://HOST:PORT` of an OTLP collector that takes HTTP.
+/// The collector of traces: `http://HOST:PORT` of an OTLP collector that accepts HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collector {
-    /// Name in lower case, or address; an IPv6 address without brackets.
+    /// A name in lower case, or an address; an IPv6 address without brackets.
     pub host: String,
-    /// TCP port.
+    /// The TCP port.
     pub port: u16,
 }
 
 impl Scheme {
-    /// As it stands before `://`.
+    /// Returns the scheme as it stands before `://`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -168,7 +171,7 @@ impl Scheme {
         }
     }
 
-    /// The port of a URL that names none.
+    /// Returns the port of a URL that names none.
     pub const fn port(self) -> u16 {
         match self {
             Self::Http | Self::H2c => 80,
@@ -178,7 +181,7 @@ impl Scheme {
 }
 
 impl Server {
-    /// `host:port`, for the `Host` field; a socket in the file system is `localhost`.
+    /// Returns `host:port` for the `Host` field; `localhost` for a Unix socket.
     pub fn authority(&self) -> String {
         match &self.endpoint {
             Endpoint::Tcp { host, port } => authority(host, *port),
@@ -187,7 +190,7 @@ impl Server {
     }
 }
 
-/// As it stands in the file, always with the port.
+/// Writes the server as the configuration file has it, always with the port.
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.endpoint {
@@ -198,7 +201,7 @@ impl fmt::Display for Server {
 }
 
 impl Collector {
-    /// `host:port`.
+    /// Returns `host:port`.
     pub fn authority(&self) -> String {
         authority(&self.host, self.port)
     }
@@ -210,7 +213,7 @@ impl fmt::Display for Collector {
     }
 }
 
-/// An IPv6 address stands in brackets there.
+/// Returns `host:port`, with an IPv6 address in brackets.
 fn authority(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }

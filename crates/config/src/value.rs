@@ -1,4 +1,4 @@
-//! What a key was given, once it is known to be of the key's kind.
+//! The value of a key, after it is known to be of the key's kind.
 
 use std::net::SocketAddr;
 
@@ -11,11 +11,11 @@ use crate::words::Worded;
 /// A value of a [`Kind`](crate::kind::Kind).
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
-    /// Of a whole number or of a size in bytes.
+    /// A whole number, or a size in bytes.
     Whole(u64),
     Number(f64),
     Span(Span),
-    /// Of a word or of free text.
+    /// A word, or free text.
     Text(String),
     Texts(Vec<Spanned<String>>),
     Truth(bool),
@@ -23,8 +23,8 @@ pub(crate) enum Value {
     Admin(AdminAddress),
 }
 
-/// The reader of a key knows its kind from the same table as the one who asks: a mismatch is a
-/// mistake in this crate, and the first test that reads the key finds it.
+/// The caller of these methods takes the kind from the same table as the reader. So a mismatch is a
+/// bug in this crate, and the first test that reads the key finds it.
 impl Value {
     pub(crate) fn whole(&self) -> u64 {
         match self {
@@ -86,7 +86,8 @@ impl Value {
         }
     }
 
-    /// As the engine's catalogue reads it; the catalogue has no lists and no addresses.
+    /// Returns the value in the form that the engine's catalogue parses. The catalogue has no lists
+    /// and no addresses.
     pub(crate) fn parameter(&self) -> String {
         match self {
             Self::Whole(whole) => whole.to_string(),

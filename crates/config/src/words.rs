@@ -11,10 +11,10 @@ use crate::upstream::Departures;
 pub(crate) trait Worded: Copy + 'static {
     /// Every variant.
     const ALL: &'static [Self];
-    /// Their words, for the table of keys.
+    /// The words of the variants, for the table of keys.
     const WORDS: &'static [&'static str];
 
-    /// The variant of a word that the table of keys has let through.
+    /// Returns the variant of a word that the table of keys has accepted.
     fn from_word(word: &str) -> Self {
         let index = Self::WORDS.iter().position(|known| *known == word);
         Self::ALL[index.expect("the table of keys lists the words of this very enum")]

@@ -1,8 +1,8 @@
-//! What does not go together: listeners, certificates, servers, timeouts.
+//! Contradictions between values: listeners, certificates, servers, timeouts.
 
 use bywash_config::{Config, Problem, Problems, Severity};
 
-/// The problems of a right file with other lines under [upstream] and some tables more.
+/// Returns the problems of a valid file with other lines under `[upstream]` and further tables.
 fn with(upstream: &str, lines: &str) -> Problems {
     let text = format!("version = 1\n[upstream]\n{upstream}\n{lines}");
     match Config::parse(&text, "bywash.toml") {
@@ -310,7 +310,7 @@ fn whoever_believes_everybody_is_warned() {
     for network in ["0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96"] {
         let problems = beside(&format!("[listen]\ntrusted_proxies = [\"{network}\"]\n"));
         assert_eq!((only(&problems).code, only(&problems).column), ("W120", 20), "{network}");
-        // Whoever must begin with a header of the PROXY protocol is another question.
+        // Every peer may be required to send a PROXY protocol header.
         assert!(beside(&format!("[listen]\nproxy_protocol = [\"{network}\"]\n")).is_empty());
     }
 }

@@ -195,7 +195,7 @@ fn who_sets_nothing_gets_the_defaults() {
     assert_eq!([upstream.keep_alive, upstream.resolve_every].map(Span::as_millis), [4000, 10_000]);
 }
 
-/// The page of a file that names it, or the code of its only problem.
+/// Returns the page that a file names, or the code of the file's only problem.
 fn page(path: &str) -> Result<Option<String>, &'static str> {
     let text =
         format!("version = 1\n[upstream]\nserver = \"http://a\"\n[answers]\npage = \"{path}\"\n");
@@ -206,7 +206,7 @@ fn page(path: &str) -> Result<Option<String>, &'static str> {
     })
 }
 
-/// A file of this test's own.
+/// Writes a file that only this test uses.
 fn file(name: &str, contents: &[u8]) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, contents).expect("the folder of tests can be written");

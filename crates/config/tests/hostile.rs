@@ -1,4 +1,4 @@
-//! A file can be anything. Nothing here panics, and nothing grows beyond its bounds.
+//! A file can contain anything. Reading it never panics, and nothing grows beyond its bounds.
 
 use bywash_config::{Config, Problems, example};
 
@@ -18,7 +18,7 @@ fn a_file_cut_anywhere_is_read_without_a_panic() {
     }
 }
 
-/// A small generator of our own (an LCG with Knuth's constants), so that a failure comes again.
+/// A small random generator (an LCG with Knuth's constants), so that failures are reproducible.
 struct Dice(u64);
 
 impl Dice {
@@ -100,7 +100,7 @@ fn only_so_many_problems_are_listed_and_the_others_counted() {
     let text = unknown_keys(2000);
     let problems = read(&text).unwrap();
     assert_eq!(problems.iter().count(), Problems::MOST);
-    // The two keys that are required are missing as well.
+    // The two required keys are missing as well.
     assert_eq!(problems.len(), 2002);
     assert!(problems.to_string().ends_with("and 1902 more in bywash.toml\n"), "{problems}");
 }

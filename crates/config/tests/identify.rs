@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use bywash_config::{Config, Identify, Problems, RetryHeader, Session, Signal};
 
-/// A file of keys that goes with the test.
+/// A file of keys that is removed with the test.
 struct KeyFile(PathBuf);
 
 impl KeyFile {
@@ -32,7 +32,7 @@ impl Drop for KeyFile {
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
 fn read(identify: &str, rest: &str) -> Result<(Config, Problems), Problems> {
-    // Without a word about case every enforced class is warned of.
+    // Without a setting for case, every enforced class has a warning.
     let server = "[upstream]\nserver = \"http://127.0.0.1:3000\"\nignore_case = false\n";
     Config::parse(&format!("version = 1\n[identify]\n{identify}{server}{rest}"), "bywash.toml")
 }

@@ -12,7 +12,7 @@ use bywash_units::Span;
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 const OTHER_KEY: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
-/// A file of keys that goes with the test.
+/// A file of keys that is removed with the test.
 struct KeyFile(PathBuf);
 
 impl KeyFile {
@@ -35,7 +35,7 @@ impl Drop for KeyFile {
     }
 }
 
-/// `levels` begins in line 5.
+/// Reads a file in which `levels` begins at line 5.
 fn read(levels: &str, rest: &str) -> Result<(Config, Problems), Problems> {
     let server = "[upstream]\nserver = \"http://127.0.0.1:3000\"\n";
     Config::parse(&format!("version = 1\n{server}[levels]\n{levels}{rest}"), "bywash.toml")
@@ -49,7 +49,7 @@ fn codes(levels: &str, rest: &str) -> Vec<&'static str> {
     problems(levels, rest).iter().map(|problem| problem.code).collect()
 }
 
-/// Code, line, column and help of the only problem.
+/// Returns code, line, column and help of the only problem.
 fn only(levels: &str, rest: &str) -> (&'static str, usize, usize, String) {
     let problems = problems(levels, rest);
     assert_eq!(problems.len(), 1, "{levels}{rest}: {problems}");
@@ -172,7 +172,7 @@ fn a_class_has_one_of_the_levels() {
     let (code, _, _, help) = only("", &class("mid"));
     assert!(code == "E135" && help.contains("[levels]"), "{help}");
     assert_eq!(codes(&lines, "[class.other]\nlevel = \"high\"\n"), [""; 0]);
-    // Which levels there are is not known: a second complaint would say nothing.
+    // The list of levels is incomplete, so another complaint would say nothing.
     assert_eq!(codes(&format!("names = \"mid\"\n{keys}"), &class("mid")), ["E003"]);
 }
 

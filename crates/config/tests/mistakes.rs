@@ -1,4 +1,4 @@
-//! What is reported, where, and with which suggestion.
+//! The reported problems, their positions and their suggestions.
 
 use bywash_config::{Config, Problem, Problems, Severity};
 
@@ -9,7 +9,7 @@ fn problems(text: &str) -> Problems {
     }
 }
 
-/// A right file with some lines more.
+/// Returns the problems of a valid file with further lines.
 fn with(lines: &str) -> Problems {
     problems(&format!("version = 1\n[upstream]\nserver = \"http://127.0.0.1:3000\"\n{lines}"))
 }
@@ -249,7 +249,7 @@ fn a_limit_may_not_start_where_it_may_not_be() {
     let help = slope("limit = 2000\n", "").iter().next().unwrap().help.clone().unwrap();
     assert!(help.starts_with("write max = 2000 or more under [limit]"), "{help}");
     assert!(slope("limit = 200\n", "min = 200\nmax = 200\n").is_empty());
-    // Of a bound that cannot be read nobody knows what lies beyond it.
+    // An invalid bound cannot be compared with anything.
     assert_eq!(only(&slope("limit = 2000\n", "max = 0\n")).code, "E004");
 }
 

@@ -1,4 +1,4 @@
-//! What a right file becomes, and the documents made of the table of keys.
+//! The configuration of a valid file, and the documents derived from the table of keys.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -187,7 +187,8 @@ fn what_the_example_has_in_comments_is_right_too() {
     let mut table = "";
     let on = |line| {
         table = if str::starts_with(line, '[') { line } else { table };
-        // Under these stand the parameters of other policies; page and keys are read at once.
+        // The commented lines of these tables are parameters of other policies. The page and the
+        // token keys would be read from disk.
         let is_read = |key: &&str| key.starts_with("page") || key.starts_with("token_keys");
         let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_read(key));
         key.filter(|_| !["[order]", "[limit]", "[terminate]"].contains(&table))
@@ -203,8 +204,9 @@ fn what_the_example_has_in_comments_is_right_too() {
     let parsed = Config::parse(&text, "example.toml");
     std::fs::remove_file(&keys).unwrap();
     let (config, warnings) = parsed.unwrap();
-    // A class for browsing with `after`, and with times though it is not safe to stop; four keys for TLS
-    // and no server that speaks it; a customer's field and no hop that is believed.
+    // The warnings are expected: four TLS keys without a TLS server, a customer field without a
+    // trusted hop, conditions of success on a class that earns nothing, `after` on a browsing
+    // class, and running times on a class that is not safe to stop.
     let codes: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
     assert_eq!(
         codes,

@@ -1,23 +1,24 @@
-//! Paths with blanks: where a path says `{1..20}`, each request has a whole number from 1 to 20, drawn for it.
+//! Path templates: a blank `{1..20}` in a path is replaced in each request by a random whole number
+//! from 1 to 20.
 //!
-//! Blanks that are written alike in one path have the same number, so that `user{1..9}` comes with `password{1..9}`. What
-//! is drawn follows from the run's seed and the visitor's number, as everything that she wants.
+//! Equal blanks in one path have the same number, so that `user{1..9}` goes with `password{1..9}`.
+//! The numbers follow from the run's seed and the visitor's number, like all plans of a visitor.
 
 use bywash_scenario::Stream;
 use http::Uri;
 
-/// A path as a class has it, checked: whatever is drawn, it is one.
+/// The path template of a class, checked so that every instance is a valid path.
 #[derive(Debug)]
 pub(crate) struct Path {
-    /// What is before the first blank, and behind each.
+    /// The text before the first blank, and after each blank.
     texts: Vec<String>,
-    /// For each blank which of the ranges it is of.
+    /// The index of the range of each blank.
     blanks: Vec<usize>,
     ranges: Vec<(u64, u64)>,
 }
 
 impl Path {
-    /// `None` if it is no path.
+    /// Parses a template; `None` if it is not a path.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut path = Self { texts: Vec::new(), blanks: Vec::new(), ranges: Vec::new() };
         let (mut plain, mut rest) = (String::new(), text);
@@ -42,7 +43,7 @@ impl Path {
         (least.starts_with('/') && least.parse::<Uri>().is_ok()).then_some(path)
     }
 
-    /// The path of one request.
+    /// Returns the path of one request.
     pub(crate) fn drawn(&self, chance: &mut Stream) -> Uri {
         let draw = |(least, most): &(u64, u64)| {
             let count = most - least + 1;
@@ -62,7 +63,8 @@ impl Path {
     }
 }
 
-/// Least and most, and what is behind the blank. Numbers above a billion are no more readable than they are needed.
+/// Parses a blank. Returns its least and its greatest number, and the text after it. Numbers above
+/// a billion are not accepted, because none are needed.
 fn blank(text: &str) -> Option<((u64, u64), &str)> {
     const MOST: u64 = 1_000_000_000;
     let (range, behind) = text.split_once('}')?;

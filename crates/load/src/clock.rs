@@ -5,33 +5,33 @@ use std::time::Duration;
 use bywash_units::{Span, Time};
 use tokio::time::{Instant, sleep_until};
 
-/// Waits beyond this are as good as for ever, and some clocks cannot hold them.
+/// The longest wait. It is as good as infinite, and some clocks cannot represent more.
 const FAR: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// A clock that was started with the run.
+/// A clock that starts with the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Instant,
 }
 
 impl Clock {
-    /// A clock that shows zero now.
+    /// Starts a clock at zero.
     pub(crate) fn start() -> Self {
         Self { origin: Instant::now() }
     }
 
-    /// What it shows.
+    /// Returns its time.
     pub(crate) fn now(self) -> Time {
         Time::ZERO + Span::from(self.origin.elapsed())
     }
 
-    /// When it will show `moment`.
+    /// Returns the instant at which it shows `moment`.
     pub(crate) fn instant(self, moment: Time) -> Instant {
         self.origin + moment.since(Time::ZERO).to_std().min(FAR)
     }
 
-    /// Waits until it shows `moment`. The wait is absolute, so that being late once does not add
-    /// up; tokio's timer is up to a millisecond late.
+    /// Waits until it shows `moment`. The wait is absolute, so that delays do not accumulate;
+    /// tokio's timer is up to a millisecond late.
     pub(crate) async fn reach(self, moment: Time) {
         sleep_until(self.instant(moment)).await;
     }

@@ -1,8 +1,8 @@
-//! One keep-alive HTTP/1.1 connection, and asking one question over it.
+//! One keep-alive HTTP/1.1 connection, and a request over it.
 //!
-//! The connection is not a task of its own: whoever holds it also moves its bytes (see
-//! [`Connection::drive`]). Dropping it therefore closes the socket there and then, and nothing
-//! can be left behind that still holds it.
+//! The connection is not a task of its own: its owner also moves its bytes (see
+//! [`Connection::drive`]). Dropping it therefore closes the socket immediately, and no task can be
+//! left behind that still holds it.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -20,16 +20,16 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::request::Question;
 
-/// Room for the head of an answer. There are many connections, and a site that sends more than
-/// this is not well.
+/// The buffer for the head of an answer. There are many connections, and no healthy site sends
+/// more.
 const BUFFER: usize = 64 * 1024;
 
 type Driver = http1::Connection<TokioIo<TcpStream>, Full<Bytes>>;
 
-/// A connection to the site; dropping it closes it.
+/// A connection to the site. Dropping it closes it.
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    /// `None` once either side has closed it.
+    /// `None` after either side has closed it.
     driver: Option<Driver>,
 }
 
@@ -37,26 +37,26 @@ pub(crate) struct Connection {
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// Whether all of the body came.
+    /// Whether the whole body arrived.
     pub(crate) whole: bool,
-    /// To ask the next question over, if it is still open.
+    /// The connection for the next request, if it is still open.
     pub(crate) connection: Option<Connection>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 pub(crate) enum Broken {
-    /// The connection was closed before the question was sent; here it is, back.
+    /// The connection was closed before the request was sent; the request is returned.
     Unsent(Box<Question>),
     /// The connection broke, or could not be made.
     Lost,
-    /// This machine has no descriptor or no port left: not the site's fault.
+    /// This machine has no descriptor or port left, which is not the site's fault.
     Exhausted,
 }
 
-/// Asks one question: over the kept connection if it is still good, else over a new one.
+/// Sends one request, over the kept connection if it is still usable, otherwise over a new one.
 ///
-/// A question that was already on its way when the connection broke is not asked again: the site
-/// may have acted upon it.
+/// A request that was already sent when the connection broke is not repeated: the site may have
+/// acted upon it.
 pub(crate) async fn ask(
     kept: Option<Connection>,
     way: Way,
@@ -72,7 +72,7 @@ pub(crate) async fn ask(
     Connection::open(way).await?.exchange(question).await
 }
 
-/// From where to where.
+/// The source and the destination of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub(crate) from: Option<IpAddr>,
@@ -91,7 +91,7 @@ impl Way {
 impl Connection {
     async fn open(way: Way) -> Result<Self, Broken> {
         let stream = way.connect().await.map_err(|error| blame(&error))?;
-        // A request is one small write: waiting to fill a segment would only be measured.
+        // A request is one small write; Nagle's delay would distort the measurement.
         stream.set_nodelay(true).map_err(|error| blame(&error))?;
         let (sender, driver) = http1::Builder::new()
             .max_buf_size(BUFFER)
@@ -120,25 +120,27 @@ impl Connection {
         })
     }
 
-    /// Does `task` while bytes go to and fro. Also notices, and answers, that the site closes.
+    /// Runs `task` while bytes are exchanged. Also notices when the site closes, and closes in
+    /// turn.
     pub(crate) async fn drive<T>(&mut self, task: impl Future<Output = T>) -> T {
         drive(&mut self.driver, task).await
     }
 
-    /// Whether neither side has closed it, as far as it was driven.
+    /// Returns whether neither side has closed it, as far as it was driven.
     pub(crate) fn is_open(&self) -> bool {
         self.driver.is_some()
     }
 }
 
-/// [`Connection::drive`], for a task that borrows the other half.
+/// Implements [`Connection::drive`] for a task that borrows the other half.
 async fn drive<T>(driver: &mut Option<Driver>, task: impl Future<Output = T>) -> T {
     let mut task = pin!(task);
     poll_fn(|context| {
         if let Poll::Ready(done) = task.as_mut().poll(context) {
             return Poll::Ready(done);
         }
-        // The task is woken when its connection ends, as it holds the other end of its channel.
+        // The task is woken when its connection ends, because it holds the other end of its
+        // channel.
         if let Some(running) = driver
             && Pin::new(running).poll(context).is_ready()
         {
@@ -149,7 +151,7 @@ async fn drive<T>(driver: &mut Option<Driver>, task: impl Future<Output = T>) ->
     .await
 }
 
-/// Reads a body to its end without keeping it; whether the end came.
+/// Reads a body to its end without keeping it. Returns whether the end arrived.
 async fn read_out(mut body: Incoming) -> bool {
     while let Some(frame) = body.frame().await {
         if frame.is_err() {
@@ -163,9 +165,9 @@ fn unsent(question: Question) -> Broken {
     Broken::Unsent(Box::new(question))
 }
 
-/// Whose fault it is that there is no connection.
+/// Returns which side is responsible for a missing connection.
 fn blame(error: &io::Error) -> Broken {
-    // ENFILE and EMFILE, which the standard library has no name for.
+    // ENFILE and EMFILE, for which the standard library has no name.
     let no_descriptor = matches!(error.raw_os_error(), Some(23 | 24));
     if no_descriptor || error.kind() == io::ErrorKind::AddrNotAvailable {
         Broken::Exhausted

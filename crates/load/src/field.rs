@@ -1,6 +1,6 @@
-//! What all visitors of a run share: what to play, where, the clock, the books and the places.
+//! The shared context of all visitors of a run: scenario, target, clock, statistics and slots.
 //!
-//! Everything lives on one thread. `ledger` is borrowed for single calls only, never across an
+//! Everything runs on one thread. `ledger` is borrowed only for single calls, never across an
 //! await.
 
 use std::cell::RefCell;
@@ -19,7 +19,7 @@ use crate::request::Requests;
 use crate::slots::Slots;
 use crate::target::Target;
 
-/// The common ground of a run.
+/// The shared context of a run.
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) scenario: Scenario,
@@ -30,20 +30,20 @@ pub(crate) struct Field {
     pub(crate) rho: f64,
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
-    /// When arrivals end.
+    /// The end of arrivals.
     pub(crate) last_arrival: Time,
-    /// When every connection is closed.
+    /// The time at which every connection is closed.
     pub(crate) closing: Time,
     pub(crate) slots: Rc<Slots>,
     pub(crate) ledger: RefCell<Ledger>,
-    /// Of those who are not counted.
+    /// Statistics of clients that are not counted.
     pub(crate) aside: RefCell<Ledger>,
 }
 
 impl Field {
-    /// Checks what is to be played. The clock runs from here on.
+    /// Checks the scenario and the options, and starts the clock.
     pub(crate) fn new(scenario: &Scenario, options: &Options) -> Result<Self, LoadError> {
-        // The same bounds as in a scenario file, which this level need not come from.
+        // The bounds of a scenario file; this level may have another source.
         if !(options.rho > 0.0 && options.rho <= 1000.0) {
             return Err(LoadError::Rho(options.rho));
         }
@@ -80,7 +80,7 @@ impl Field {
         })
     }
 
-    /// How a visitor comes to the site.
+    /// Returns the route of a visitor to the site.
     pub(crate) fn way(&self, index: u64, set: Option<usize>) -> Way {
         let own = || {
             let [.., b, c, d] = index.to_be_bytes();
@@ -93,20 +93,20 @@ impl Field {
         Way { from, to: self.target.address }
     }
 
-    /// The books in which it stands what becomes of a visitor of this set, or of none.
+    /// Returns the statistics for a visitor of this set, or of none.
     pub(crate) fn books(&self, set: Option<usize>) -> &RefCell<Ledger> {
         let counts = set.is_none_or(|set| self.scenario.sets[set].counted);
         if counts { &self.ledger } else { &self.aside }
     }
 
-    /// When sessions start.
+    /// Returns the times at which sessions start.
     pub(crate) fn starts(&self) -> Starts {
         let duration = self.last_arrival.since(Time::ZERO);
         let unit = self.scenario.unit_rate();
         Starts::new(&self.scenario.profile, self.rho, unit, duration, self.seed)
     }
 
-    /// Offered load at `moment`.
+    /// Returns the offered load at `moment`.
     pub(crate) fn rho_at(&self, moment: Time) -> f64 {
         if moment < self.last_arrival {
             self.scenario.profile.rho_at(self.rho, moment)
@@ -115,12 +115,12 @@ impl Field {
         }
     }
 
-    /// How late it is for what was meant to be done at `moment`.
+    /// Returns the delay of an action that was due at `moment`.
     pub(crate) fn lag(&self, moment: Time) -> Span {
         self.clock.now().since(moment)
     }
 
-    /// How the run stands.
+    /// Returns the present state of the run.
     pub(crate) fn progress(&self) -> Progress {
         let now = self.clock.now();
         let elapsed = now.since(Time::ZERO);

@@ -1,7 +1,9 @@
-//! Forms with blanks: where a form says `{cookie:NAME}`, each request has the value of that cookie of its visitor.
+//! Form templates: a blank `{cookie:NAME}` in a form is replaced in each request by the value of
+//! that cookie of the visitor.
 //!
-//! An application that guards its forms by a double-submitted cookie (Django's `csrfmiddlewaretoken`) takes them so. A
-//! token that stands only in a page cannot be sent: bodies of answers are not kept.
+//! The replacement suits an application that protects its forms by a double-submitted cookie
+//! (Django's `csrfmiddlewaretoken`). A token that is only in a page cannot be sent, because bodies
+//! of answers are not kept.
 
 use std::fmt::Write;
 
@@ -9,17 +11,17 @@ use bytes::Bytes;
 
 use crate::jar::Jar;
 
-/// A form as a class has it, in `application/x-www-form-urlencoded`.
+/// The form template of a class, in `application/x-www-form-urlencoded`.
 #[derive(Debug)]
 pub(crate) struct Form {
-    /// The text before the first blank, and the text behind each blank.
+    /// The text before the first blank, and the text after each blank.
     texts: Vec<String>,
     /// The cookie of each blank.
     cookies: Vec<String>,
 }
 
 impl Form {
-    /// Reads the form; braces of any other kind stand for themselves.
+    /// Parses the template. Braces of any other kind are ordinary text.
     pub(crate) fn read(text: &str) -> Self {
         const BLANK: &str = "{cookie:";
         let mut form = Self { texts: Vec::new(), cookies: Vec::new() };
@@ -36,12 +38,13 @@ impl Form {
         form
     }
 
-    /// Whether the form has no text, so that no request carries one.
+    /// Returns whether the form has no text, so that no request carries one.
     pub(crate) fn is_empty(&self) -> bool {
         self.cookies.is_empty() && self.texts.iter().all(String::is_empty)
     }
 
-    /// The form of one request of the visitor with this jar. A cookie that she does not have leaves its blank empty.
+    /// Returns the form of one request of the visitor with this jar. A missing cookie leaves its
+    /// blank empty.
     pub(crate) fn filled(&self, jar: &Jar) -> Bytes {
         let mut text = self.texts[0].clone();
         for (cookie, behind) in self.cookies.iter().zip(&self.texts[1..]) {
@@ -52,13 +55,13 @@ impl Form {
     }
 }
 
-/// Percent-encodes everything but RFC 3986's unreserved characters.
+/// Percent-encodes everything except RFC 3986's unreserved characters.
 fn encode(value: &str, text: &mut String) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             text.push(byte.into());
         } else {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, "%{byte:02X}");
         }
     }

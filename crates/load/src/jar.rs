@@ -1,13 +1,13 @@
-//! What a visitor remembers of a site: its cookies, for one site and for as long as she stays.
+//! The cookies of a visitor, for one site and one stay.
 //!
-//! Of RFC 6265 this keeps what a session needs (§4.1.1 name and value, §5.2.2 `Max-Age` when it
-//! deletes); paths, domains and dates make no difference to a visitor of one site.
+//! The jar implements the part of RFC 6265 that a session needs (§4.1.1 name and value, §5.2.2
+//! `Max-Age` if it deletes). Paths, domains and dates make no difference to a visitor of one site.
 
 use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderMap, HeaderValue};
 
-/// A site may hand out more, or longer ones: a visitor must not cost more memory than a session
-/// needs.
+/// The most cookies, and the longest. A site may set more, but a visitor must not cost more memory
+/// than a session needs.
 const MOST: usize = 16;
 const LONGEST: usize = 1024;
 
@@ -16,17 +16,18 @@ const LONGEST: usize = 1024;
 pub(crate) struct Jar(Vec<(String, String)>);
 
 impl Jar {
-    /// Puts in a cookie that she brought along: a site may change or delete it like its own.
+    /// Adds a cookie that the visitor already has at arrival. A site may change or delete it like
+    /// its own.
     pub(crate) fn bring(&mut self, name: &str, value: &str) {
         self.set(name, value);
     }
 
-    /// The value of the cookie of this name.
+    /// Returns the value of the cookie of this name.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Takes what an answer sets or deletes.
+    /// Applies the cookies that an answer sets or deletes.
     pub(crate) fn remember(&mut self, answer: &HeaderMap) {
         let set = answer.get_all(SET_COOKIE).iter();
         for cookie in set.filter_map(|value| value.to_str().ok()) {
@@ -54,7 +55,7 @@ impl Jar {
         }
     }
 
-    /// Puts the cookies into a request.
+    /// Adds the cookies to a request.
     pub(crate) fn show(&self, request: &mut HeaderMap) {
         let pairs: Vec<String> = self.0.iter().map(|(n, v)| format!("{n}={v}")).collect();
         if let (false, Ok(value)) = (pairs.is_empty(), HeaderValue::from_str(&pairs.join("; "))) {

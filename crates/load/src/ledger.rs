@@ -1,4 +1,4 @@
-//! The books of one run: the scenario's tally, how late the generator was, what went wrong here.
+//! The statistics of one run: the scenario's tally, the generator's lag, and its own failures.
 
 use bywash_scenario::{Attempt, Ending, Of, Scenario, Tally, Visitor};
 use bywash_units::{Span, Time};
@@ -6,46 +6,46 @@ use hdrhistogram::Histogram;
 
 use crate::verdict::Flaws;
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Since the run began.
+    /// The time since the run began.
     pub elapsed: Span,
-    /// Offered load now; 0 after the last arrival.
+    /// The offered load now; 0 after the last arrival.
     pub rho_now: f64,
     /// Visitors on the site now.
     pub active: u64,
     /// Requests made so far.
     pub generated: u64,
-    /// Answered while the client waited.
+    /// Requests answered while the client waited.
     pub completed: u64,
-    /// Given up by the client.
+    /// Requests given up by the client.
     pub timed_out: u64,
-    /// Refused.
+    /// Requests refused.
     pub dropped: u64,
-    /// Stopped while they ran.
+    /// Requests stopped while they ran.
     pub terminated: u64,
-    /// Answered with an error or not at all.
+    /// Requests answered with an error or not at all.
     pub failed: u64,
     /// Orders confirmed.
     pub orders: u64,
 }
 
-/// The books.
+/// The statistics of a run.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) tally: Tally,
     pub(crate) flaws: Flaws,
-    /// Visitors who saw an order confirmed.
+    /// Visitors that saw an order confirmed.
     pub(crate) confirmed: Vec<u64>,
-    /// Microseconds between a moment and the generator's acting upon it.
+    /// Microseconds from the due time of an action to its execution.
     lag: Histogram<u64>,
     counts: Progress,
 }
 
 impl Ledger {
     pub(crate) fn new(tally: Tally) -> Self {
-        // One µs to an hour at two significant digits.
+        // From 1 µs to an hour at two significant digits.
         let lag = Histogram::new_with_bounds(1, 3_600_000_000, 2)
             .expect("constant bounds, low < high, 2 digits");
         Self {
@@ -57,7 +57,7 @@ impl Ledger {
         }
     }
 
-    /// A visitor comes at `start`, while offered load is `rho_now`.
+    /// Records that a visitor arrives at `start`, while offered load is `rho_now`.
     pub(crate) fn session(
         &mut self,
         scenario: &Scenario,
@@ -69,34 +69,34 @@ impl Ledger {
         self.tally.session(scenario, visitor, start, rho_now);
     }
 
-    /// A visitor is gone; so many of her requests were never made.
+    /// Records that a visitor is gone, with the number of their requests that were never made.
     pub(crate) fn session_over(&mut self, not_generated: u64) {
         self.counts.active -= 1;
         self.tally.session_over(not_generated);
     }
 
-    /// A visitor came to the end of her session, before the run was over.
+    /// Records that a session ended before the run was over.
     pub(crate) fn session_ended(&mut self, lasted: Span) {
         self.tally.session_ended(lasted);
     }
 
-    /// Something was done `lag` after its moment.
+    /// Records that an action was executed `lag` after its due time.
     pub(crate) fn late(&mut self, lag: Span) {
         self.lag.saturating_record(lag.as_micros());
     }
 
-    /// How late the generator was, at this quantile.
+    /// Returns the lag of the generator at this quantile.
     pub(crate) fn lag(&self, quantile: f64) -> Span {
         Span::from_micros(self.lag.value_at_quantile(quantile))
     }
 
-    /// A request is made.
+    /// Records that a request is made.
     pub(crate) fn generated(&mut self, class: usize, at: Time) {
         self.counts.generated += 1;
         self.tally.generated(class, at);
     }
 
-    /// A request ends so, `response` after it was meant to be made.
+    /// Records the end of a request, `response` after it was due.
     pub(crate) fn ended(&mut self, attempt: &Attempt, at: Time, response: Span, ending: Ending) {
         let count = match ending {
             Ending::Completed => &mut self.counts.completed,
@@ -113,7 +113,7 @@ impl Ledger {
         }
     }
 
-    /// The target had been busy for so long in all before the run and after it, if it says.
+    /// Records the target's total busy time before and after the run, if the target reports it.
     pub(crate) fn busy(&mut self, before_and_after: Option<(Span, Span)>) {
         match before_and_after {
             Some((before, after)) => {
@@ -124,7 +124,7 @@ impl Ledger {
         }
     }
 
-    /// How the run stands at `elapsed`.
+    /// Returns the state of the run at `elapsed`.
     pub(crate) fn progress(&self, elapsed: Span, rho_now: f64) -> Progress {
         Progress { elapsed, rho_now, orders: self.tally.orders(), ..self.counts }
     }

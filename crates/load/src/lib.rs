@@ -1,23 +1,29 @@
-//! A scenario in real time against a URL.
+//! Runs a scenario in real time against a URL.
 //!
-//! The load is open: sessions start when the scenario says so, whether the site keeps up or not,
-//! and every time is measured from the moment at which a request was *meant* to be made. A closed
-//! load (so many connections, each waiting for its answer) slows down together with the site and
-//! then reports that all is well: Gil Tene's «coordinated omission». An open one can fall behind
-//! its own clock instead, so this one measures by how much and calls such a run invalid.
+//! The load is open: sessions start when the scenario says so, whether the site keeps up or not.
+//! Every time is measured from the moment at which a request was *due*. A closed load (a number of
+//! connections, each waiting for its answer) slows down together with the site and then reports
+//! that all is well: Gil Tene's «coordinated omission». An open load can fall behind its own clock
+//! instead, so this one measures the lag and declares such a run invalid.
 //!
-//! Clients are real. One whose patience ends closes her socket at once, so that the site can see
-//! her leave; she retries and gives up as the scenario says; she keeps her cookies and, while it
-//! stays open, her connection. Everybody lives on one thread: a visitor waits nearly always, and
-//! without threads there are no locks whose waiting would look like the site's.
+//! Clients are realistic. A client whose patience ends closes the socket immediately, so that the
+//! site can see the departure. Clients retry and give up as the scenario says, and keep their
+//! cookies and, while it stays open, their connection. All of them run on one thread: a visitor
+//! waits most of the time, and without threads there are no locks whose waiting would be attributed
+//! to the site.
 //!
-//! Rooms: [`Options`] say what to play where; `target` is the site's address; `request` turns an
-//! attempt into HTTP and `jar` keeps cookies; `connection` asks one question; `walk` is one
-//! visitor on her way; `slots` bounds how many there are; `field` is what they share; `ledger`
-//! keeps the books, `verdict` says whether they are worth anything; `run` starts and ends it all.
+//! # Modules
+//!
+//! - [`Options`] select the target and the load; `target` is the site's address.
+//! - `request` turns an attempt into HTTP, with path templates (`blanks`), form templates (`form`)
+//!   and cookies (`jar`); `connection` sends one request.
+//! - `walk` is one visitor, and `slots` bounds their number.
+//! - `field` is their shared context, and `clock` its time.
+//! - `ledger` has the statistics, and `verdict` says whether they are valid.
+//! - `run` starts and ends it all.
 //!
 //! Two request headers are of use to a target that emulates work: [`DEMAND_HEADER`] and
-//! [`ORDER_TAG_HEADER`]. Others ignore them.
+//! [`ORDER_TAG_HEADER`]. Other targets ignore them.
 #![forbid(unsafe_code)]
 
 mod blanks;

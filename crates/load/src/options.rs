@@ -1,49 +1,50 @@
-//! What a run is told besides its scenario.
+//! Options of a run in addition to its scenario.
 
 use std::fmt;
 
 use bywash_scenario::Closes;
 use bywash_units::Span;
 
-/// Asks the target how long its workers have been busy in all. `None` when it does not say.
+/// Asks the target for the total busy time of its workers; `None` if it does not report it.
 ///
 /// Called before the first visitor and after the last one, never during the run.
 pub type Busy = Box<dyn Fn() -> Option<Span> + Send + Sync>;
 
-/// What to play where. One run is one level of load and one seed.
+/// Options of a run, which has one level of load and one seed.
 pub struct Options {
     /// The site, as `http://host:port`.
     pub target: String,
     /// Offered load: the level that the scenario's profile leads to.
     pub rho: f64,
-    /// Which visitors come, and when.
+    /// The seed, which determines the visitors and their arrivals.
     pub seed: u64,
-    /// How long visitors may go on after the last arrival; then every connection is closed.
+    /// How long visitors may continue after the last arrival; then every connection is closed.
     pub drain: Span,
-    /// Visitors at once, to bound memory: one who waits for an answer costs some 25 kB. The limit
-    /// on open files, less 200, is the most.
+    /// The most visitors at once, to bound memory: a visitor that waits for an answer costs some 25
+    /// kB. Also limited to the number of open files less 200.
     pub max_visitors: usize,
     /// Marks every request `<tag>-<seed>-<index>`, to find one visitor's orders in the site's
-    /// books. Up to [`Options::LONGEST_TAG`] letters, digits, `-` and `_`.
+    /// database. Up to [`Options::LONGEST_TAG`] letters, digits, `-` and `_`.
     pub tag: Option<String>,
-    /// What the result calls the policy of the target.
+    /// The name of the target's policy in the result.
     pub label: String,
-    /// `Hidden` plays a hop that hides departures: a client who has lost patience goes on
-    /// without her answer, and her connection stays open until it has come or the run is over.
+    /// With `Hidden`, an intermediary that hides departures is emulated: a client that has lost
+    /// patience continues without the answer, and its connection stays open until the answer
+    /// arrives or the run is over.
     pub closes: Closes,
-    /// Every visitor comes from an address of her own, of 127.0.0.0/8, where the target is on loopback: so that she can be told
-    /// apart from the others by that. A set's clients share one.
+    /// Whether every visitor has an own address of 127.0.0.0/8, if the target is on loopback. So
+    /// the site can distinguish visitors by address. A set's clients share one.
     pub own_addresses: bool,
-    /// How to learn the target's busy time; without it wasted work stays unknown.
+    /// Returns the target's busy time; without it wasted work is unknown.
     pub busy: Option<Busy>,
 }
 
 impl Options {
-    /// Longest `tag`: with seed and index it has to fit in 64 characters.
+    /// The longest `tag`: with seed and index it must fit in 64 characters.
     pub const LONGEST_TAG: usize = 22;
 
-    /// A run of `seed` at `rho` against `target`, the rest at its defaults: 30 s of drain, 20,000
-    /// visitors at once, visible closes, no tag, no busy time.
+    /// Creates options for `seed` at `rho` against `target`, with defaults for the rest: 30 s of
+    /// drain, 20,000 visitors at once, visible closes, no tag, no busy time.
     pub fn new(target: impl Into<String>, rho: f64, seed: u64) -> Self {
         Self {
             target: target.into(),
@@ -59,7 +60,7 @@ impl Options {
         }
     }
 
-    /// Busy time of the target so far, if it says.
+    /// Returns the busy time of the target so far, if it reports it.
     pub(crate) fn busy_so_far(&self) -> Option<Span> {
         self.busy.as_ref().and_then(|busy| busy())
     }

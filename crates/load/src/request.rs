@@ -13,20 +13,20 @@ use crate::jar::Jar;
 use crate::options::Options;
 use crate::target::Target;
 
-/// Says how long the request is to occupy a worker, in whole microseconds: two emulated shops
-/// that are played with one seed get the very same work.
+/// The header with the time that the request should occupy a worker, in whole microseconds. So two
+/// emulated shops that receive the same seed do exactly the same work.
 pub const DEMAND_HEADER: &str = "shop-demand-us";
 
-/// Marks the visitor who asks, when the run has a tag.
+/// The header that identifies the visitor, if the run has a tag.
 pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 
-/// Says of a request that it is a repetition, where a scenario's clients say so.
+/// The header that marks a retry, if a scenario's clients declare retries.
 const RETRY_HEADER: &str = "x-retry-attempt";
 
 /// A request, whose body is a form or empty.
 pub(crate) type Question = Request<Full<Bytes>>;
 
-/// The requests of a scenario's classes, checked once so that none can go wrong in the run.
+/// The requests of a scenario's classes, checked once so that none can fail during the run.
 #[derive(Debug)]
 pub(crate) struct Requests {
     classes: Vec<Template>,
@@ -35,14 +35,14 @@ pub(crate) struct Requests {
     seed: u64,
 }
 
-/// A signal as it is sent.
+/// A signal in the form that is sent.
 #[derive(Debug)]
 enum Showing {
     Cookie(String, String),
     Header(HeaderName, HeaderValue),
 }
 
-/// Headers that say what a request is, whose it is or where it ends: no signal may be one.
+/// Headers that determine a request's meaning, owner or end. No signal may use them.
 const OURS: [&str; 14] = [
     "host",
     "user-agent",
@@ -90,12 +90,12 @@ impl Requests {
         })
     }
 
-    /// What the `index`-th visitor adds to each of her requests: the run's tag, if it has one, and
-    /// the headers among her `signals`.
+    /// Returns the headers that the `index`-th visitor adds to each request: the run's tag, if it
+    /// has one, and the headers among `signals`.
     pub(crate) fn marks(&self, index: u64, signals: &[usize]) -> HeaderMap {
         let mut marks = HeaderMap::new();
         if let Some(tag) = &self.tag {
-            // Letters, digits, `-` and `_` only: `checked_tag` saw to it.
+            // The tag has only letters, digits, `-` and `_`, as `checked_tag` ensures.
             let tag = HeaderValue::try_from(format!("{tag}-{}-{index}", self.seed)).ok();
             marks.extend(tag.map(|tag| (HeaderName::from_static(ORDER_TAG_HEADER), tag)));
         }
@@ -107,7 +107,7 @@ impl Requests {
         marks
     }
 
-    /// The jar of a visitor with these `signals`: she brings the cookies among them.
+    /// Returns the jar of a visitor with these `signals`, with the cookies among them.
     pub(crate) fn jar(&self, signals: &[usize]) -> Jar {
         let mut jar = Jar::default();
         for signal in signals {
@@ -118,12 +118,13 @@ impl Requests {
         jar
     }
 
-    /// The path of a request of this class.
+    /// Returns the path of a request of this class.
     pub(crate) fn path(&self, class: usize, chance: &mut Stream) -> Uri {
         self.classes[class].path.drawn(chance)
     }
 
-    /// The request of an attempt at this path, by the visitor with this jar and these marks.
+    /// Returns the request of an attempt at this path, by the visitor with this jar and these
+    /// marks.
     pub(crate) fn ask(
         &self,
         attempt: &Attempt,
@@ -154,7 +155,7 @@ fn template(method: &str, path: &str, form: &str, target: &Target) -> Option<Tem
     let mut headers = HeaderMap::new();
     headers.insert(HOST, target.host.clone());
     headers.insert(USER_AGENT, HeaderValue::from_static("bywash-load"));
-    // RFC 9110 §8.6: a method that could have content says so when it has none.
+    // RFC 9110 §8.6: a method that could have content declares that it has none.
     if !form.is_empty() {
         const FORM: &str = "application/x-www-form-urlencoded";
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));

@@ -1,4 +1,4 @@
-//! A run from the first arrival to the last connection.
+//! Runs a scenario from the first arrival to the last connection.
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -17,32 +17,32 @@ use crate::slots::Slot;
 use crate::verdict::Verdict;
 use crate::walk::Walk;
 
-/// How often whoever watches is told.
+/// How often the observer is called.
 const WATCH: Duration = Duration::from_millis(500);
 
-/// Arrivals that are still overdue so long after the end of the run are called off: a generator
-/// that is so far behind must not run for ever.
+/// Arrivals that are still overdue this long after the end of the run are cancelled, because a
+/// generator that is so far behind must not run without end.
 const LAST_CALL: Span = Span::from_secs(1);
 
-/// What a run yields.
+/// The output of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What happened to whom.
+    /// The outcomes of all requests.
     pub tally: Tally,
-    /// How late the generator itself was: between the moment for which a session or the end of a
-    /// pause was meant, and its acting upon it. Median.
+    /// The median lag of the generator: from the time at which a session or the end of a pause was
+    /// due to its execution.
     pub lag_p50: Span,
-    /// 99th percentile.
+    /// The 99th percentile of the lag.
     pub lag_p99: Span,
-    /// The worst.
+    /// The longest lag.
     pub lag_max: Span,
-    /// Numbers of the visitors who saw an order confirmed, once for each.
+    /// Numbers of the visitors that saw an order confirmed, once per order.
     pub confirmed: Vec<u64>,
-    /// Why the figures must not be used, if so.
+    /// The reason why the figures must not be used, if there is one.
     pub invalid: Option<String>,
-    /// Visitors for whom there was no place.
+    /// Visitors for which there was no slot.
     pub not_started: u64,
-    /// From the first moment until the last visitor was gone.
+    /// The time from the start until the last visitor was gone.
     pub lasted: Span,
 }
 
@@ -63,7 +63,7 @@ impl Run {
         }
     }
 
-    /// The result of this run alone: one cell.
+    /// Returns the result of this run alone: one cell.
     pub fn result(&self, scenario: &Scenario, options: &Options) -> RunResult {
         let (rho, closes) = (options.rho, options.closes);
         let tallies = std::slice::from_ref(&self.tally);
@@ -77,14 +77,15 @@ impl Run {
     }
 }
 
-/// Plays `scenario` against the target, and returns when the last visitor is gone: at the latest
-/// when its duration and `options.drain` are over.
+/// Runs `scenario` against the target. Returns when the last visitor is gone, at the latest after
+/// its duration and `options.drain`.
 ///
-/// `watch` is told about every half second how the run stands, and once at its end. It is called
-/// on the thread that plays, so it must be quick: what it costs is lag.
+/// `watch` is called about every half second with the state of the run, and once at its end. It is
+/// called on the generator's thread, so it must be quick: its time becomes lag.
 ///
 /// # Panics
-/// When called from within an asynchronous runtime: it brings its own.
+///
+/// Panics when called from within an asynchronous runtime, because it starts its own.
 pub fn run(
     scenario: &Scenario,
     options: &Options,
@@ -93,7 +94,8 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let busy_before = options.busy_so_far();
     let field = Rc::new(Field::new(scenario, options)?);
-    // The set of tasks, and with it every connection left, is gone when this statement ends.
+    // The task set, and with it every remaining connection, is dropped at the end of this
+    // statement.
     runtime.block_on(LocalSet::new().run_until(play(&field, watch)));
     let lasted = field.clock.now().since(Time::ZERO);
     let busy = busy_before.zip(options.busy_so_far());
@@ -101,7 +103,7 @@ pub fn run(
     Ok(Run::of(&field, lasted))
 }
 
-/// Lets everybody in and waits until everybody is gone.
+/// Starts all visitors and waits until all are gone.
 async fn play(field: &Rc<Field>, watch: &mut dyn FnMut(&Progress)) {
     let mut all = pin!(async {
         arrivals(field).await;
@@ -119,7 +121,7 @@ async fn play(field: &Rc<Field>, watch: &mut dyn FnMut(&Progress)) {
     watch(&field.progress());
 }
 
-/// Starts every session at its moment, whatever became of the ones before.
+/// Starts every session at its time, whatever happened to earlier ones.
 async fn arrivals(field: &Rc<Field>) {
     if !field.scenario.sets.is_empty() {
         return clients(field);
@@ -134,7 +136,7 @@ async fn arrivals(field: &Rc<Field>) {
     }
 }
 
-/// Everybody of every set comes, and stays.
+/// Starts all clients of all sets, which stay.
 fn clients(field: &Rc<Field>) {
     for client in field.scenario.clients(field.seed) {
         match field.slots.take() {
@@ -144,7 +146,7 @@ fn clients(field: &Rc<Field>) {
     }
 }
 
-/// One session after the other until the time is over.
+/// Runs one session after the other until the time is over.
 async fn client_of(field: Rc<Field>, mut client: Client, slot: Slot) {
     let mut slot = Some(slot);
     while let Some(place) = slot.take() {
@@ -158,7 +160,7 @@ async fn client_of(field: Rc<Field>, mut client: Client, slot: Slot) {
     }
 }
 
-/// One visitor comes, or finds no place.
+/// Starts one visitor, or counts the lack of a slot.
 fn arrival(field: &Rc<Field>, index: u64, start: Time) {
     match field.slots.take() {
         Some(slot) => drop(spawn_local(Walk::new(field, index, None, start, slot).go())),

@@ -1,7 +1,6 @@
-//! How many connections there may be at once: memory and descriptors have an end.
+//! Bounds the number of concurrent connections, because memory and descriptors are limited.
 //!
-//! Owned by one thread. A [`Slot`] is a place; dropping it gives the place back, however its
-//! holder ended.
+//! Owned by one thread. Dropping a [`Slot`] releases it, however its holder ended.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,7 +10,7 @@ use tokio::sync::Notify;
 /// Descriptors left to the rest of the process.
 const SPARE: usize = 200;
 
-/// The places there are.
+/// The available slots.
 #[derive(Debug)]
 pub(crate) struct Slots {
     limit: usize,
@@ -20,7 +19,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// `wanted` places, or fewer if this process may not open so many files.
+    /// Returns `wanted` slots, or fewer if this process may not open that number of files.
     pub(crate) fn new(wanted: usize) -> Rc<Self> {
         Self::of(descriptors().map_or(wanted, |open| wanted.min(open.saturating_sub(SPARE))))
     }
@@ -29,12 +28,12 @@ impl Slots {
         Rc::new(Self { limit, taken: Cell::new(0), freed: Notify::new() })
     }
 
-    /// How many there are in all.
+    /// Returns the total number of slots.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Takes a place, if one is free.
+    /// Takes a slot, if one is free.
     pub(crate) fn take(self: &Rc<Self>) -> Option<Slot> {
         let taken = self.taken.get();
         (taken < self.limit).then(|| {
@@ -43,7 +42,7 @@ impl Slots {
         })
     }
 
-    /// Waits until nobody holds a place.
+    /// Waits until all slots are free.
     pub(crate) async fn all_free(&self) {
         while self.taken.get() > 0 {
             self.freed.notified().await;
@@ -51,7 +50,7 @@ impl Slots {
     }
 }
 
-/// A place taken.
+/// An occupied slot.
 #[derive(Debug)]
 pub(crate) struct Slot(Rc<Slots>);
 
@@ -62,12 +61,12 @@ impl Drop for Slot {
     }
 }
 
-/// How many files this process may open; `None` where the system does not say.
+/// Returns how many files this process may open; `None` if the system does not tell.
 fn descriptors() -> Option<usize> {
     soft_limit(&std::fs::read_to_string("/proc/self/limits").ok()?)
 }
 
-/// The soft limit in the text of `/proc/self/limits`, see `proc_pid_limits(5)`.
+/// Returns the soft limit in the text of `/proc/self/limits`, see `proc_pid_limits(5)`.
 fn soft_limit(limits: &str) -> Option<usize> {
     let line = limits.lines().find_map(|l| l.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! Where the site is: the URL, checked, and an address of it that answers.
+//! The target: its checked URL, and an address that answers.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -9,21 +9,23 @@ use http::{HeaderValue, Uri};
 
 use crate::error::LoadError;
 
-/// Long enough for a site on the other side of the world, short enough for someone who mistyped.
+/// The time to connect: long enough for a site on the other side of the world, short enough after a
+/// typing error.
 const PROBE: Duration = Duration::from_secs(5);
 
-/// A site that took a connection a moment ago.
+/// A site that accepted a connection a moment ago.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Found once: a name that resolves anew in mid-run would be part of the response times.
+    /// The address, resolved once: name resolution during the run would be part of the response
+    /// times.
     pub(crate) address: SocketAddr,
-    /// Value of `Host`.
+    /// The value of `Host`.
     pub(crate) host: HeaderValue,
 }
 
 impl Target {
-    /// Reads `url` and connects to it once, so that a mistyped port is an error and not a run
-    /// full of failed requests.
+    /// Parses `url` and connects to it once, so that a wrong port is an error and not a run full of
+    /// failed requests.
     pub(crate) fn find(url: &str) -> Result<Self, LoadError> {
         let (authority, port) = authority(url)?;
         let host = HeaderValue::from_str(authority.as_str())
@@ -54,7 +56,7 @@ fn authority(url: &str) -> Result<(Authority, u16), LoadError> {
     }
 }
 
-/// The first address of `name` that takes a connection.
+/// Returns the first address of `name` that accepts a connection.
 fn probe(name: &str, port: u16) -> io::Result<SocketAddr> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in (name, port).to_socket_addrs()? {

@@ -1,38 +1,38 @@
-//! Whether the figures of a run may be used.
+//! Decides whether the figures of a run are valid.
 //!
-//! A generator that could not do what the scenario says measures itself and not the site; its
-//! figures look like any others, so it has to say so.
+//! A generator that could not follow the scenario measures itself and not the site. Its figures
+//! look like any others, so it must report this.
 
 use std::fmt;
 
 use bywash_units::Span;
 
-/// Later than this in one of a hundred cases, and response times of some ten milliseconds are
-/// the generator's own.
+/// The largest valid 99th percentile of the lag. Beyond it, response times of some ten milliseconds
+/// would be the generator's own.
 const MOST_LAG: Span = Span::from_millis(10);
 
-/// What the generator itself could not do.
+/// Failures of the generator itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Flaws {
-    /// Visitors for whom there was no place.
+    /// Visitors for which there was no slot.
     pub(crate) not_started: u64,
-    /// Connections closed although closes are hidden, as there was no place for them either.
+    /// Connections closed although closes are hidden, because there was no slot for them.
     pub(crate) not_hidden: u64,
     /// Connections for which this machine had no descriptor or port.
     pub(crate) exhausted: u64,
 }
 
-/// What is wrong with a run, in full sentences for whoever reads the result.
+/// The verdict on a run, in full sentences for the reader of the result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
     pub(crate) flaws: Flaws,
     pub(crate) lag_p99: Span,
-    /// Visitors at once, at most.
+    /// The most visitors at once.
     pub(crate) places: usize,
 }
 
 impl Verdict {
-    /// The text, if anything is wrong.
+    /// Returns the text, if the run is invalid.
     pub(crate) fn invalid(self) -> Option<String> {
         let text = self.to_string();
         (!text.is_empty()).then_some(text)

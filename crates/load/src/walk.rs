@@ -1,8 +1,9 @@
-//! One visitor on her way through the site.
+//! The session of one visitor on the site.
 //!
-//! `bywash_scenario::Visitor` decides; this makes her requests, waits as long as she would, and
-//! writes down what she got. All moments are the intended ones: a request counts from when it was
-//! meant to be made, and a pause from when the last request ended for *her*.
+//! `bywash_scenario::Visitor` decides; this module makes the requests, waits for the visitor's
+//! patience, and records the outcomes. All times are the due times: a request counts from the time
+//! at which it was due, and a pause from the time at which the last request ended for the
+//! *visitor*.
 
 use std::rc::Rc;
 
@@ -18,32 +19,32 @@ use crate::field::Field;
 use crate::jar::Jar;
 use crate::slots::Slot;
 
-/// The stream of what fills her requests' blanks; those of the scenario have lower numbers.
+/// The random stream of the visitor's blanks; those of the scenario have lower numbers.
 const BLANKS: u64 = 0x4001;
 
-/// A visitor, and what she carries.
+/// A visitor and their state.
 pub(crate) struct Walk {
     field: Rc<Field>,
     visitor: Visitor,
     index: u64,
-    /// If she is always there.
+    /// The set, for a permanent client.
     set: Option<usize>,
-    /// When her session is meant to start.
+    /// The time at which the session is due to start.
     start: Time,
     jar: Jar,
-    /// What her requests' blanks are filled with.
+    /// The random stream for the blanks of requests.
     chance: Stream,
-    /// Of her last request: who tries again asks for the same.
+    /// The path of the last request; a retry uses the same.
     path: Uri,
-    /// Her tag, and what she shows of herself.
+    /// The tag and the signals.
     marks: HeaderMap,
-    /// Kept between requests while the site keeps it.
+    /// The connection, kept between requests while the site keeps it.
     connection: Option<Connection>,
     slot: Slot,
 }
 
 impl Walk {
-    /// The `index`-th visitor of the run, who is meant to come at `start`.
+    /// Creates the `index`-th visitor of the run, due to arrive at `start`.
     pub(crate) fn new(
         field: &Rc<Field>,
         index: u64,
@@ -71,7 +72,7 @@ impl Walk {
         }
     }
 
-    /// All of her session; her place, if the time was not over before its end.
+    /// Runs the whole session. Returns the slot, unless the time was over before the session ended.
     pub(crate) async fn go(mut self) -> Option<Slot> {
         let (field, start) = (Rc::clone(&self.field), self.start);
         let rho = field.rho_at(start);
@@ -82,8 +83,9 @@ impl Walk {
         not_generated.map(|_| self.slot)
     }
 
-    /// Request after request, until she is gone or the run is over; how many she did not make. `None`: a client of a set
-    /// has no end in mind that the time could keep her from.
+    /// Makes request after request, until the visitor is gone or the run is over. Returns the
+    /// number of requests not made. Returns `None` for a client of a set, whose unfinished session
+    /// does not count.
     async fn requests(&mut self, start: Time) -> Option<u64> {
         let mut intended = start;
         loop {
@@ -111,7 +113,8 @@ impl Walk {
         }
     }
 
-    /// One request, meant to be made at `intended`; when and how it ended for her.
+    /// Makes one request that is due at `intended`. Returns the time and the kind of its end for
+    /// the visitor.
     async fn request(&mut self, intended: Time) -> (Time, Ending) {
         let field = Rc::clone(&self.field);
         let attempt = self.visitor.attempt(&field.scenario);
@@ -129,7 +132,7 @@ impl Walk {
         };
         let mut ledger = books.borrow_mut();
         if self.set.is_some() {
-            // A client of a set is not done when the time is over: what she had till then is what counts.
+            // A client of a set has no last request; only requests that ended in time count.
             if ended > field.last_arrival {
                 return (ended, ending);
             }
@@ -142,7 +145,7 @@ impl Walk {
         (ended, ending)
     }
 
-    /// Asks, and waits for the whole answer until `deadline`.
+    /// Sends the request, and waits for the whole answer until `deadline`.
     async fn try_until(&mut self, deadline: Time, attempt: &Attempt) -> Ending {
         let field = Rc::clone(&self.field);
         if !attempt.retry {
@@ -153,7 +156,7 @@ impl Walk {
         let kept = self.connection.take();
         let mut asking = Box::pin(ask(kept, field.way(self.index, self.set), question));
         match timeout_at(field.clock.instant(deadline), &mut asking).await {
-            // The timer may be late by a millisecond; she is not.
+            // The timer may be late by a millisecond; the visitor's patience ends on time.
             Ok(_) if field.clock.now() >= deadline => Ending::TimedOut,
             Ok(answer) => self.take(answer, attempt.class),
             Err(_) => {
@@ -163,7 +166,7 @@ impl Walk {
         }
     }
 
-    /// What an answer, or none, means to her.
+    /// Returns the outcome of an answer, or of none, for the visitor.
     fn take(&mut self, answer: Result<Answer, Broken>, class: usize) -> Ending {
         match answer {
             Ok(answer) => {
@@ -187,7 +190,7 @@ impl Walk {
         }
     }
 
-    /// Waits for the next request, and meanwhile sees whether the site closes her connection.
+    /// Waits for the next request, and meanwhile notices if the site closes the connection.
     async fn pause(&mut self, until: Time) {
         let over = self.field.clock.reach(until);
         match &mut self.connection {
@@ -197,8 +200,8 @@ impl Walk {
         self.connection.take_if(|connection| !connection.is_open());
     }
 
-    /// Requests that she still had in mind when the run ended in one of her pauses, the last
-    /// request having ended so.
+    /// Returns the planned requests that remained when the run ended in a pause. `last` is the
+    /// outcome of the last request.
     fn left(&self, last: Ending) -> u64 {
         let mut rest = self.visitor.clone();
         let mut visits = 0;
@@ -209,13 +212,14 @@ impl Walk {
                 break;
             }
         }
-        // A visit that was tried and failed was made, though in vain.
+        // A visit that was tried and failed was made, although without success.
         visits - u64::from(last != Ending::Completed)
     }
 }
 
-/// A client who has lost patience: her socket is closed now, unless a hop hides it. Then it is
-/// read on, for nobody, until the answer has come or the run is over.
+/// Ends the request of a client that has lost patience. The socket is closed now, unless an
+/// intermediary hides it. In that case the answer is read and discarded, until it is complete or
+/// the run is over.
 fn give_up(field: &Rc<Field>, asking: impl Future<Output = Result<Answer, Broken>> + 'static) {
     if field.closes == Closes::Visible || field.clock.now() >= field.closing {
         return drop(asking);
@@ -226,20 +230,21 @@ fn give_up(field: &Rc<Field>, asking: impl Future<Output = Result<Answer, Broken
     };
     let closing = field.clock.instant(field.closing);
     spawn_local(async move {
-        // Whatever comes, it comes too late for anybody.
+        // Any answer is too late.
         let _ = timeout_at(closing, asking).await;
         drop(slot);
     });
 }
 
-/// How long a refusal asks her to wait: in seconds, or not at all. A date is another clock's.
+/// Returns how long a refusal asks the client to wait, if it is given in seconds. A date would
+/// depend on another clock.
 fn retry_after(headers: &HeaderMap) -> Option<Span> {
     let seconds: u32 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
     Some(Span::from_secs(seconds.into()))
 }
 
-/// What a status means to a client. A refusal is one even if its text is cut short; a gateway that asks her to
-/// come again although her request ran has stopped it.
+/// Returns the outcome that a status means. A refusal is one even if its text is incomplete. A
+/// gateway timeout with `Retry-After` means that the gateway stopped a running request.
 fn meaning(status: StatusCode, whole: bool, asks_again: bool) -> Ending {
     match status {
         StatusCode::GATEWAY_TIMEOUT if asks_again => Ending::Terminated,

@@ -1,6 +1,6 @@
-//! The report of a made-up run on standard output, to look at its design; with `--one`, of a
-//! single level of load, with the kinds of figure that a run of many does not have. The tables
-//! go to standard error.
+//! Writes the report of an invented run to standard output, to check its design. With `--one`, the
+//! run has a single level of load, and the report has the figures that only such a run has. The
+//! tables go to standard error.
 
 #[path = "../src/sample.rs"]
 mod sample;
@@ -32,7 +32,7 @@ fn main() {
     print!("{}", report.html());
 }
 
-/// A timeline with phases, and a distribution on a logarithmic axis.
+/// Returns a timeline with phases, and a distribution on a logarithmic axis.
 fn more(result: &RunResult) -> Section {
     let phase = |label: &str, from_s, to_s| Phase { label: label.into(), from_s, to_s };
     let strip = timeline(&Timeline {

@@ -1,11 +1,11 @@
 //! Figures as SVG: curves against a load, bars, and a run second by second.
 //!
 //! Colours are CSS custom properties, so one figure serves light, dark and print. Colour is never
-//! the only carrier: series differ in dash and marker too, stacked layers in hatching, and the
-//! hues (after Okabe and Ito) stay apart for the colour-blind. Each figure is one image with a
-//! name and a description in words; hovering a point tells its value, without a script.
+//! the only distinction: series also differ in dash and marker, and stacked layers in hatching. The
+//! hues (after Okabe and Ito) are distinct for colour-blind readers. Each figure is one image with
+//! a name and a description in words. Hovering over a point shows its value, without a script.
 //!
-//! Any value may be NaN or infinite, any series empty: such a point is not drawn.
+//! Any value may be NaN or infinite, and any series empty: such a point is not drawn.
 
 mod bars;
 mod canvas;
@@ -24,51 +24,51 @@ use std::fmt;
 
 use crate::text::escape;
 
-/// What a figure needs to be seen: its colours, strokes and type.
+/// The style of figures: colours, strokes and type.
 pub const STYLE: &str = include_str!("figure/style.css");
 
-/// What an axis shows.
+/// The description of an axis.
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
     /// The quantity, with its unit.
     pub title: String,
-    /// Equal distances for equal ratios. Values that are not positive are then not drawn.
+    /// Whether the axis is logarithmic. Values that are not positive are then not drawn.
     pub log: bool,
-    /// Values that must be on the axis whatever the data are: zero, 100 %.
+    /// Values that the axis must include whatever the data are: zero, 100 %.
     pub cover: Vec<f64>,
 }
 
-/// A value to compare with, drawn across the plot: capacity, the bound.
+/// A value for comparison, drawn across the plot: capacity, the bound.
 #[derive(Clone, Debug)]
 pub struct Reference {
-    /// Where.
+    /// The value.
     pub value: f64,
-    /// What it is.
+    /// Its label.
     pub label: String,
 }
 
-/// A finished figure. Everything in it that came from outside is escaped.
+/// A finished figure. All text in it from outside is escaped.
 #[derive(Clone, Debug)]
 pub struct Svg {
     title: String,
-    /// With [`canvas::ID`] where a name must be unique within the page.
+    /// The markup, with [`canvas::ID`] where a name must be unique within the page.
     markup: String,
 }
 
 impl Svg {
-    /// What the figure shows, as plain text.
+    /// Returns the title of the figure as plain text.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// The `<svg>` element for use in a page that has [`STYLE`]; `id` sets its names apart from
-    /// those of the page's other figures.
+    /// Returns the `<svg>` element for a page that has [`STYLE`]. `id` makes its names unique among
+    /// the page's figures.
     pub fn element(&self, id: &str) -> String {
         self.markup.replace(canvas::ID, &escape(id))
     }
 }
 
-/// A whole SVG file, with its style.
+/// Writes a whole SVG file, with its style.
 impl fmt::Display for Svg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let element = self.element("f");

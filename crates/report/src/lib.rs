@@ -1,15 +1,20 @@
 //! Run results for people: plain-text tables for a terminal, and one HTML file with SVG figures.
 //!
-//! The file asks nothing of anybody: no script, no font, no request, and a content security
-//! policy that says so. It can be mailed, archived, printed, and opened ten years from now.
-//! Names of policies, classes and scenarios may come from a hostile log, so they are text
-//! everywhere: escaped in HTML and SVG, and without control characters in a terminal.
+//! The file has no script, no external font and no request, and its content security policy forbids
+//! them. It can be mailed, archived, printed, and opened in ten years. Names of policies, classes
+//! and scenarios may come from a hostile log, so they are treated as text everywhere: escaped in
+//! HTML and SVG, and without control characters in a terminal.
 //!
-//! The SVG writer is our own because three kinds of figure do not pay for a plotting library,
-//! and none we know gives light and dark from CSS, hatching, and text that a screen reader reads.
+//! The SVG writer is part of this crate, because three kinds of figure do not justify a plotting
+//! library. None that we know supports light and dark mode from CSS, hatching, and text for a
+//! screen reader.
 //!
-//! Rooms: [`table`] aligns columns; [`figure`] draws; [`page`] puts both on a page; [`standard`]
-//! is the usual report of a run.
+//! # Modules
+//!
+//! - [`table`] aligns columns.
+//! - [`figure`] draws.
+//! - [`page`] puts both on a page.
+//! - [`standard`] is the usual report of a run.
 #![forbid(unsafe_code)]
 
 pub mod figure;

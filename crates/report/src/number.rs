@@ -1,16 +1,16 @@
-//! Numbers as people read them: `42,029`, `57.5`, `−3`.
+//! Numbers formatted for people: `42,029`, `57.5`, `−3`.
 //!
-//! What is not a number is shown as a dash, never as `NaN`.
+//! A value that is not a number is shown as a dash, never as `NaN`.
 
-/// Stands where there is no value.
+/// The text for a missing value.
 pub(crate) const NONE: &str = "–";
 
-/// A count, thousands separated.
+/// Formats a count with separated thousands.
 pub(crate) fn count(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// `value` with exactly so many decimals, thousands separated.
+/// Formats `value` with exactly `decimals` decimals and separated thousands.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return NONE.into();
@@ -24,18 +24,18 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// `value` with as many of `most` decimals as say something.
+/// Formats `value` with at most `most` decimals, without trailing zeros.
 pub(crate) fn short(value: f64, most: usize) -> String {
     fixed(value, decimals(value, most))
 }
 
-/// How many of `most` decimals of `value` say something.
+/// Returns how many of `most` decimals of `value` remain without trailing zeros.
 pub(crate) fn decimals(value: f64, most: usize) -> usize {
     let digits = format!("{value:.most$}");
     digits.split_once('.').map_or(0, |(_, part)| part.trim_end_matches('0').len())
 }
 
-/// A share in per cent, without the sign; what is more than nothing never reads as nothing.
+/// Formats a share in per cent without the sign. A positive share never appears as zero.
 pub(crate) fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 {
         return "<0.1".into();
@@ -43,7 +43,7 @@ pub(crate) fn percent(share: f64) -> String {
     fixed(share * 100.0, 1)
 }
 
-/// `part` of `whole` in per cent; a dash if there is no whole.
+/// Formats `part` of `whole` in per cent; a dash if `whole` is zero.
 pub(crate) fn percent_of(part: u64, whole: u64) -> String {
     if whole == 0 {
         return NONE.into();
@@ -51,7 +51,7 @@ pub(crate) fn percent_of(part: u64, whole: u64) -> String {
     percent(part as f64 / whole as f64)
 }
 
-/// Milliseconds; a tenth only where it can matter.
+/// Formats milliseconds, with a tenth only below ten.
 pub(crate) fn millis(value: f64) -> String {
     fixed(value, usize::from(value < 10.0))
 }

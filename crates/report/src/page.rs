@@ -1,8 +1,8 @@
-//! The page: one HTML file that stands alone.
+//! The page: one self-contained HTML file.
 //!
-//! Order is that of a reader in a hurry: the verdict, how to repeat the run, then the evidence.
-//! The security policy in the head forbids every request and script, so that even a fault in the
-//! escaping below could do no more than look wrong.
+//! Its order suits a reader in a hurry: the verdict, the command to repeat the run, then the
+//! evidence. The security policy in the head forbids every request and script. So even an error in
+//! the escaping below could do no more than look wrong.
 
 use crate::figure::{self, Svg};
 use crate::table::{Align, Table};
@@ -12,36 +12,36 @@ mod file;
 
 pub use file::write;
 
-/// All of a page.
+/// The content of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What was examined.
+    /// The title: the subject of the report.
     pub title: String,
     /// Whether a promise was kept, if one was made.
     pub verdict: Option<Verdict>,
-    /// Where and how the run took place: names and values.
+    /// The environment of the run: names and values.
     pub environment: Vec<(String, String)>,
-    /// What to type to get the same again.
+    /// The command that repeats the run.
     pub command: String,
     /// The evidence.
     pub sections: Vec<Section>,
 }
 
-/// The one line that some readers came for.
+/// The verdict in one line.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// Whether the promise was kept.
     pub kept: bool,
-    /// The promise, and what came of it.
+    /// The promise and the result.
     pub line: String,
 }
 
-/// A heading and what stands under it.
+/// A heading and its content.
 #[derive(Clone, Debug, Default)]
 pub struct Section {
-    /// What it is about.
+    /// The heading.
     pub heading: String,
-    /// How to read it; an empty line starts a new paragraph.
+    /// The explanation; an empty line starts a new paragraph.
     pub prose: String,
     /// Tables, figures, text.
     pub body: Vec<Block>,
@@ -50,29 +50,29 @@ pub struct Section {
 /// A part of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// Rows under a heading.
+    /// A table.
     Table(Table),
-    /// A picture under its title.
+    /// A figure under its title.
     Figure(Svg),
     /// Paragraphs, separated by empty lines.
     Text(String),
-    /// What a reader must know before believing the rest.
+    /// A caution that a reader must know before the rest.
     Warning(String),
-    /// What only some readers want, behind its summary.
+    /// Folded content, behind its summary.
     Details {
-        /// What is in it.
+        /// The summary.
         summary: String,
-        /// What is shown once it is opened.
+        /// The content that is shown when opened.
         body: Vec<Block>,
     },
 }
 
-/// Forbids everything but the style in the page itself.
+/// Forbids everything except the style in the page itself.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 const STYLE: &str = include_str!("page/style.css");
 
 impl Report {
-    /// The page.
+    /// Returns the page as HTML.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
         let mut page = Page::default();
@@ -100,7 +100,7 @@ impl Report {
     }
 }
 
-/// A page under way.
+/// A page in progress.
 #[derive(Default)]
 struct Page {
     html: String,
@@ -122,7 +122,7 @@ impl Page {
         self.add(&format!("<p class=\"verdict {class}\"><strong>{words}</strong> {line}</p>\n"));
     }
 
-    /// Where the figures come from, and how to get them again.
+    /// Adds the environment of the figures, and the command to repeat the run.
     fn origin(&mut self, environment: &[(String, String)], command: &str) {
         if !environment.is_empty() {
             self.add("<dl>\n");
@@ -148,7 +148,7 @@ impl Page {
         self.add("</section>\n");
     }
 
-    /// `about` names a table, which has no title of its own, to those who do not see it.
+    /// Adds a block. `about` names a table for screen readers, because it has no title of its own.
     fn block(&mut self, block: &Block, about: &str) {
         match block {
             Block::Table(table) => self.table(table, about),
@@ -188,7 +188,7 @@ impl Page {
         ));
     }
 
-    /// A table scrolls within itself on a narrow screen, its first column staying in sight.
+    /// Adds a table. On a narrow screen it scrolls, and its first column stays in sight.
     fn table(&mut self, table: &Table, about: &str) {
         let about = escape(about);
         self.add(&format!(

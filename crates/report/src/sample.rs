@@ -1,9 +1,10 @@
-//! A made-up result for the tests and for `examples/sample.rs`: shaped like overload, true of
-//! nothing.
+//! An invented result for the tests and for `examples/sample.rs`. It looks like overload, but no
+//! figure is real.
 
 use bywash_scenario::{Cell, ClassCell, Closes, Distribution, RunResult, Second, TierResponses};
 
-/// Three policies, four levels, closes seen or not; a timeline at ρ = 1.4 and 2.
+/// Returns three policies at four levels, with closes visible and hidden; with timelines at ρ = 1.4
+/// and 2.
 pub(crate) fn result() -> RunResult {
     let mut cells = Vec::new();
     for closes in [Closes::Visible, Closes::Hidden] {
@@ -16,7 +17,7 @@ pub(crate) fn result() -> RunResult {
     RunResult { scenario: "flash crowd".into(), seeds: (1..=30).collect(), invalid: None, cells }
 }
 
-/// One cell of [`result`].
+/// Returns one cell of [`result`].
 pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> Cell {
     let loss = loss(policy, rho, closes);
     let generated = (30_000.0 * rho) as u64;
@@ -88,7 +89,7 @@ fn class(name: &str, loss: f64) -> ClassCell {
     }
 }
 
-/// Exponential of this many seconds, at eighty places from 10 ms to 100 s.
+/// Returns an exponential distribution with this mean, at eighty points from 10 ms to 100 s.
 fn distribution(mean_s: f64) -> Distribution {
     let point = |i: i32| {
         let ms = 10_f64.powf(1.0 + f64::from(i) / 20.0);
@@ -97,7 +98,7 @@ fn distribution(mean_s: f64) -> Distribution {
     Distribution((0..=80).map(point).collect())
 }
 
-/// Ten minutes with a crowd from the third to the seventh.
+/// Returns ten minutes with a crowd from the third to the seventh.
 fn timeline(rho: f64, loss: f64) -> Vec<Second> {
     let second = |s: u64| {
         let wave = 3.0 * (s as f64 / 9.0).sin() + 2.0 * (s as f64 / 2.3).sin();

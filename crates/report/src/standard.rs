@@ -1,5 +1,5 @@
-//! The usual report of a run: every cell in a table, the shape of the answer in figures, and the
-//! details for those who ask.
+//! The usual report of a run: every cell in a table, the main results in figures, and folded
+//! details.
 
 mod load;
 mod time;
@@ -10,13 +10,13 @@ use crate::number::{count, short};
 use crate::page::{Block, Report, Section};
 use crate::table;
 
-/// More timelines than this hide the rest of the page, so they fold away.
+/// The most timelines that are not folded; more would hide the rest of the page.
 const MOST_OPEN: usize = 4;
-/// More seeds than this are told by their number.
+/// The most seeds that are listed; of more only the number is given.
 const MOST_SEEDS: usize = 8;
 
-/// The report of `result`, which `command` repeats. What it says of the environment comes after
-/// the scenario and its seeds. It has no verdict: what was promised, the caller knows.
+/// Returns the report of `result`, which `command` repeats. The environment follows the scenario
+/// and its seeds. The report has no verdict, because only the caller knows what was promised.
 pub fn result_report(
     result: &RunResult,
     command: &str,
@@ -81,7 +81,7 @@ fn all_cells(result: &RunResult) -> Section {
     }
 }
 
-/// The levels of load, rising.
+/// Returns the levels of load, ascending.
 fn levels(result: &RunResult) -> Vec<f64> {
     let mut levels: Vec<f64> = result.cells.iter().map(|cell| cell.rho).collect();
     levels.sort_by(f64::total_cmp);
@@ -89,12 +89,12 @@ fn levels(result: &RunResult) -> Vec<f64> {
     levels
 }
 
-/// The policies, each once, in their order.
+/// Returns the policies without duplicates, in their order.
 fn policies(result: &RunResult) -> Vec<&str> {
     distinct(result.cells.iter().map(|cell| cell.policy.as_str()))
 }
 
-/// The visibilities of closes, each once, in their order.
+/// Returns the visibilities of closes without duplicates, in their order.
 fn closes(result: &RunResult) -> Vec<Closes> {
     distinct(result.cells.iter().map(|cell| cell.closes))
 }
@@ -171,7 +171,7 @@ mod tests {
         let responses = 2 * 4 * 3;
         assert_eq!(folded.matches("<details>").count(), with + result.cells.len() + responses);
         result.cells.truncate(8);
-        // Of three levels, the response times of each tier.
+        // There are three levels, with response times of each tier.
         assert_eq!(html(&result).matches("<details>").count(), 8 + 3 * 2);
     }
 
@@ -184,7 +184,7 @@ mod tests {
             let figure = html.split("<figcaption>").find(|part| part.starts_with(title));
             figure.map(|figure| figure.matches("class=\"line ").count())
         };
-        // Each line stands in the key too.
+        // Each line is in the key as well.
         assert_eq!(lines(&html(&result)), Some(2 * 3));
         result.cells[4].response = TierResponses::default();
         assert_eq!(lines(&html(&result)), Some(2 * 2));

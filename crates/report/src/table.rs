@@ -1,7 +1,8 @@
 //! Tables: aligned text in a terminal, the same rows in a page.
 //!
-//! No colour and no box: the columns carry the eye. A heading wraps onto several lines rather
-//! than widen a column of short numbers, so that a row of twelve figures fits a common terminal.
+//! There is no colour and no box; the columns guide the eye. A heading wraps onto several lines
+//! rather than widen a column of short numbers, so that a row of twelve figures fits a common
+//! terminal.
 
 use std::fmt;
 
@@ -11,32 +12,32 @@ mod results;
 
 pub use results::{cells, classes};
 
-/// On which side the entries of a column stand flush.
+/// The alignment of the entries of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Text.
+    /// Left, for text.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
-/// Rows under a heading. A row shorter than the heading ends in blanks; what is longer is not
-/// shown.
+/// Rows under a heading. A row shorter than the heading ends in blanks; entries beyond the heading
+/// are not shown.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// One heading per column, with its unit.
     pub header: Vec<String>,
     /// The entries.
     pub rows: Vec<Vec<String>>,
-    /// One per column.
+    /// One alignment per column.
     pub align: Vec<Align>,
 }
 
-/// Blanks between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 
 impl Table {
-    /// A table without rows, of these columns.
+    /// Creates a table of these columns, without rows.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         Self {
             header: columns.iter().map(|(name, _)| (*name).into()).collect(),
@@ -50,12 +51,13 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// How a column stands; text if nothing is said.
+    /// Returns the alignment of a column; left if not set.
     pub(crate) fn align_of(&self, column: usize) -> Align {
         self.align.get(column).copied().unwrap_or(Align::Left)
     }
 
-    /// A column is as wide as its widest entry, or the longest word of its heading.
+    /// Returns the widths of columns: that of the widest entry, or of the longest word of the
+    /// heading.
     fn widths(&self) -> Vec<usize> {
         let word = |heading: &String| heading.split_whitespace().map(columns).max().unwrap_or(0);
         let mut widths: Vec<usize> = self.header.iter().map(word).collect();
@@ -100,7 +102,7 @@ impl fmt::Display for Table {
             .collect();
         let height = headings.iter().map(Vec::len).max().unwrap_or(0);
         for level in 0..height {
-            // Headings stand on the rule, like words on a line.
+            // Headings are aligned at the bottom, above the rule.
             let part = |lines: &Vec<String>| {
                 let above = height - lines.len();
                 level.checked_sub(above).map_or(String::new(), |i| lines[i].clone())
@@ -113,7 +115,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// `text` broken between words into lines of at most `width` columns, or of one word.
+/// Breaks `text` between words into lines of at most `width` columns, or of one word.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -1,10 +1,10 @@
-//! Text that others wrote, made safe to show.
+//! Makes text from outside safe to show.
 //!
 //! A policy label or a class name may come from a log that an attacker filled. In a terminal an
 //! escape sequence could rewrite the screen; in HTML a tag could run; in both a change of writing
-//! direction could make a line read as its opposite. Every such text passes through here.
+//! direction could make a line read as its opposite. Every such text passes through this module.
 
-/// `text` on one line, each control character shown as U+FFFD.
+/// Returns `text` on one line, with each control character as U+FFFD.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(shown).collect()
 }
@@ -20,12 +20,12 @@ fn shown(c: char) -> char {
 fn unshowable(c: char) -> bool {
     // The controls of writing direction, see Unicode TR 36 §2.
     let turns = matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    // Not characters at all for XML and HTML.
+    // Code points that are not characters in XML and HTML.
     let nothing = matches!(c, '\u{FDD0}'..='\u{FDEF}' | '\u{FFFE}' | '\u{FFFF}');
     turns || nothing || c.is_control()
 }
 
-/// [`printable`] `text` for HTML and SVG, as content or inside a quoted attribute.
+/// Returns [`printable`] `text` for HTML and SVG, as content or inside a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars().map(shown) {
@@ -41,18 +41,18 @@ pub(crate) fn escape(text: &str) -> String {
     safe
 }
 
-/// [`escape`], but the lines stay lines.
+/// Returns [`escape`]d text that keeps its lines.
 pub(crate) fn escape_lines(text: &str) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
-/// Width in columns. One per character: right for every script our figures have met, and a table
-/// that is one column off in others is still read.
+/// Returns the width in columns, one per character. That is right for all scripts in use so far; a
+/// table that is one column off in others is still readable.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
-/// At most `most` columns of `text`, the last of them `…` if something had to go.
+/// Returns at most `most` columns of `text`; the last is `…` if text was removed.
 pub(crate) fn elided(text: &str, most: usize) -> String {
     let text = printable(text);
     if columns(&text) <= most {

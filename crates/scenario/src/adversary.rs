@@ -1,25 +1,27 @@
-//! Who means harm: populations that come beside the visitors and whose requests nobody should miss.
+//! Adversaries: hostile populations that arrive in addition to the visitors, and whose requests the
+//! site would not miss.
 //!
-//! In a file, one `[[adversary]]` for each:
+//! In a file, each one is an `[[adversary]]`:
 //!
 //! ```toml
 //! [[adversary]]
 //! name = "spoofers"
-//! rho = 2.0               # work that they ask for, as a share of what the servers can do
-//! path = ["confirm"]      # what each of them asks for, one after the other: any classes
-//! session = "forged"      # what their requests claim: "none", "own" or "forged"
-//! addresses = 4           # how many addresses they come from
+//! rho = 2.0               # work that they ask for, as a fraction of the servers' capacity
+//! path = ["confirm"]      # classes that each of them requests, one after the other
+//! session = "forged"      # session that their requests claim: "none", "own" or "forged"
+//! addresses = 4           # number of client addresses
 //! patience = { shape = "none" }
-//! burst = 10              # so many come at once
-//! holds = "5m"            # how long its client keeps a slot beyond the service, sending or reading slowly
-//! rate = 700              # bytes a second that it sends or reads meanwhile
+//! burst = 10              # arrivals at the same time
+//! holds = "5m"            # time that a client keeps a slot beyond the service, by slowness
+//! rate = 700              # bytes per second that it sends or reads meanwhile
 //! from = "10m"
 //! until = "20m"
 //! ```
 //!
-//! They arrive as a Poisson process (of bursts). Each asks for the classes of `path` and goes on as
-//! soon as she is answered; whoever is refused or loses patience does not come again, as the next
-//! of them comes anyway. What they get is counted apart ([`Hostile`]) and never among the visitors.
+//! The arrivals are a Poisson process (of bursts). Each adversary requests the classes of `path`
+//! and continues as soon as it is answered. One that is refused or loses patience does not retry,
+//! because the next one arrives anyway. Their results are counted separately ([`Hostile`]) and
+//! never among the visitors.
 
 use std::collections::HashMap;
 
@@ -31,68 +33,68 @@ use crate::law::Law;
 use crate::lines::Lines;
 use crate::wrong::Wrong;
 
-/// A population that means harm.
+/// A hostile population.
 #[derive(Clone, Debug)]
 pub struct Adversary {
     /// Its name.
     pub name: String,
-    /// Work that it asks for while it attacks, as a share of what the servers can do.
+    /// The work that it asks for while it attacks, as a fraction of the servers' capacity.
     pub rho: f64,
-    /// Indices of the classes that each of them asks for, in order.
+    /// Indices of the classes that each of them requests, in order.
     pub path: Vec<usize>,
-    /// What their requests claim.
+    /// The session that their requests claim.
     pub session: Claims,
-    /// How many addresses share them.
+    /// The number of client addresses that they share.
     pub addresses: u32,
     /// How long they wait for an answer.
     pub patience: Law,
-    /// How many come at once.
+    /// The number of simultaneous arrivals.
     pub burst: u32,
-    /// How long a client of theirs keeps its slot beyond the service, if it sends or reads slowly.
+    /// How long a client keeps its slot beyond the service because it sends or reads slowly.
     pub holds: Span,
-    /// Bytes a second that it sends or reads then.
+    /// The rate at which it sends or reads then, in bytes per second.
     pub rate: u64,
-    /// When they begin.
+    /// The time of the first arrival.
     pub from: Span,
-    /// When no more come.
+    /// The time after which none arrives.
     pub until: Span,
 }
 
-/// What a hostile request says of its session.
+/// The session that a hostile request claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Claims {
-    /// Nothing.
+    /// No session.
     #[default]
     None,
-    /// The session that she was given with her first answer, like any visitor.
+    /// The session that the client received with its first answer, as visitors do.
     Own,
-    /// A session that nobody was ever given; another one with each request.
+    /// A session that was never issued; a different one with each request.
     Forged,
 }
 
-/// What adversaries got.
+/// The results of all adversaries.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hostile {
-    /// Service time spent on them until arrivals ended, as a share of what the servers could do.
+    /// Service time spent on them until arrivals ended, as a fraction of the servers' capacity.
     pub hostile_work: f64,
-    /// Requests that they made.
+    /// Requests made.
     pub generated: u64,
-    /// Of these, answered while they waited.
+    /// Requests answered while their client waited.
     pub served: u64,
-    /// Refused.
+    /// Requests refused.
     pub refused: u64,
 }
 
 impl Adversary {
-    /// Bursts per second of a population in front of so many `workers`.
+    /// Returns the rate of bursts in front of this number of `workers`.
     pub fn bursts(&self, classes: &[Class], workers: u32) -> Rate {
         let work: f64 = self.path.iter().map(|i| classes[*i].service.mean().as_secs_f64()).sum();
         Rate::per_second(self.rho * f64::from(workers) / (work * f64::from(self.burst)))
     }
 }
 
-/// How it stands in the file.
+/// The form of an adversary in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
@@ -125,9 +127,9 @@ const fn for_ever() -> Law {
     Law::Never
 }
 
-/// More populations than anybody can tell apart.
+/// The most populations; more could not be told apart.
 const MOST: usize = 16;
-/// The longest path: any site's checkout, several times.
+/// The longest path: several times the checkout of any site.
 const LONGEST: usize = 64;
 
 pub(crate) fn resolve(

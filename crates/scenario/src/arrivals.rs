@@ -1,7 +1,7 @@
-//! When sessions start.
+//! The arrival process of sessions.
 //!
-//! Offered load is written as ρ: the work that arriving sessions would need if everyone were
-//! served at once, divided by what the servers can do. A profile is ρ over time.
+//! Offered load is written as ρ: the work that arriving sessions would need if all of them were
+//! served immediately, divided by the servers' capacity. A profile is ρ over time.
 
 use std::path::Path;
 
@@ -14,44 +14,44 @@ use crate::lines::Lines;
 use crate::written;
 use crate::wrong::Wrong;
 
-/// How offered load goes over time. The level that a run varies (`rho` in the file) is the
-/// steady level of `poisson`, the level after a `step`, the top of a `pulse` and of a `ramp`.
+/// The course of offered load over time. The level that a run varies (`rho` in the file) is the
+/// steady level of `poisson`, the level after a `step`, and the top of a `pulse` or a `ramp`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Profile {
     /// One level for the whole run.
     Poisson,
-    /// From `base` to the run's level at `at`.
+    /// A change from `base` to the run's level at `at`.
     Step {
-        /// ρ before.
+        /// ρ before the step.
         base: f64,
-        /// When it changes.
+        /// The time of the step.
         at: Span,
     },
-    /// The run's level from `at` for `lasts`, `base` before and after: a flash crowd.
+    /// The run's level from `at` for `lasts`, with `base` before and after: a flash crowd.
     Pulse {
-        /// ρ before and after.
+        /// ρ before and after the pulse.
         base: f64,
-        /// When the crowd comes.
+        /// The start of the pulse.
         at: Span,
-        /// How long it stays.
+        /// Its duration.
         lasts: Span,
     },
-    /// From `base` to the run's level, evenly over `over`, starting at `at`.
+    /// A linear rise from `base` to the run's level over `over`, starting at `at`.
     Ramp {
-        /// ρ before.
+        /// ρ before the ramp.
         base: f64,
-        /// When it begins to rise.
+        /// The start of the ramp.
         at: Span,
-        /// How long it rises.
+        /// Its duration.
         over: Span,
     },
-    /// Sessions start at just these moments, in order.
+    /// Sessions start at exactly these times, which are in order.
     Times(Vec<Time>),
 }
 
 impl Profile {
-    /// Offered load at `now` in a run of level `rho`. A file of times has no level of its own: it
-    /// is what the run says, everywhere.
+    /// Returns the offered load at `now` in a run of level `rho`. A list of times has no level of
+    /// its own, so it has the run's level at any time.
     pub fn rho_at(&self, rho: f64, now: Time) -> f64 {
         let elapsed = now.since(Time::ZERO);
         match *self {
@@ -77,7 +77,7 @@ impl Profile {
         }
     }
 
-    /// The level before, and after a pulse; 0 where there is only one.
+    /// Returns the level before a step, pulse or ramp; 0 for a profile with one level.
     pub fn base(&self) -> f64 {
         match *self {
             Self::Poisson | Self::Times(_) => 0.0,
@@ -85,12 +85,12 @@ impl Profile {
         }
     }
 
-    /// The highest load that the profile reaches.
+    /// Returns the highest load that the profile reaches.
     pub fn peak(&self, rho: f64) -> f64 {
         self.base().max(rho)
     }
 
-    /// ρ, added up over the seconds of a run of `duration`.
+    /// Returns the integral of ρ over a run of `duration`, in seconds.
     pub fn load(&self, rho: f64, duration: Span) -> f64 {
         let of = |span: Span| span.min(duration).as_secs_f64();
         let whole = of(duration);
@@ -108,8 +108,8 @@ impl Profile {
         }
     }
 
-    /// Seconds of one server's time that a run of `duration` could put to use, per server: whole
-    /// seconds while ρ ≥ 1, none while ρ < 1 (there the offered work itself is the bound).
+    /// Returns the time during which a server would be saturated in a run of `duration`. Only time
+    /// with ρ ≥ 1 counts; while ρ < 1 the offered work itself is the bound.
     pub fn saturated(&self, rho: f64, duration: Span) -> Span {
         const STEP: Span = Span::from_millis(10);
         if let Self::Poisson | Self::Times(_) = self {
@@ -121,7 +121,7 @@ impl Profile {
     }
 }
 
-/// The moments at which sessions start, in order, until the end of the run.
+/// The start times of sessions, in order, until the end of the run.
 #[derive(Clone, Debug)]
 pub struct Starts {
     profile: Profile,
@@ -135,7 +135,7 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// The starts of one run. `unit` is the session rate that makes ρ = 1.
+    /// Creates the start times of one run. `unit` is the session rate at ρ = 1.
     pub fn new(profile: &Profile, rho: f64, unit: Rate, duration: Span, seed: u64) -> Self {
         Self {
             profile: profile.clone(),
@@ -152,14 +152,14 @@ impl Starts {
         let Profile::Times(times) = &self.profile else {
             return None;
         };
-        // The last moment too: a log may end as it begins to tell of somebody.
+        // The end itself counts, because a log may end with the first entry of a visitor.
         let start = times.get(self.taken).copied().filter(|start| *start <= self.end)?;
         self.taken += 1;
         Some(start)
     }
 
-    /// Lewis and Shedler's thinning: draw at the peak rate, keep each with probability
-    /// rate/peak.
+    /// Draws the next start by Lewis and Shedler's thinning: candidates arrive at the peak rate,
+    /// and each is kept with probability rate/peak.
     fn next_of_process(&mut self) -> Option<Time> {
         let peak = self.profile.peak(self.rho);
         let rate = peak * self.unit.get();
@@ -189,7 +189,7 @@ impl Iterator for Starts {
     }
 }
 
-/// How a profile stands in the file.
+/// The form of a profile in the file.
 #[derive(Deserialize)]
 #[serde(tag = "shape", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Written {
@@ -201,7 +201,7 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// The profile; files are looked for in `folder`.
+    /// Resolves the profile; its files are relative to `folder`.
     pub(crate) fn resolve(
         self,
         folder: &Path,
@@ -240,7 +240,7 @@ fn moment(key: &str, text: &str, lines: &Lines<'_>, wrong: &mut Wrong) -> Option
     wrong.at(lines.key(key)).part(written::span(text))
 }
 
-/// Reads arrival times: seconds since the start, one a line, in order; `#` starts a comment.
+/// Reads arrival times in seconds since the start, one per line and in order; `#` starts a comment.
 fn times(path: &Path) -> Result<Profile, ScenarioError> {
     let text = written::read_bounded(path)?;
     let mut times: Vec<Time> = Vec::new();

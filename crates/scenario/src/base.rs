@@ -1,17 +1,18 @@
-//! A scenario file that says only what is different from another.
+//! Scenario files that state only their differences from another file.
 //!
-//! `base = "seed-1.toml"` stands at the top of such a file; the path is relative to it. The file is
-//! laid over its base:
-//! - a table is merged key by key (`[run]` with only `seeds` keeps the other keys of the base), but
-//!   one that says its own `shape` replaces the base's whole, as the shape decides what the other
-//!   keys mean;
-//! - anything else replaces what the base has, arrays of tables (`[[class]]`, `[[policy]]`) as a
-//!   whole;
-//! - `duration` and `orders` exclude each other: whoever says one unsays the other.
+//! Such a file begins with `base = "seed-1.toml"`; the path is relative to the file. It is merged
+//! into its base:
 //!
-//! One level deep: a base is a scenario that can be run by itself and has no base. So there are no
-//! cycles, and whatever is wrong with the base is said of the base, with its line; once the base is
-//! right, what is wrong with the sum is the fault of the file on top, and only its key can be named.
+//! - A table is merged key by key: `[run]` with only `seeds` keeps the other keys of the base. But
+//!   a table with its own `shape` replaces the base's table, because the shape decides the meaning
+//!   of the other keys.
+//! - Any other value replaces that of the base. Arrays of tables (`[[class]]`, `[[policy]]`) are
+//!   replaced as a whole.
+//! - `duration` and `orders` exclude each other: setting one removes the other.
+//!
+//! There is only one level: a base is a complete scenario without a base. So there are no cycles,
+//! and an error in the base is reported with its line in the base. If the base is valid, an error
+//! in the merged scenario is the fault of the file on top, and only its key can be named.
 
 use std::path::Path;
 
@@ -21,17 +22,17 @@ use crate::file::ScenarioError;
 use crate::lines::Lines;
 use crate::written::{self, File};
 
-/// What a scenario file says, with its base under it if it names one.
+/// Reads a scenario file, merged into its base if it names one.
 pub(crate) fn read(text: &str, folder: &Path) -> Result<File, ScenarioError> {
     let whole = whole(text, folder)?;
     if toml::from_str::<Table>(text)?.contains_key("base") {
         return Ok(whole.try_into()?);
     }
-    // From the text again, as its mistakes then have a line.
+    // Parsed from the text again, so that errors have a line.
     Ok(toml::from_str(text)?)
 }
 
-/// The same as a table, whose keys may still be wrong.
+/// Returns the merged table, whose keys may still be invalid.
 pub(crate) fn whole(text: &str, folder: &Path) -> Result<Table, ScenarioError> {
     let mut over: Table = toml::from_str(text)?;
     let Some(base) = over.remove("base") else { return Ok(over) };
@@ -46,8 +47,8 @@ pub(crate) fn whole(text: &str, folder: &Path) -> Result<Table, ScenarioError> {
     Ok(whole)
 }
 
-/// The table of a base at `path`, which the file on top calls `name`: checked as a scenario, and
-/// with its own paths as that file would write them.
+/// Returns the table of a base at `path`, which the file on top calls `name`. The base is checked
+/// as a scenario, and its own paths are made relative to the file on top.
 fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
     let text = written::read_bounded(path)?;
     let mut table: Table = toml::from_str(&text)?;
@@ -58,16 +59,16 @@ fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
     written::resolve(toml::from_str(&text)?, folder, &Lines::of(&text))?;
     let times = table.get_mut("arrivals").and_then(|arrivals| arrivals.get_mut("path"));
     if let (Some(Value::String(times)), Some(folder)) = (times, name.parent()) {
-        // Both came from texts, so nothing is lost.
+        // Both paths come from UTF-8 text, so nothing is lost.
         *times = folder.join(&*times).to_string_lossy().into_owned();
     }
     Ok(table)
 }
 
-/// Keys of which a table has one.
+/// Keys of which a table has only one.
 const EITHER: [&str; 2] = ["duration", "orders"];
 
-/// Makes room for `key` in a table: takes away what it excludes.
+/// Removes the keys that setting `key` excludes.
 pub(crate) fn unsay(key: &str, table: &mut Table) {
     if EITHER.contains(&key) {
         for key in EITHER {
@@ -101,7 +102,7 @@ mod tests {
     use crate::file::{Length, Scenario};
     use crate::law::Law;
 
-    /// A folder that is gone at the end.
+    /// A temporary folder that is removed on drop.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,6 +1,6 @@
-//! A scenario: what a file says, resolved (class names are indices, spans are spans) and consistent.
+//! A resolved and consistent scenario: class names are indices, and durations are parsed.
 //!
-//! How it is written is the private business of `written` and `base`.
+//! The private modules `written` and `base` define the form of the file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,105 +24,106 @@ use crate::threads::Parallel;
 use crate::throttle::Throttle;
 use crate::{base, written};
 
-/// A load, ready to be played.
+/// A scenario that is ready to run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Its name, as in the file.
     pub name: String,
-    /// One line: what it is and where it comes from.
+    /// One line of description and origin.
     pub about: String,
-    /// Requests that the servers run at once.
+    /// The number of requests that the servers run at once.
     pub workers: u32,
-    /// What else is known of the servers.
+    /// Further properties of the servers.
     pub servers: Servers,
-    /// How long a request may wait for a worker; `None` for as long as its client does.
+    /// How long a request may wait for a worker; `None` is as long as its client waits.
     pub max_wait: Option<Span>,
-    /// How many sessions are remembered; `None` for as many as the gateway's default.
+    /// The most sessions that are remembered; `None` is the gateway's default.
     pub sessions: Option<u32>,
-    /// Kinds of request, in the order of the file.
+    /// The classes of requests, in the order of the file.
     pub classes: Vec<Class>,
-    /// What sessions do.
+    /// The session graph.
     pub graph: Graph,
-    /// From when sessions start at another class than the graph says, in the order of time.
+    /// Times from which sessions start at another class than the graph says, in order.
     pub starts: Vec<(Span, usize)>,
-    /// How load goes over time.
+    /// The course of offered load over time.
     pub profile: Profile,
-    /// Where visitors come from.
+    /// The origin of visitors.
     pub source: Source,
     /// The levels of ρ to run, one cell each.
     pub rho: Vec<f64>,
-    /// How clients behave.
+    /// The behaviour of clients.
     pub client: Client,
-    /// What some visitors show from their first request on, in the order of the file.
+    /// Signals that some visitors show from their first request, in the order of the file.
     pub signals: Vec<Signal>,
-    /// Clients who are always there, instead of visitors who arrive. Only the simulator and a live run of a site
-    /// that is not compared can play them.
+    /// Sets of permanent clients that replace arriving visitors (a closed load). Only the simulator
+    /// and a live run without comparison can run them.
     pub sets: Vec<ClientSet>,
     /// Whether the server side can see a client leave; one cell each.
     pub closes: Vec<Closes>,
-    /// Who means harm. Only the simulator can play them.
+    /// Hostile populations. Only the simulator can run them.
     pub adversaries: Vec<Adversary>,
     /// The policies to run, one cell each.
     pub policies: Vec<PolicyChoice>,
-    /// Seeds to run and to average over.
+    /// The number of seeds to run and average over.
     pub seeds: u32,
-    /// The first of them; the others follow it.
+    /// The first seed; the others follow it.
     pub first_seed: u64,
-    /// How long arrivals go on.
+    /// How long sessions arrive.
     pub length: Length,
 }
 
-/// A kind of request.
+/// A class of requests.
 #[derive(Clone, Debug)]
 pub struct Class {
     /// Its name.
     pub name: String,
-    /// HTTP method of a live run.
+    /// The HTTP method in a live run.
     pub method: String,
-    /// Path and query of a live run.
+    /// Path and query in a live run.
     pub path: String,
-    /// Form that a live run sends, as `application/x-www-form-urlencoded`; empty for none.
+    /// The form that a live run sends as `application/x-www-form-urlencoded`; empty for none.
     pub form: String,
-    /// The only status of a live run that counts as an answer; any of 2xx and 3xx if not given.
+    /// The only status that counts as an answer in a live run; any of 2xx and 3xx if `None`.
     pub status: Option<u16>,
-    /// Whether it earns or looks.
+    /// Whether it is a transaction or browsing.
     pub tier: Tier,
-    /// Worth, for the policies that use it.
+    /// The utility, for policies that use it.
     pub utility: Utility,
-    /// Places in its queue, for the policies that have one per class.
+    /// Places in its queue, for policies with one per class.
     pub queue: Option<u32>,
-    /// Indices of the classes of which a session must have been served one before this class
-    /// counts as a transaction.
+    /// Indices of its prerequisite classes. The class counts as a transaction only for a session
+    /// that was served one of them.
     pub after: Vec<usize>,
     /// Service demand.
     pub service: Service,
-    /// Another one for a while.
+    /// A different service demand for a limited time.
     pub shift: Option<Shift>,
-    /// Least and most of what is granted to its requests, if they may be stopped while they run.
+    /// The least and the most running time, if its requests may be stopped while they run.
     pub stop: Option<(Span, Span)>,
-    /// What an answer brings, if it is an order.
+    /// The revenue of an answer, if it is an order.
     pub earns: Utility,
-    /// What it is worth, if that is not to be learned.
+    /// A fixed utility that is not learned.
     pub pinned: Option<Utility>,
-    /// Pause behind it; as behind everything else if not given.
+    /// The think time after it; that of the client if `None`.
     pub think: Option<Law>,
-    /// How long a client waits for this; as for everything else if not given.
+    /// How long a client waits for it; the client's patience if `None`.
     pub patience: Option<Law>,
-    /// Where it is served: an index of `servers.stations`, or the workers of the application.
+    /// The station that serves it, an index of `servers.stations`; the application's workers if
+    /// `None`.
     pub station: Option<usize>,
-    /// Its tasks and threads, where `servers.threads` runs them.
+    /// Its tasks and threads, for `servers.threads`.
     pub parallel: Parallel,
 }
 
 impl Class {
-    /// What a request asks for whose session begins at `now`.
+    /// Returns the service demand of a request whose session begins at `now`.
     pub fn service_at(&self, now: Time) -> &Service {
         let shift = self.shift.as_ref().filter(|shift| shift.is_on(now));
         shift.map_or(&self.service, |shift| &shift.service)
     }
 }
 
-/// `transact` earns, `browse` looks.
+/// Whether requests are part of a purchase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
@@ -132,22 +133,22 @@ pub enum Tier {
     Browse,
 }
 
-/// Whether a client that closes its connection is noticed.
+/// Whether the server side notices that a client closes its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Closes {
-    /// It is: its request can be taken out of the queue or stopped.
+    /// The departure is noticed, and the request can be removed from the queue or stopped.
     Visible,
-    /// A hop in between hides it (a CDN, a pooling proxy): its request looks like any other.
+    /// An intermediary hides it (a CDN, a pooling proxy), and the request looks like any other.
     Hidden,
-    /// It is while its request waits, for a slot or inside; what is being served is served to its end. Seed 4's
-    /// database looks for a mark when a thread gets its turn, and not again [seed 4.6]. Only the simulator can play
-    /// this.
+    /// The departure is noticed while the request waits for a slot or inside; a request in service
+    /// is served to its end. The database of paper 4 checks a mark when a thread gets its turn, and
+    /// not again [seed 4.6]. Only the simulator can run this.
     Waiting,
 }
 
 impl Closes {
-    /// The word for it in files and results.
+    /// Returns the name used in files and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Visible => "visible",
@@ -163,70 +164,70 @@ impl fmt::Display for Closes {
     }
 }
 
-/// Until when a client's patience counts.
+/// The event that ends a client's patience.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitsFor {
-    /// The whole answer.
+    /// The end of the answer.
     #[default]
     Answer,
-    /// The beginning of service: whoever is being served stays. Only the simulator can play this.
+    /// The beginning of service: a client in service stays. Only the simulator can run this.
     Service,
 }
 
-/// How clients behave.
+/// The behaviour of clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    /// Pause between a page and the next request.
+    /// The pause between a page and the next request.
     pub think: Law,
     /// How long a client waits for an answer.
     pub patience: Law,
-    /// What she waits for.
+    /// The event that the client waits for.
     pub waits_for: WaitsFor,
-    /// Attempts at a request beyond the first; then the session is abandoned.
+    /// Attempts at a request beyond the first. After them the session is abandoned.
     pub retries: u32,
-    /// Of these, how many may follow a refusal or an error: a refused client who does not come
-    /// again has 0.
+    /// The number of these attempts that may follow a refusal or an error; 0 for clients that do
+    /// not retry after a refusal.
     pub retries_after_refusal: u32,
-    /// Pause before the retry of a request that timed out.
+    /// The pause before the retry of a request that timed out.
     pub pause_after_timeout: Span,
-    /// Pause before the retry of a request that was refused.
+    /// The pause before the retry of a request that was refused.
     pub pause_after_refusal: Law,
-    /// Whether she waits, before that pause, as long as the refusal asked (`Retry-After`).
+    /// Whether the client, before that pause, waits as long as the refusal asked (`Retry-After`).
     pub keeps_retry_after: bool,
-    /// Whether a repetition says that it is one.
+    /// Whether a retry declares that it is one.
     pub declares_retries: bool,
-    /// Probability that a disappointed client gives up although retries are left.
+    /// The probability that a disappointed client gives up although retries are left.
     pub abandon: f64,
 }
 
 /// A policy to run, with the parameters that differ from their defaults.
 #[derive(Clone, Debug)]
 pub struct PolicyChoice {
-    /// Name in the catalogue.
+    /// The name in the catalogue.
     pub name: String,
-    /// Name in the result; the policy's own where the file gives none.
+    /// The name in the result; the policy's own if the file gives none.
     pub label: String,
     /// Parameters as text, by name.
     pub parameters: BTreeMap<String, String>,
-    /// What decides how many run at once; `servers.limit` if the file says nothing.
+    /// The policy of the concurrency limit; `servers.limit` if `None`.
     pub limit: Option<PartChoice>,
-    /// What decides how long a request may run that can be stopped; the product's own if the file says
-    /// nothing.
+    /// The policy that limits the running time of stoppable requests; the product's default if
+    /// `None`.
     pub termination: Option<PartChoice>,
-    /// Who answers for a request without a proven session.
+    /// The principal that is charged for a request without a proven session.
     pub charge: Charge,
-    /// Whether the gateway assumes that the application notices departures. If not, it holds the slot until the
-    /// application is done.
+    /// Whether the gateway assumes that the application notices departures. If not, it holds the
+    /// slot until the application is done.
     pub departures: Departures,
-    /// Classes that are held back.
+    /// Classes that are throttled.
     pub throttles: Vec<Throttle>,
-    /// Where it stands in the file, if there is one.
+    /// Its line in the file, if it comes from one.
     pub line: Option<usize>,
 }
 
 impl PolicyChoice {
-    /// With these parameters, the others and all else as they are by default.
+    /// Returns the policy with these parameters and defaults for everything else.
     pub fn of(name: &str, parameters: BTreeMap<String, String>) -> Self {
         Self {
             name: name.to_owned(),
@@ -242,65 +243,68 @@ impl PolicyChoice {
     }
 }
 
-/// Who answers for a request without a proven session: the gateway's `identify.charge`.
+/// The principal that is charged for a request without a proven session: the gateway's
+/// `identify.charge`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Charge {
-    /// Nobody: many visitors may share an address.
+    /// No principal: many visitors may share an address.
     #[default]
     Session,
-    /// Its address. The simulator's visitors have one each, which is the best case for this.
+    /// The address. Simulated visitors have one each, which is the best case for this choice.
     Address,
 }
 
-/// A limit or a termination to run, with the parameters that differ from their defaults.
+/// A limit or termination policy to run, with the parameters that differ from their defaults.
 #[derive(Clone, Debug)]
 pub struct PartChoice {
-    /// Name in the catalogue.
+    /// The name in the catalogue.
     pub name: String,
     /// Parameters as text, by name.
     pub parameters: BTreeMap<String, String>,
 }
 
-/// How long a run is.
+/// The length of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Length {
-    /// Arrivals for so long.
+    /// Sessions arrive for this long.
     Duration(Span),
-    /// Arrivals until an ideal policy would have confirmed so many orders, over all seeds of a
-    /// cell.
+    /// Sessions arrive until an ideal policy would have confirmed this many orders, over all seeds
+    /// of a cell.
     Orders(u64),
 }
 
-/// What is wrong with a scenario file.
+/// An error in a scenario file.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file could not be read.
     #[error("cannot read {path}: {source}")]
     Unreadable {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Not TOML, an unknown key, a value of the wrong kind. The text has line and column.
+    /// The text is not TOML, or has an unknown key or a value of the wrong type. The message has
+    /// line and column.
     #[error("{0}")]
     Malformed(#[from] toml::de::Error),
-    /// Well-formed, and makes no sense.
+    /// The values are well-formed but make no sense.
     #[error("{0}")]
     Senseless(String),
-    /// It is based on a scenario that is wrong.
+    /// The base of the scenario is invalid.
     #[error("in its base {}: {source}", path.display())]
     Base {
-        /// The base.
+        /// The path of the base.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the base.
         source: Box<Self>,
     },
 }
 
 impl Scenario {
-    /// For no longer than a year do visitors come: beyond it moments would no longer be told apart.
+    /// The longest time during which visitors may arrive, a year. Beyond it moments could no longer
+    /// be told apart.
     pub const LONGEST: Span = Span::from_secs(366 * 24 * 3600);
 
     /// Reads a scenario file.
@@ -313,23 +317,23 @@ impl Scenario {
         written::read_bounded(path)
     }
 
-    /// Reads a scenario from text; a base and a file of arrival times are looked for in `folder`.
+    /// Parses a scenario. Its base and its file of arrival times are relative to `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ScenarioError> {
         written::resolve(base::read(text, folder)?, folder, &Lines::of(text))
     }
 
-    /// The seeds to run.
+    /// Returns the seeds to run.
     pub fn seed_numbers(&self) -> impl Iterator<Item = u64> + use<> {
         (self.first_seed..).take(self.seeds as usize)
     }
 
-    /// Sessions per second that make ρ = 1.
+    /// Returns the session rate at ρ = 1.
     pub fn unit_rate(&self) -> Rate {
         let work = self.graph.work_per_session(&self.classes).unwrap_or(Span::MAX);
         Rate::per_second(f64::from(self.workers) / work.as_secs_f64())
     }
 
-    /// Sessions that are expected to start in one seed of a run at level `rho`.
+    /// Returns the expected number of sessions in one seed of a run at level `rho`.
     pub fn sessions(&self, rho: f64) -> f64 {
         let duration = self.duration(rho);
         match &self.profile {
@@ -340,7 +344,7 @@ impl Scenario {
         }
     }
 
-    /// Sessions that start in a second at most; none where they are listed, as nothing is drawn.
+    /// Returns the highest rate of session starts; zero for a list of times, as nothing is drawn.
     pub fn peak_rate(&self, rho: f64) -> Rate {
         match &self.profile {
             Profile::Times(_) => Rate::per_second(0.0),
@@ -348,18 +352,19 @@ impl Scenario {
         }
     }
 
-    /// The class at which a session that starts at `now` starts.
+    /// Returns the first class of a session that starts at `now`.
     pub fn start_at(&self, now: Time) -> usize {
         let begun = self.starts.iter().rev().find(|(at, _)| Time::ZERO + *at <= now);
         begun.map_or(self.graph.start, |(_, class)| *class)
     }
 
-    /// Whether servers or sessions change on the way, which only the simulator can play.
+    /// Returns whether servers or session starts change during the run. Only the simulator can run
+    /// such changes.
     pub fn changes(&self) -> bool {
         !self.servers.changes.is_empty() || !self.starts.is_empty()
     }
 
-    /// How long arrivals go on in one seed of a run at level `rho`.
+    /// Returns how long sessions arrive in one seed of a run at level `rho`.
     pub fn duration(&self, rho: f64) -> Span {
         match self.length {
             Length::Duration(span) => span,

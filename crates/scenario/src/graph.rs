@@ -1,24 +1,24 @@
-//! What a session does: a Markov chain over classes, and its averages.
+//! The session graph: a Markov chain over classes, and its averages.
 
 use bywash_units::Span;
 
 use crate::file::Class;
 use crate::law::Stream;
 
-/// The session graph of a scenario: where a session starts, where it may go next.
+/// The session graph of a scenario: the first class of a session, and the possible next ones.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// Index of the class of every session's first request.
+    /// The index of the class of every session's first request.
     pub start: usize,
-    /// `next[i]`: the classes that may follow class `i`, with their probabilities (sum ≤ 1; the
-    /// rest is the end of the session).
+    /// The classes that may follow each class, `next[i]`, with their probabilities. Their sum is at
+    /// most 1; the rest is the end of the session.
     pub next: Vec<Vec<(usize, f64)>>,
-    /// Index of the class whose completion is an order.
+    /// The index of the class whose completion is an order.
     pub order: usize,
 }
 
-/// A session is cut after so many requests, whatever the graph says; graphs without an exit are
-/// refused when the file is read, so this only bounds memory.
+/// The most requests of a session, whatever the graph says. Graphs without an exit are refused when
+/// the file is read, so this only bounds memory.
 const LONGEST_SESSION: usize = 10_000;
 
 impl Graph {
@@ -45,8 +45,9 @@ impl Graph {
         None
     }
 
-    /// Expected visits of each class in one session: `v = e_start + Pᵀv`, solved by iteration.
-    /// `None` when it does not converge, which is a graph that sessions never leave.
+    /// Returns the expected visits of each class in one session: `v = e_start + Pᵀv`, solved by
+    /// iteration. Returns `None` if it does not converge, that is if sessions never leave the
+    /// graph.
     pub fn expected_visits(&self) -> Option<Vec<f64>> {
         let mut visits = vec![0.0; self.next.len()];
         for _ in 0..100_000 {
@@ -71,7 +72,7 @@ impl Graph {
         updated
     }
 
-    /// Mean service time that one whole session asks for.
+    /// Returns the mean service time that one whole session asks for.
     pub fn work_per_session(&self, classes: &[Class]) -> Option<Span> {
         let visits = self.expected_visits()?;
         let seconds: f64 = visits
@@ -82,8 +83,8 @@ impl Graph {
         Some(Span::from_secs_f64(seconds))
     }
 
-    /// Orders that a session which is at a class makes from there on, by class: h = order + P·h,
-    /// solved by iteration. `None` for a graph that sessions never leave.
+    /// Returns, by class, the expected orders of a session from that class on: h = order + P·h,
+    /// solved by iteration. Returns `None` for a graph that sessions never leave.
     pub fn expected_orders(&self) -> Option<Vec<f64>> {
         let own = |class: usize| if class == self.order { 1.0 } else { 0.0 };
         let mut orders = vec![0.0; self.next.len()];
@@ -101,7 +102,7 @@ impl Graph {
         None
     }
 
-    /// Mean orders that one whole session makes.
+    /// Returns the mean number of orders of a session.
     pub fn orders_per_session(&self) -> Option<f64> {
         self.expected_visits().map(|visits| visits[self.order])
     }

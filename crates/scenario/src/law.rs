@@ -1,4 +1,4 @@
-//! Laws of chance: how long a service, a pause or a patience lasts.
+//! Probability distributions of service times, pauses and patience.
 
 use bywash_units::Span;
 use rand_core::Rng;
@@ -10,10 +10,10 @@ use serde::Deserialize;
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// The stream for `purpose` of the `index`-th thing in a run of `seed`.
+    /// Creates the stream for `purpose` of the `index`-th object in a run of `seed`.
     ///
-    /// Streams of different purposes or indices are independent, so that one visitor's second
-    /// retry does not change what the next visitor does.
+    /// Streams of different purposes or indices are independent. So one visitor's second retry does
+    /// not change the next visitor.
     pub fn new(seed: u64, purpose: u64, index: u64) -> Self {
         let key = mix(mix(mix(seed) ^ purpose) ^ index);
         // Both halves must differ between streams: the generator's output is a rotation of their
@@ -22,13 +22,13 @@ impl Stream {
         Self(Pcg64Mcg::new((halves[0] << 64) | halves[1]))
     }
 
-    /// Evenly between 0 (never 0 itself) and 1.
+    /// Returns a number that is uniform between 0 and 1, never 0 itself.
     pub fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 }
 
-/// One step of `SplitMix64`: every bit of the input moves about half of the output.
+/// Applies one step of `SplitMix64`: every bit of the input changes about half of the output.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -36,42 +36,43 @@ fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// How a length of time is distributed. In the file: `{ mean = "250ms", shape = "exponential" }`.
+/// The distribution of a duration. In the file: `{ mean = "250ms", shape = "exponential" }`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
-    /// Always the same.
+    /// Always the same duration.
     Constant(Span),
-    /// Memoryless, with this mean.
+    /// Exponential (memoryless), with this mean.
     Exponential(Span),
-    /// Skewed to the right, with this mean and this ratio of standard deviation to mean.
+    /// Lognormal: skewed to the right, with this mean and coefficient of variation.
     Lognormal {
         /// The mean.
         mean: Span,
-        /// Standard deviation divided by mean.
+        /// The standard deviation divided by the mean.
         cv: f64,
     },
-    /// A heavy tail: between `least` and `most`, more than any *t* of them with chance t^−α but for the cut.
+    /// Truncated Pareto: a heavy tail between `least` and `most`. Apart from the truncation, the
+    /// probability of exceeding *t* falls as t^−α.
     Pareto {
-        /// The index: the lower, the heavier.
+        /// The tail index; a lower one is a heavier tail.
         alpha: f64,
-        /// The shortest.
+        /// The shortest duration.
         least: Span,
-        /// The longest.
+        /// The longest duration.
         most: Span,
     },
-    /// Evenly between `least` and `most`.
+    /// Uniform between `least` and `most`.
     Uniform {
-        /// The shortest.
+        /// The shortest duration.
         least: Span,
-        /// The longest.
+        /// The longest duration.
         most: Span,
     },
-    /// For ever: a client without this limit.
+    /// Infinite: a client without this limit.
     Never,
 }
 
 impl Law {
-    /// Draws one length of time.
+    /// Draws a duration.
     pub fn draw(&self, stream: &mut Stream) -> Span {
         match *self {
             Self::Constant(span) => span,
@@ -87,7 +88,7 @@ impl Law {
         }
     }
 
-    /// The mean length.
+    /// Returns the mean duration.
     pub fn mean(&self) -> Span {
         match *self {
             Self::Pareto { alpha, least, most } => {
@@ -107,7 +108,7 @@ impl Law {
         }
     }
 
-    /// The length that half of all draws exceed.
+    /// Returns the median duration.
     pub fn median(&self) -> Span {
         match *self {
             Self::Constant(span) => span,
@@ -124,19 +125,19 @@ fn between(least: Span, most: Span, u: f64) -> Span {
     least + Span::from_nanos(most.as_nanos() - least.as_nanos()).scale(u)
 }
 
-/// The length that a part of `u` of all draws of a Pareto law do not reach.
+/// Returns the `u`-quantile of a truncated Pareto distribution.
 fn pareto(alpha: f64, least: Span, most: Span, u: f64) -> Span {
     let kept = 1.0 - libm::pow(least.as_secs_f64() / most.as_secs_f64(), alpha);
     least.scale(libm::pow(1.0 - u * kept, -1.0 / alpha))
 }
 
-/// A standard normal draw by Box and Muller's method.
+/// Draws a standard normal number by Box and Muller's method.
 fn gaussian(stream: &mut Stream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(stream.unit()));
     radius * libm::cos(core::f64::consts::TAU * stream.unit())
 }
 
-/// How a law stands in the file.
+/// The form of a distribution in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
@@ -178,7 +179,7 @@ impl Shape {
 }
 
 impl Written {
-    /// The law, if it says what its shape needs and nothing else.
+    /// Returns the distribution, if the keys are exactly those that its shape needs.
     pub(crate) fn law(self) -> Result<Law, String> {
         let shape = self.shape;
         let needs: &[&str] = match shape {

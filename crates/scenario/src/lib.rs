@@ -1,17 +1,22 @@
-//! The description of a load, and what a run of it yields.
+//! The description of a load, and the results of a run.
 //!
-//! One TOML file says who comes (arrivals), what they do (a session graph with think times), how
-//! long they wait (patience), what they do when they were disappointed (retries) and what their
-//! requests cost (service demand). The simulator plays it in virtual time and the load generator
-//! in real time; both draw every visitor from the same seed, so that two policies, or a
-//! simulation and a live run, face the very same visitors.
+//! One TOML file describes the arrivals, the behaviour of visitors (a session graph with think
+//! times), their patience, their retries after a disappointment, and the service demand of their
+//! requests. The simulator runs it in virtual time and the load generator in real time. Both draw
+//! every visitor from the same seed, so that two policies, or a simulation and a live run, face the
+//! same visitors.
 //!
-//! Rooms: [`file`] is a scenario, `written` its TOML, and `base` lays one file over another;
-//! [`law`] draws numbers; [`graph`] knows what a session does and costs on average; [`arrivals`]
-//! says when sessions start, `sets` who is always there and [`adversary`] who comes beside them; [`signal`] is what visitors
-//! show of themselves; [`visitor`] is one client's behaviour as a state machine and [`source`]
-//! where she comes from, a draw or a recording; [`servers`] is
-//! what serves it, `threads` how requests of several tasks share it; [`tally`] counts what happened into [`result`]; `vary` changes keys of a file.
+//! # Modules
+//!
+//! - [`file`] is a scenario, `written` its TOML form, and `base` merges one file into another;
+//!   `vary` changes keys of a file.
+//! - [`law`] draws random numbers. [`graph`] defines sessions and their average cost.
+//! - [`arrivals`] says when sessions start. `sets` are permanent clients, and [`adversary`] hostile
+//!   ones.
+//! - [`visitor`] is the behaviour of one client as a state machine, and [`signal`] the signals that
+//!   it shows. [`source`] supplies visitors, drawn or recorded.
+//! - [`servers`] describes the servers, and `threads` how requests of several tasks share them.
+//! - [`tally`] counts events into [`result`].
 #![forbid(unsafe_code)]
 
 pub mod adversary;

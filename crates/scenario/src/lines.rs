@@ -1,23 +1,23 @@
-//! In which line of a scenario file something stands.
+//! Line numbers of the keys of a scenario file.
 
 use toml::de::DeTable;
 
-/// Where the keys of a text are.
+/// The positions of the keys of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Lines<'t> {
     table: DeTable<'t>,
-    /// Where each line ends.
+    /// The offset at which each line ends.
     ends: Vec<usize>,
 }
 
 impl<'t> Lines<'t> {
-    /// The lines of a text; of none if it is no table.
+    /// Returns the lines of a text; empty if the text is not TOML.
     pub(crate) fn of(text: &'t str) -> Self {
         let table = DeTable::parse(text).map(toml::Spanned::into_inner).unwrap_or_default();
         Self { table, ends: text.match_indices('\n').map(|(at, _)| at).collect() }
     }
 
-    /// The line of a key, as in `run.rho`.
+    /// Returns the line of a key such as `run.rho`.
     pub(crate) fn key(&self, path: &str) -> Option<usize> {
         let (outer, name) = path.rsplit_once('.').unwrap_or(("", path));
         let mut table = &self.table;
@@ -27,7 +27,7 @@ impl<'t> Lines<'t> {
         table.get_key_value(name).map(|(key, _)| self.line(key.span().start))
     }
 
-    /// The line of the `index`-th table of a list, as in `servers.change`.
+    /// Returns the line of the `index`-th table of a list such as `servers.change`.
     pub(crate) fn nth(&self, path: &str, index: usize) -> Option<usize> {
         let mut names = path.split('.');
         let mut value = self.table.get(names.next()?)?;

@@ -1,4 +1,5 @@
-//! Policies of a scenario as they are written: a name, and parameters that only the catalogue can judge.
+//! The TOML form of a scenario's policies: a name, and parameters that only the catalogue can
+//! check.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ struct Part {
 }
 
 impl Written {
-    /// The choice of a policy that stands in this line; `find` knows the classes.
+    /// Resolves a policy that stands in this line; `find` maps the name of a class to its index.
     pub(crate) fn resolve(
         self,
         line: Option<usize>,

@@ -1,9 +1,9 @@
-//! How long answers took: recorded in full, told in a bounded number of points.
+//! Response times: recorded in full, reported in a bounded number of points.
 //!
-//! A distribution is told where its share changes, on the E24 series of preferred numbers (IEC 60063:
-//! 24 to a decade, each about 10 % above the last). The series has the round values that papers and
-//! objectives quote (0.1, 1.5, 2, 10), and it is the same for every run, so that two distributions can
-//! be compared point by point.
+//! A distribution is reported at points of the E24 series of preferred numbers (IEC 60063: 24 per
+//! decade, each about 10 % above the last), where its cumulative share changes. The series contains
+//! the round values that papers and objectives quote (0.1, 1.5, 2, 10). It is the same for every
+//! run, so that two distributions can be compared point by point.
 
 use bywash_units::Span;
 use hdrhistogram::Histogram;
@@ -14,7 +14,7 @@ use crate::result::Distribution;
 const E24: [u64; 24] = [
     10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91,
 ];
-/// No distribution has more points: beyond five decades every second or third is left out.
+/// The most points of a distribution; beyond five decades every second or third is omitted.
 const MOST_POINTS: usize = 120;
 
 /// Response times of completed requests, in microseconds.
@@ -23,7 +23,7 @@ pub(crate) struct Responses(Histogram<u64>);
 
 impl Responses {
     pub(crate) fn new() -> Self {
-        // One µs to a day at two significant digits: figures are quoted with fewer.
+        // From 1 µs to a day at two significant digits; figures are quoted with fewer.
         let histogram = Histogram::new_with_bounds(1, 86_400_000_000, 2)
             .expect("constant bounds, low < high, 2 digits");
         Self(histogram)
@@ -41,31 +41,33 @@ impl Responses {
         self.0.value_at_quantile(quantile) as f64 / 1e3
     }
 
-    /// The mean; 0 if nothing was completed.
+    /// Returns the mean; 0 if nothing was completed.
     pub(crate) fn mean_ms(&self) -> f64 {
         self.0.mean() / 1e3
     }
 
-    /// The longest; 0 if nothing was completed.
+    /// Returns the maximum; 0 if nothing was completed.
     pub(crate) fn longest_ms(&self) -> f64 {
         self.0.max() as f64 / 1e3
     }
 
-    /// Standard deviation over mean; 0 if nothing was completed.
+    /// Returns the coefficient of variation; 0 if nothing was completed.
     pub(crate) fn deviation(&self) -> f64 {
         if self.0.is_empty() { 0.0 } else { self.0.stdev() / self.0.mean() }
     }
 
-    /// From the last point that less than one in a thousand was answered within, to the first that
-    /// everybody was: what is quicker is a few lucky ones, and would fill half of a logarithmic axis.
+    /// Returns the distribution. It begins at the last point within which less than one in a
+    /// thousand was answered, because a few fast answers would fill half of a logarithmic axis. It
+    /// ends at the first point within which all were answered.
     pub(crate) fn distribution(&self) -> Distribution {
         let total = self.0.len();
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut recorded = self.0.iter_recorded().peekable();
         let mut within = 0;
         for limit in grid() {
-            // What shares a bucket with the limit counts as within it: the histogram tells values to
-            // one part in a hundred, and a service that takes 120 ms is over after 120 ms.
+            // A value in the same bucket as the limit counts as within it. The histogram resolves
+            // values to one part in a hundred, and a service that takes 120 ms is complete after
+            // 120 ms.
             let begun = |value: u64| self.0.lowest_equivalent(value) <= limit;
             while let Some(step) = recorded.next_if(|step| begun(step.value_iterated_to())) {
                 within += step.count_since_last_iteration();
@@ -82,17 +84,17 @@ impl Responses {
     }
 }
 
-/// The points of the series from 10 µs to some 25 hours, in µs.
+/// Returns the points of the series from 10 µs to some 25 hours, in µs.
 fn grid() -> impl Iterator<Item = u64> {
     (0..10).flat_map(|decade| E24.map(|step| step * 10_u64.pow(decade)))
 }
 
-/// A share to the sixth decimal: what follows is noise, and makes results long.
+/// Rounds a share to the sixth decimal; further digits are noise and make results long.
 fn rounded(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }
 
-/// As many of the points as are allowed, evenly, the last one always.
+/// Returns at most the allowed number of points, evenly spaced and with the last one.
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let every = points.len().div_ceil(MOST_POINTS);
     let last = points.len().saturating_sub(1);
@@ -112,11 +114,12 @@ mod tests {
 
     #[test]
     fn a_distribution_says_what_share_was_answered_within_each_point() {
-        // 1 ms to 1,000 ms, one each.
+        // One of each from 1 ms to 1,000 ms.
         let told = of((1..=1000).map(Span::from_millis));
         for (ms, share) in [(10.0, 0.01), (100.0, 0.1), (150.0, 0.15), (750.0, 0.75)] {
             let found = told.0.iter().find(|(at, _)| (at - ms).abs() < 1e-9).unwrap().1;
-            // Two digits of the histogram: what shares a bucket with the limit is within it.
+            // The histogram has two digits, and a value in the same bucket as the limit is within
+            // it.
             assert!((share..=share * 1.011).contains(&found), "{ms} ms: {found}");
         }
         assert!(told.0.first().unwrap().1 < 1e-9, "{told:?}");

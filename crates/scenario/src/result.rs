@@ -1,7 +1,7 @@
-//! What a run yields: the same shape from the simulator and from a live run.
+//! The results of a run, in the same form from the simulator and from a live run.
 //!
-//! Counts are the columns of seed 1's tables; work and revenue are ours. The JSON names are a
-//! promise to whoever reads `--json`; what was written is read again by `lab compare`.
+//! Counts are the columns of paper 1's tables; work and revenue are additions. The JSON names are
+//! stable, because others read the output of `--json`, and `lab compare` reads earlier results.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,170 +11,171 @@ use crate::file::Closes;
 /// All cells of one scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunResult {
-    /// Name of the scenario.
+    /// The name of the scenario.
     pub scenario: String,
-    /// Seeds that every cell was run with.
+    /// The seeds that every cell was run with.
     pub seeds: Vec<u64>,
-    /// Why the figures must not be used, if so: the load generator fell behind its own clock.
+    /// The reason why the figures must not be used: the load generator fell behind its own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
     /// One entry for each policy, level of load and visibility of closes.
     pub cells: Vec<Cell>,
 }
 
-/// One policy under one load, summed over the seeds.
+/// The results of one policy under one load, summed over the seeds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cell {
-    /// Label of the policy.
+    /// The label of the policy.
     pub policy: String,
-    /// Offered load: the run's level; of a load that changes, the one that it changes to.
+    /// Offered load: the run's level. For a load that changes, the level that it changes to.
     pub rho: f64,
     /// Whether the server side could see a client leave.
     pub closes: Closes,
-    /// How long visitors came with each seed.
+    /// How long visitors arrived with each seed, in seconds.
     #[serde(default)]
     pub duration_s: f64,
     /// Requests made, retries included.
     pub generated: u64,
-    /// Answered while the client still waited.
+    /// Requests answered while the client still waited.
     pub completed: u64,
-    /// Given up by the client.
+    /// Requests given up by the client.
     pub timed_out: u64,
-    /// Refused.
+    /// Requests refused.
     pub dropped: u64,
-    /// Stopped while they ran.
+    /// Requests stopped while they ran.
     #[serde(default)]
     pub terminated: u64,
-    /// Answered with an error or not at all, and neither of the two above.
+    /// Requests answered with an error or not at all, and neither refused nor stopped.
     #[serde(default)]
     pub failed: u64,
-    /// Meant to be made by a session that was abandoned before.
+    /// Requests that were never made because their session was abandoned.
     pub not_generated: u64,
-    /// Requests that visitors meant to make: without retries, which `generated` has.
+    /// Requests that visitors meant to make, without the retries that `generated` includes.
     #[serde(default)]
     pub requests_planned: u64,
-    /// Service time on requests answered in time, as a share of what steadily was possible: of
-    /// capacity while ρ ≥ 1, of the offered work while ρ < 1. After a crowd it can exceed 1, as
-    /// what the crowd's visitors still want is served in the calm that follows.
+    /// Service time of requests answered in time, as a share of the steadily possible work: of
+    /// capacity while ρ ≥ 1, of the offered work while ρ < 1. After a crowd it can exceed 1,
+    /// because remaining requests of the crowd's visitors are served in the calm that follows.
     pub useful_work: f64,
-    /// Standard error of `useful_work` over the seeds; `None` for one seed.
+    /// The standard error of `useful_work` over the seeds; `None` for one seed.
     #[serde(default)]
     pub useful_error: Option<f64>,
-    /// Service time on anything else, as a share of the same. `None` where a live target does
-    /// not say how long it worked.
+    /// Service time of all other requests, as a share of the same. `None` if a live target does not
+    /// report how long it worked.
     pub wasted_work: Option<f64>,
-    /// Confirmed orders as a share of min(1, 1/ρ) of the orders that visitors meant to make; after a
-    /// crowd it can exceed 1, like `useful_work`. Where ρ ≥ 1 to the end, only what is confirmed
-    /// before arrivals end counts, so a run should be much longer than a session.
+    /// Confirmed orders as a share of min(1, 1/ρ) of the orders that visitors meant to make. After
+    /// a crowd it can exceed 1, like `useful_work`. If ρ ≥ 1 to the end, only orders confirmed
+    /// before arrivals end count, so a run should be much longer than a session.
     pub revenue_share: f64,
-    /// Standard error of `revenue_share` over the seeds; `None` for one seed.
+    /// The standard error of `revenue_share` over the seeds; `None` for one seed.
     #[serde(default)]
     pub revenue_error: Option<f64>,
     /// Confirmed orders that count for `revenue_share`.
     pub orders: u64,
     /// Orders that visitors meant to make.
     pub orders_planned: u64,
-    /// min(1, 1/ρ) of the orders that visitors meant to make.
+    /// The sum of min(1, 1/ρ) of the orders that visitors meant to make.
     pub orders_possible: f64,
-    /// How long after a pulse the servers did useful work as before; none where there is no pulse.
+    /// The recovery of useful work after a pulse; `None` without a pulse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
-    /// What adversaries got; in none of the other figures.
+    /// The results of adversaries, which no other figure includes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostile: Option<Hostile>,
     /// Response times of completed requests.
     #[serde(default)]
     pub response: TierResponses,
-    /// Per class, in the order of the scenario.
+    /// The results per class, in the order of the scenario.
     pub classes: Vec<ClassCell>,
-    /// The figures of each seed, in the order of the seeds: what their errors are made of.
+    /// The figures of each seed, in the order of the seeds. The standard errors are computed from
+    /// them.
     #[serde(default)]
     pub per_seed: Vec<SeedFigures>,
-    /// Sessions that came to their end within the run.
+    /// Sessions that ended within the run.
     #[serde(default)]
     pub sessions: u64,
-    /// How long these took on average, from the first request to the last answer, in seconds; 0 if none did. What would
-    /// have ended later is not among them [seed 5.8].
+    /// The mean duration of these sessions from the first request to the last answer, in seconds; 0
+    /// if none ended. Sessions that would have ended later are not included [seed 5.8].
     #[serde(default)]
     pub session_s: f64,
-    /// Second by second, for a run of at most an hour: the sum over the seeds.
+    /// The counts of each second, summed over the seeds, for a run of at most an hour.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Second>,
 }
 
 impl Cell {
-    /// Everything that visitors meant to ask for, and how often they asked again: the base of the
-    /// seed's percentages.
+    /// Returns the requests made and those never made: the base of the percentages in paper 1.
     pub fn base(&self) -> u64 {
         self.generated + self.not_generated
     }
 }
 
-/// One class of a cell.
+/// The results of one class of a cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClassCell {
-    /// Its name.
+    /// The name of the class.
     pub class: String,
-    /// As in [`Cell`].
+    /// See [`Cell::generated`].
     pub generated: u64,
-    /// As in [`Cell`].
+    /// See [`Cell::completed`].
     pub completed: u64,
-    /// As in [`Cell`].
+    /// See [`Cell::timed_out`].
     pub timed_out: u64,
-    /// As in [`Cell`].
+    /// See [`Cell::dropped`].
     pub dropped: u64,
-    /// As in [`Cell`].
+    /// See [`Cell::terminated`].
     #[serde(default)]
     pub terminated: u64,
-    /// As in [`Cell`].
+    /// See [`Cell::failed`].
     #[serde(default)]
     pub failed: u64,
-    /// Response time of completed requests: mean, milliseconds.
+    /// The mean response time of completed requests, in milliseconds.
     #[serde(default)]
     pub mean_ms: f64,
-    /// The same: standard deviation over mean.
+    /// The coefficient of variation of response times.
     #[serde(default)]
     pub deviation: f64,
-    /// Median, milliseconds.
+    /// The median response time, in milliseconds.
     pub p50_ms: f64,
-    /// 99th percentile, milliseconds.
+    /// The 99th percentile of response times, in milliseconds.
     pub p99_ms: f64,
-    /// The longest, milliseconds.
+    /// The longest response time, in milliseconds.
     #[serde(default)]
     pub longest_ms: f64,
-    /// All of them.
+    /// The distribution of response times.
     #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub response: Distribution,
 }
 
-/// Response times of completed requests, all together and by tier.
+/// Response times of completed requests, of all together and by tier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TierResponses {
-    /// Of every class.
+    /// Response times of all classes.
     #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub all: Distribution,
-    /// Of those that look.
+    /// Response times of browsing.
     #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub browse: Distribution,
-    /// Of those that earn.
+    /// Response times of transactions.
     #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub transact: Distribution,
 }
 
-/// A cumulative distribution: milliseconds, and the share of completed requests that were answered
-/// within; both rise. At most 120 points, the last with share 1; none if nothing was completed.
+/// A cumulative distribution: times in milliseconds, and the share of completed requests that were
+/// answered within each. Both rise. It has at most 120 points, the last with share 1, and none if
+/// nothing was completed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Distribution(pub Vec<(f64, f64)>);
 
 impl Distribution {
-    /// Whether nothing was completed.
+    /// Returns whether nothing was completed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The share answered within `ms` milliseconds, between two points by a straight line over the
-    /// logarithm of time; `None` if nothing was completed.
+    /// Returns the share answered within `ms` milliseconds. Between two points it interpolates
+    /// linearly over the logarithm of time. Returns `None` if nothing was completed.
     pub fn within(&self, ms: f64) -> Option<f64> {
         let above = self.0.partition_point(|(at, _)| *at < ms);
         let (right, left) = (self.0.get(above), above.checked_sub(1).and_then(|i| self.0.get(i)));
@@ -189,55 +190,56 @@ impl Distribution {
         }
     }
 
-    /// The time, in milliseconds, within which a `share` of all was answered: the first point that
-    /// reaches it.
+    /// Returns the time in milliseconds within which a `share` of all was answered, that is the
+    /// first point that reaches it.
     pub fn quantile_ms(&self, share: f64) -> Option<f64> {
         self.0.iter().find(|(_, within)| *within >= share).map(|(ms, _)| *ms)
     }
 }
 
-/// How long after the end of a pulse it was as before.
+/// The recovery after the end of a pulse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// Seconds from the end of the pulse to the first from which, for ten seconds, useful work was
-    /// on average at least 90 % of what it had been before the pulse; `None` if that never came.
+    /// Seconds from the end of the pulse to the first second after which useful work averaged, for
+    /// ten seconds, at least 90 % of its value before the pulse; `None` if that did not happen.
     pub seconds: Option<u64>,
 }
 
-/// What one seed of a cell came to, as shares.
+/// The figures of one seed of a cell, as shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeedFigures {
-    /// Of everything that was asked or never asked, as in the seed's table.
+    /// The share of completed requests in [`Cell::base`], as in paper 1's table.
     pub completed: f64,
-    /// Of the same.
+    /// The share of timed-out requests.
     pub timed_out: f64,
-    /// Of the same.
+    /// The share of dropped requests.
     pub dropped: f64,
-    /// As in [`Cell`].
+    /// See [`Cell::useful_work`].
     pub useful_work: f64,
-    /// As in [`Cell`].
+    /// See [`Cell::revenue_share`].
     pub revenue_share: f64,
-    /// As in [`Cell`]: tells, with the next, whether two runs had the same visitors.
+    /// See [`Cell::requests_planned`]. This and the next show whether two runs had the same
+    /// visitors.
     pub requests_planned: u64,
-    /// As in [`Cell`].
+    /// See [`Cell::orders_planned`].
     pub orders_planned: u64,
 }
 
-/// What ended within one second of a run.
+/// The events within one second of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
     /// Requests made.
     pub generated: u64,
-    /// Answered in time.
+    /// Requests answered in time.
     pub completed: u64,
-    /// Given up.
+    /// Requests given up.
     pub timed_out: u64,
-    /// Refused.
+    /// Requests refused.
     pub dropped: u64,
-    /// Stopped.
+    /// Requests stopped.
     #[serde(default)]
     pub terminated: u64,
-    /// Failed.
+    /// Requests failed.
     #[serde(default)]
     pub failed: u64,
     /// Orders confirmed.

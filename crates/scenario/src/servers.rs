@@ -1,7 +1,7 @@
-//! The servers of a scenario: how many work, how requests share them, and what changes on the way.
+//! The servers of a scenario: their number, the way that requests share them, and changes during a
+//! run.
 //!
-//! Only the simulator plays what stands here beyond `workers`; a live run meets the servers that
-//! there are.
+//! Only the simulator uses settings beyond `workers`; a live run uses its actual servers.
 
 use bywash_units::{Span, Time};
 use serde::Deserialize;
@@ -13,96 +13,97 @@ use crate::threads::Threads;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Discipline {
-    /// A worker serves one request to its end; the others wait inside, the oldest first.
+    /// A worker serves one request to its end; the others wait inside, oldest first.
     #[default]
     Fifo,
-    /// All are served at once, each more slowly if there are more of them than workers.
+    /// All requests are served at once, each more slowly if they exceed the workers (processor
+    /// sharing).
     Shared,
 }
 
-/// Whether the application notices that the client of a request it works on has gone.
+/// Whether the application notices that the client of a running request has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Departures {
-    /// It stops when its connection is closed.
+    /// The application stops when its connection is closed.
     #[default]
     Noticed,
-    /// It works on to the end.
+    /// The application works to the end.
     Unnoticed,
 }
 
-/// What the servers are beyond the number of their workers.
+/// Properties of the servers in addition to the number of their workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Servers {
     /// How requests share the workers.
     pub discipline: Discipline,
-    /// What part of its speed the application loses for each request above the workers: with n
-    /// above, it runs at 1/(1 + n·contention).
+    /// The loss of speed for each request beyond the workers: with n excess requests, the
+    /// application runs at 1/(1 + n·contention).
     pub contention: f64,
-    /// Slots of a policy that sets no limit; as many as there are workers if not given.
+    /// The number of slots if a policy sets no limit; the number of workers if `None`.
     pub limit: Option<u32>,
-    /// Whether the application notices that clients have gone.
+    /// Whether the application notices departures.
     pub departures: Departures,
-    /// What changes, in the order of time.
+    /// Changes during a run, in order of time.
     pub changes: Vec<Change>,
-    /// Servers of their own for some classes, in the order of the file.
+    /// Separate servers for some classes, in the order of the file.
     pub stations: Vec<Station>,
-    /// Requests are tasks on threads, if so.
+    /// If set, requests are tasks on threads.
     pub threads: Option<Threads>,
 }
 
-/// Servers beside the application's workers: a database, whose lock one request has at a time. A request of a class
-/// that names it is served there alone, the oldest first.
+/// Servers in addition to the application's workers, such as a database whose lock one request
+/// holds at a time. A request of a class that names the station is served only there, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Station {
     /// Its name.
     pub name: String,
-    /// Requests that it serves at once.
+    /// The number of requests that it serves at once.
     pub workers: u32,
 }
 
-/// Something about the servers is different from some moment on.
+/// A change of the servers at some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// From when.
+    /// The time of the change.
     pub at: Span,
-    /// Evenly over this time; at once if zero.
+    /// The duration of a gradual, linear change; zero is immediate.
     pub over: Span,
-    /// What.
+    /// The changed property and its new value.
     pub to: To,
 }
 
-/// What changes.
+/// A changed property and its new value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum To {
-    /// So many workers.
+    /// The number of workers.
     Workers(u32),
-    /// Every worker does so much work in a second of time; 1 at first.
+    /// The work that a worker does per second; 1 at first.
     Speed(f64),
-    /// Requests of this class ask for so many times the work that the file says.
+    /// The factor by which the demand of a class exceeds the file's.
     Service {
-        /// Its index.
+        /// The index of the class.
         class: usize,
-        /// How many times.
+        /// The factor.
         factor: f64,
     },
 }
 
 impl Servers {
-    /// Work that a worker does in a second, at `now`.
+    /// Returns the work that a worker does per second at `now`.
     pub fn speed_at(&self, now: Time) -> f64 {
         let speed = |to| if let To::Speed(speed) = to { Some(speed) } else { None };
         self.value_at(now, 1.0, speed)
     }
 
-    /// How many workers of `first` there are at `now`.
+    /// Returns the number of workers at `now`, if there were `first` at the start.
     pub fn workers_at(&self, first: u32, now: Time) -> u32 {
         let workers =
             |to| if let To::Workers(workers) = to { Some(f64::from(workers)) } else { None };
         self.value_at(now, f64::from(first), workers).round() as u32
     }
 
-    /// How many times the work that the file says a request of `class` asks for at `now`.
+    /// Returns the factor by which the demand of `class` exceeds the file's at `now`.
     pub fn service_at(&self, class: usize, now: Time) -> f64 {
         let service = |to| match to {
             To::Service { class: of, factor } if of == class => Some(factor),
@@ -111,7 +112,7 @@ impl Servers {
         self.value_at(now, 1.0, service)
     }
 
-    /// What a request of `class` asks for at `now`, that would ask for `demand` at first.
+    /// Returns the demand at `now` of a request of `class` whose original demand is `demand`.
     pub fn demand(&self, now: Time, class: usize, demand: Span) -> Span {
         if self.changes.is_empty() {
             return demand;
@@ -119,7 +120,7 @@ impl Servers {
         demand.scale(self.service_at(class, now))
     }
 
-    /// A value that starts as `first` and goes through the changes that name one.
+    /// Returns a value that starts as `first` and follows the changes selected by `of`.
     fn value_at(&self, now: Time, first: f64, of: impl Fn(To) -> Option<f64>) -> f64 {
         let begun = self.changes.iter().filter(|change| Time::ZERO + change.at <= now);
         begun.filter_map(|change| Some((change, of(change.to)?))).fold(
@@ -132,7 +133,7 @@ impl Servers {
         )
     }
 
-    /// Work that `workers` can do from the start to `end`.
+    /// Returns the work that `workers` can do from the start to `end`.
     pub fn capacity(&self, workers: u32, end: Span) -> Span {
         if self.changes.is_empty() {
             return end * u64::from(workers);
@@ -140,8 +141,8 @@ impl Servers {
         self.work(workers, end, |_| true)
     }
 
-    /// Work that `workers` do in `step`s of time for which `counts` says yes, from the start to
-    /// `end`.
+    /// Returns the work that `workers` can do from the start to `end`, in those `STEP`s of time
+    /// that `counts` selects.
     pub fn work(&self, workers: u32, end: Span, counts: impl Fn(Time) -> bool) -> Span {
         const STEP: Span = Span::from_millis(10);
         let steps = end.as_nanos() / STEP.as_nanos();
@@ -152,7 +153,7 @@ impl Servers {
     }
 }
 
-/// A change as it stands in the file.
+/// The form of a change in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
@@ -170,7 +171,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// The change, with `class` to find the index of a class.
+    /// Resolves the change; `class` maps the name of a class to its index.
     pub(crate) fn resolve(
         &self,
         class: impl FnOnce(&str) -> Result<usize, ScenarioError>,

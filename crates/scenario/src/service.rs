@@ -1,7 +1,10 @@
-//! How long requests of a class take: by one law, or by several that share them.
+//! Service times of a class: one distribution, or a mixture of several.
 //!
-//! In the file a law, or a list of laws that each say their `share`:
-//! `service = [{ share = 0.95, mean = "5ms", shape = "constant" }, { share = 0.05, … }]`.
+//! In the file it is a distribution, or a list of distributions with their `share`:
+//!
+//! ```toml
+//! service = [{ share = 0.95, mean = "5ms", shape = "constant" }, { share = 0.05, … }]
+//! ```
 
 use bywash_units::Span;
 use serde::Deserialize;
@@ -12,7 +15,7 @@ use crate::law::{self, Law, Stream};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Service(Vec<(f64, Law)>);
 
-/// More parts than anybody can tell apart.
+/// The most components of a mixture; more could not be told apart.
 const MOST: usize = 16;
 
 impl Service {
@@ -24,14 +27,14 @@ impl Service {
                 left -= share;
                 left < 0.0
             });
-            // Shares sum to one but for rounding.
+            // Shares sum to one except for rounding.
             let (_, law) = part.unwrap_or(&self.0[self.0.len() - 1]);
             return law.draw(stream);
         };
         only.draw(stream)
     }
 
-    /// The mean.
+    /// Returns the mean service time.
     pub fn mean(&self) -> Span {
         let seconds = |(share, law): &(f64, Law)| share * law.mean().as_secs_f64();
         match &self.0[..] {
@@ -40,7 +43,7 @@ impl Service {
         }
     }
 
-    /// Whether every request comes to an end, and takes some time.
+    /// Returns whether every request ends and takes some time.
     pub(crate) fn ends(&self) -> bool {
         self.0.iter().all(|(_, law)| *law != Law::Never) && self.mean() > Span::ZERO
     }
@@ -83,7 +86,7 @@ impl<'de> Deserialize<'de> for Service {
     }
 }
 
-/// A table or a list, each with its own mistakes.
+/// Deserialises a table or a list, with separate errors for each.
 struct Either;
 
 impl<'de> serde::de::Visitor<'de> for Either {

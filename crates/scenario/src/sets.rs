@@ -1,9 +1,10 @@
-//! Sets of clients who are always there: a closed load.
+//! Sets of permanent clients: a closed load.
 //!
-//! Each client of a set goes through one session after the other, thinks between requests and between sessions, and
-//! never has two requests at once. So a site that answers sooner is asked more: what counts is what a set gets done in
-//! its time. A set may have a patience of its own, and may be left out of what is counted: seed 4 looks at those who
-//! stay while others cancel [seed 4.12].
+//! Each client of a set runs one session after the other, thinks between requests and between
+//! sessions, and never has two requests at once. So a site that answers sooner receives more
+//! requests, and the measure is the work that a set completes in a given time. A set may have its
+//! own patience, and may be excluded from the counts: paper 4 observes clients that stay while
+//! others cancel [seed 4.12].
 
 use bywash_units::Span;
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use crate::law::{Law, Stream};
 use crate::lines::Lines;
 use crate::wrong::Wrong;
 
-/// Clients of a set; more are a crowd, which an open load is for.
+/// The most clients of a set; an open load is suited to larger crowds.
 const MOST: u32 = 100_000;
 
 /// A set of clients.
@@ -21,11 +22,11 @@ const MOST: u32 = 100_000;
 pub struct ClientSet {
     /// Its name.
     pub name: String,
-    /// How many.
+    /// The number of clients.
     pub clients: u32,
-    /// How long they wait for any answer; as `client.patience` says if not given.
+    /// How long they wait for any answer; `client.patience` if `None`.
     pub patience: Option<Law>,
-    /// Whether what they get is counted.
+    /// Whether their results are counted.
     pub counted: bool,
 }
 
@@ -65,13 +66,13 @@ pub(crate) fn resolve(
     sets
 }
 
-/// The stream of pauses between the sessions of a client who is always there.
+/// The random stream of pauses between the sessions of a permanent client.
 const PAUSES: u64 = 0x2001;
 
-/// Sessions, in more of which no client is.
+/// More sessions than any client has.
 const SESSIONS: u64 = 1 << 32;
 
-/// One client of a set in a run: always in a session, or in the pause before the next.
+/// One client of a set in a run, always in a session or in the pause before the next.
 #[derive(Clone, Debug)]
 pub struct Client {
     set: usize,
@@ -81,7 +82,8 @@ pub struct Client {
 }
 
 impl Scenario {
-    /// All clients of all sets. What each wishes for does not depend on what becomes of the others.
+    /// Returns all clients of all sets. The plans of each are independent of the fate of the
+    /// others.
     pub fn clients(&self, seed: u64) -> impl Iterator<Item = Client> {
         let sets = self.sets.iter().enumerate();
         let all = sets.flat_map(|(set, clients)| (0..clients.clients).map(move |_| set));
@@ -93,12 +95,13 @@ impl Scenario {
 }
 
 impl Client {
-    /// Which of the scenario's sets.
+    /// Returns the index of its set in the scenario.
     pub fn set(&self) -> usize {
         self.set
     }
 
-    /// The pause before the next session, and which visitor of the run she is in it.
+    /// Returns the pause before the next session, and the number of the visitor that the client
+    /// then is.
     pub fn next(&mut self, scenario: &Scenario) -> (Span, u64) {
         let visitor = self.number * SESSIONS + self.sessions;
         self.sessions += 1;

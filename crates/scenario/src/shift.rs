@@ -1,7 +1,8 @@
-//! Requests that ask for something else for a while: the seed's «size distribution shift».
+//! Temporary changes of a class's service demand: the «size distribution shift» of paper 2.
 //!
-//! In the file, of a class: `shift = { from = "30s", until = "155s", service = [ … ] }`. What is drawn goes by the
-//! moment at which the session begins. The load that a scenario names is that of its classes without shifts.
+//! In the file, for a class: `shift = { from = "30s", until = "155s", service = [ … ] }`. The
+//! demand of a request depends on the time at which its session begins. The load that a scenario
+//! names is that of its classes without shifts.
 
 use bywash_units::{Span, Time};
 use serde::Deserialize;
@@ -10,25 +11,25 @@ use crate::file::ScenarioError;
 use crate::service::Service;
 use crate::written::span;
 
-/// What requests of a class ask for between two moments.
+/// The service demand of a class between two times.
 #[derive(Clone, Debug)]
 pub struct Shift {
-    /// From when.
+    /// The start of the shift.
     pub from: Span,
-    /// Until when.
+    /// The end of the shift.
     pub until: Span,
-    /// What they ask for then.
+    /// The service demand during the shift.
     pub service: Service,
 }
 
 impl Shift {
-    /// Whether it lasts at `now`.
+    /// Returns whether the shift is active at `now`.
     pub fn is_on(&self, now: Time) -> bool {
         Time::ZERO + self.from <= now && now < Time::ZERO + self.until
     }
 }
 
-/// A shift as it stands in the file.
+/// The form of a shift in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
@@ -81,7 +82,7 @@ mod tests {
         };
         let (short, long) = (Span::from_millis(5), Span::from_secs(2));
         assert_eq!([29, 30, 39, 40].map(wants), [short, long, long, short]);
-        // It does not change what the load is.
+        // The nominal load does not change.
         assert_eq!(scenario.classes[0].service.mean(), short);
     }
 

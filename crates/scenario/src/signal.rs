@@ -1,8 +1,9 @@
-//! Entry signals: what some visitors show from their first request on, and buyers more often.
+//! Entry signals: properties that some visitors, and more often buyers, show from their first
+//! request.
 //!
-//! A returning customer's cookie, a referrer, a login that is still good: none of it says that
-//! this visitor will buy, but it is seen in more of those who do. How much that is worth at a full
-//! shop is a question for the lab, so a scenario says how often either kind carries it.
+//! Examples are a returning customer's cookie, a referrer, or a login that is still valid. None
+//! proves that the visitor will buy, but buyers have them more often. Their value at a full shop is
+//! a question for the lab, so a scenario says how often buyers and others carry each signal.
 //!
 //! Source: none; the probabilities are assumptions, and the scenario states them.
 
@@ -13,29 +14,29 @@ use crate::law::Stream;
 use crate::lines::Lines;
 use crate::wrong::Wrong;
 
-/// Most signals of a scenario: as many kinds as a request of the engine can show.
+/// The most signals of a scenario: as many as a request of the engine can show.
 const MOST: usize = 4;
 
-/// Longest cookie or header line.
+/// The longest cookie or header line.
 const LONGEST: usize = 256;
 
-/// Something a visitor shows in every request of her session, or in none.
+/// A property that a visitor shows in every request of a session or in none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signal {
     /// Its name.
     pub name: String,
-    /// How a live visitor shows it.
+    /// The form in which a live visitor shows it.
     pub shown: Shown,
-    /// Probability that a visitor who means to order carries it.
+    /// The probability that a visitor that means to order carries it.
     pub buyers: f64,
-    /// Probability that any other visitor does.
+    /// The probability that any other visitor carries it.
     pub others: f64,
 }
 
-/// How a signal looks in a request.
+/// The form of a signal in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// A cookie that she brought along.
+    /// A cookie that the client already has.
     Cookie {
         /// A token of RFC 9110.
         name: String,
@@ -46,13 +47,13 @@ pub enum Shown {
     Header {
         /// A token of RFC 9110, in lower case.
         name: String,
-        /// Visible ASCII and spaces within.
+        /// Visible ASCII with inner spaces.
         value: String,
     },
 }
 
 impl Shown {
-    /// What the request shows it by: no two signals may set the same.
+    /// Returns the part of the request that carries the signal. No two signals may use the same.
     fn key(&self) -> (&'static str, &str) {
         match self {
             Self::Cookie { name, .. } => ("cookie", name),
@@ -61,15 +62,15 @@ impl Shown {
     }
 }
 
-/// The indices of the signals that one visitor carries. One number is drawn for each signal,
-/// carried or not, so that another probability of one changes nothing about the next.
+/// Returns the indices of the signals that one visitor carries. One number is drawn for each
+/// signal, carried or not, so that the probability of one signal does not affect the next.
 pub(crate) fn carried(signals: &[Signal], buyer: bool, stream: &mut Stream) -> Vec<usize> {
     let chance = |signal: &Signal| if buyer { signal.buyers } else { signal.others };
     let drawn = signals.iter().map(|signal| stream.unit() < chance(signal));
     drawn.enumerate().filter_map(|(index, carries)| carries.then_some(index)).collect()
 }
 
-/// How a signal stands in the file.
+/// The form of a signal in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
@@ -82,7 +83,7 @@ pub(crate) struct Written {
     others: f64,
 }
 
-/// Checks all of them; every mistake is named.
+/// Resolves all signals; every error is reported.
 pub(crate) fn resolve(written: Vec<Written>, lines: &Lines<'_>, wrong: &mut Wrong) -> Vec<Signal> {
     let some = written.len() <= MOST;
     let why = format!("a scenario has at most {MOST} signals, not {}", written.len());
@@ -98,7 +99,7 @@ pub(crate) fn resolve(written: Vec<Written>, lines: &Lines<'_>, wrong: &mut Wron
     signals
 }
 
-/// Two signals that nobody could tell apart.
+/// Returns the error if two signals could not be told apart.
 fn clash(earlier: &Signal, signal: &Signal) -> Option<String> {
     if earlier.name == signal.name {
         return Some(format!("signal `{}` stands twice", signal.name));
@@ -146,7 +147,7 @@ fn as_header(text: &str) -> Option<Shown> {
         .then(|| Shown::Header { name: name.to_ascii_lowercase(), value: value.into() })
 }
 
-/// RFC 9110 §5.6.2.
+/// Returns whether a text is a token of RFC 9110 §5.6.2.
 fn is_token(text: &str) -> bool {
     let mark = |c: char| "!#$%&'*+-.^_`|~".contains(c);
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || mark(c))
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn buyers_and_others_carry_it_as_often_as_the_file_says() {
         let scenario = with(RETURNING).unwrap();
-        // By [buyer]: visitors, carriers of the first, carriers of the second.
+        // By [buyer]: visitors, carriers of the first signal, carriers of the second.
         let mut seen = [[0.0_f64; 3]; 2];
         for index in 0..50_000 {
             let visitor = Visitor::new(&scenario, 3, index);

@@ -1,33 +1,33 @@
-//! Where visitors come from: drawn from a scenario's graph and laws, or recorded in a log.
+//! The origin of visitors: drawn from a scenario's graph and distributions, or recorded in a log.
 //!
-//! Either way a visitor is the same state machine ([`Visitor`]) and what she wants does not depend
-//! on how she is treated, so whoever plays a scenario asks [`Scenario::visitor`] and does not know
-//! which it is. A recording has no chance in it but patience and moods.
+//! In both cases a visitor is the same state machine ([`Visitor`]), and their plans do not depend
+//! on how they are treated. So a runner of a scenario asks [`Scenario::visitor`] without knowing
+//! the origin. In a recording only patience and moods are random.
 
 use bywash_units::{Span, Time};
 
 use crate::file::Scenario;
 use crate::visitor::{Visit, Visitor};
 
-/// Where visitors come from.
+/// The origin of visitors.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// Each is drawn from the session graph, the services and the think times of the scenario.
+    /// Each visitor is drawn from the session graph, services and think times of the scenario.
     Drawn,
-    /// They came once before, in this order.
+    /// Recorded visitors, in this order.
     Recorded(Recording),
 }
 
-/// Visitors who came once before. All their visits lie in one piece, as there may be millions.
+/// Recorded visitors. All their visits are in one allocation, as there may be millions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     visits: Vec<Visit>,
-    /// When each came, and where her visits end.
+    /// The arrival time of each visitor, and the end of their visits in `visits`.
     visitors: Vec<(Time, usize)>,
 }
 
 impl Recording {
-    /// One more visitor. One without a visit is none.
+    /// Adds a visitor; one without visits is ignored.
     pub fn add(&mut self, came: Time, visits: impl IntoIterator<Item = Visit>) {
         let before = self.visits.len();
         self.visits.extend(visits);
@@ -36,28 +36,29 @@ impl Recording {
         }
     }
 
-    /// How many visitors there are.
+    /// Returns the number of visitors.
     pub fn len(&self) -> usize {
         self.visitors.len()
     }
 
-    /// Whether nobody came.
+    /// Returns whether there are no visitors.
     pub fn is_empty(&self) -> bool {
         self.visitors.is_empty()
     }
 
-    /// When they came, in the order in which they were added, `speed` times as fast.
+    /// Returns the arrival times, in the order of addition, with time compressed by the factor
+    /// `speed`.
     pub fn starts(&self, speed: f64) -> Vec<Time> {
         let sooner = |came: Time| Time::ZERO + came.since(Time::ZERO).scale(1.0 / speed);
         self.visitors.iter().map(|(came, _)| sooner(*came)).collect()
     }
 
-    /// All visits of all visitors.
+    /// Returns all visits of all visitors.
     pub fn visits(&self) -> &[Visit] {
         &self.visits
     }
 
-    /// What the `index`-th visitor wanted; nothing beyond the last.
+    /// Returns the visits of the `index`-th visitor; none beyond the last.
     fn of(&self, index: usize) -> &[Visit] {
         let end = |index: usize| self.visitors.get(index).map(|(_, end)| *end);
         let begin = index.checked_sub(1).map_or(Some(0), end);
@@ -67,14 +68,14 @@ impl Recording {
         }
     }
 
-    /// Service time of everything that they wanted.
+    /// Returns the total service time of all visits.
     pub fn work(&self) -> Span {
         self.visits.iter().fold(Span::ZERO, |sum, visit| sum + visit.demand)
     }
 }
 
 impl Scenario {
-    /// The `index`-th visitor of a run, who comes at `now`.
+    /// Returns the `index`-th visitor of a run, which arrives at `now`.
     pub fn visitor(&self, seed: u64, index: u64, now: Time) -> Visitor {
         match &self.source {
             Source::Drawn => Visitor::starting(self, seed, index, self.start_at(now), now),

@@ -1,4 +1,5 @@
-//! Stations of a scenario as they are written: servers beside the application's workers, for classes that name them.
+//! The TOML form of a scenario's stations: servers in addition to the application's workers, for
+//! classes that name them.
 
 use serde::Deserialize;
 
@@ -28,7 +29,7 @@ pub(crate) fn resolve(written: &[Written], lines: &Lines<'_>, wrong: &mut Wrong)
     stations
 }
 
-/// Where a class is served, by the name of the station.
+/// Returns the index of the station that serves a class, by its name.
 pub(crate) fn of_class(
     stations: &[Station],
     name: Option<&str>,

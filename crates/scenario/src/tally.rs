@@ -1,4 +1,4 @@
-//! Counting what happened in one run; `sum` makes a cell of several runs.
+//! Counts the events of one run; `sum` combines several runs into a cell.
 
 mod sum;
 
@@ -11,7 +11,7 @@ use crate::response::Responses;
 use crate::result::Second;
 use crate::visitor::Visitor;
 
-/// How one attempt ended, as its client saw it.
+/// The end of one attempt, as its client saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Answered while the client waited.
@@ -22,20 +22,20 @@ pub enum Ending {
     Dropped,
     /// Stopped by the server side while it ran.
     Terminated,
-    /// An error: a broken connection, a 5xx that is no refusal.
+    /// An error: a broken connection, or a 5xx that is not a refusal.
     Failed,
 }
 
-/// What was asked for.
+/// The class of a request, and whether its answer is an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Of {
-    /// Index of its class.
+    /// The index of its class.
     pub class: usize,
     /// Whether its answer is an order.
     pub order: bool,
 }
 
-/// A timeline longer than this is of no use in a report, and would be large.
+/// The longest timeline in seconds. A longer one is of no use in a report, and large.
 const LONGEST_TIMELINE: usize = 3600;
 
 /// The counts of one run with one seed.
@@ -44,10 +44,10 @@ pub struct Tally {
     duration: Span,
     classes: Vec<ClassTally>,
     not_generated: u64,
-    /// Under lasting overload nothing counts after this: the servers go on with what is left when
-    /// arrivals have ended, and that is no part of what the run could do.
+    /// Under lasting overload nothing counts after this time. After arrivals end, the servers work
+    /// off the rest, which does not belong to the capacity of the run.
     cut: Time,
-    /// Work on requests answered in time, until the cut and in all.
+    /// Work on requests answered in time, until the cut and in total.
     useful: Span,
     served: Span,
     wasted: Option<Span>,
@@ -58,7 +58,7 @@ pub struct Tally {
     requests_planned: u64,
     orders_planned: u64,
     orders_possible: f64,
-    /// Sessions that came to their end, and how long they took all together.
+    /// Sessions that ended, and their total duration.
     sessions: u64,
     in_sessions: Span,
     timeline: Vec<Second>,
@@ -91,7 +91,7 @@ impl ClassTally {
 }
 
 impl Tally {
-    /// Nothing has happened yet, in a run of `scenario` at `rho` that lasts `duration`.
+    /// Creates empty counts for a run of `scenario` at `rho` that lasts `duration`.
     pub fn new(scenario: &Scenario, rho: f64, duration: Span) -> Self {
         let seconds = (duration.as_secs_f64().ceil() as usize).max(1);
         let end = Time::ZERO + duration;
@@ -119,7 +119,7 @@ impl Tally {
         }
     }
 
-    /// A session starts at `now`, while offered load is `rho_now`.
+    /// Records that a session starts at `now`, while offered load is `rho_now`.
     pub fn session(&mut self, scenario: &Scenario, visitor: &Visitor, now: Time, rho_now: f64) {
         let planned = visitor.planned_orders();
         self.requests_planned += visitor.planned_requests();
@@ -134,7 +134,7 @@ impl Tally {
         self.timeline.get_mut((now.as_nanos() / 1_000_000_000) as usize)
     }
 
-    /// A request of `class` is made.
+    /// Records that a request of `class` is made.
     pub fn generated(&mut self, class: usize, now: Time) {
         self.classes[class].generated += 1;
         if let Some(second) = self.second(now) {
@@ -142,8 +142,8 @@ impl Tally {
         }
     }
 
-    /// A request ends so, `response` after it was made; whether its answer is an order, the visit
-    /// says.
+    /// Records the end of a request, `response` after it was made. The visit says whether its
+    /// answer is an order.
     pub fn ended(&mut self, of: Of, now: Time, response: Span, ending: Ending) {
         let Of { class, order } = of;
         let order = u64::from(order);
@@ -180,18 +180,19 @@ impl Tally {
         }
     }
 
-    /// A session is over; so many of its requests were never made.
+    /// Records that a session is over, with the number of its requests that were never made.
     pub fn session_over(&mut self, not_generated: u64) {
         self.not_generated += not_generated;
     }
 
-    /// A session came to its end, and not only to that of the run: it `lasted` from the first request to the last answer.
+    /// Records that a session ended within the run. It `lasted` from the first request to the last
+    /// answer.
     pub fn session_ended(&mut self, lasted: Span) {
         self.sessions += 1;
         self.in_sessions += lasted;
     }
 
-    /// Service time went, until `now`, to a request that was answered in time.
+    /// Records service time, until `now`, for a request that was answered in time.
     pub fn useful(&mut self, now: Time, work: Span) {
         self.served += work;
         if now <= self.cut {
@@ -202,31 +203,31 @@ impl Tally {
         }
     }
 
-    /// Service time went, until `now`, to anything else.
+    /// Records service time, until `now`, for any other request.
     pub fn wasted(&mut self, now: Time, work: Span) {
         if let Some(wasted) = self.wasted.as_mut().filter(|_| now <= self.cut) {
             *wasted += work;
         }
     }
 
-    /// The servers have worked so long in all; what was not useful was wasted.
+    /// Sets the total service time of the servers. All of it that was not useful was wasted.
     pub fn worked(&mut self, work: Span) {
         let wasted = work.as_nanos().saturating_sub(self.served.as_nanos());
         self.wasted = Some(Span::from_nanos(wasted));
     }
 
-    /// The servers do not say how long they worked.
+    /// Records that the servers do not report their total service time.
     pub fn wasted_unknown(&mut self) {
         self.wasted = None;
     }
 
-    /// Orders confirmed so far; under lasting overload, until arrivals ended.
+    /// Returns the orders confirmed so far; under lasting overload, until arrivals ended.
     pub fn orders(&self) -> u64 {
         self.orders
     }
 }
 
-/// Work that the servers could do while offered load is 1 or more.
+/// Returns the work that the servers could do while offered load is 1 or more.
 fn saturated(scenario: &Scenario, rho: f64, duration: Span) -> Span {
     if scenario.servers.changes.is_empty() {
         return scenario.profile.saturated(rho, duration) * u64::from(scenario.workers);
@@ -277,10 +278,10 @@ mod tests {
         for key in ["not_generated", "useful_work", "wasted_work", "revenue_share", "classes"] {
             assert!(json.get(key).is_some(), "{key} is missing");
         }
-        // The timeline is the sum too: 2 × 10 s of useful work in the first second.
+        // The timeline is also the sum: 2 × 10 s of useful work in the first second.
         assert_eq!((cell.timeline[0].completed, cell.timeline[0].useful_us), (4, 20_000_000));
         assert_eq!(cell.useful_error, Some(0.0), "both seeds did the same");
-        // 120 ms is on the series and 50 ms between two of its points.
+        // 120 ms is on the series, and 50 ms lies between two of its points.
         assert_eq!(cell.response.browse.within(120.0), Some(1.0));
         assert_eq!(cell.response.browse.within(100.0), Some(0.0));
         assert_eq!(cell.response.transact.within(51.0), Some(1.0));
@@ -352,7 +353,7 @@ mod tests {
             }
             assert_eq!(tally.orders(), orders, "ρ = {rho}");
             assert!((tally.useful.as_secs_f64() - seconds).abs() < 1e-9, "ρ = {rho}");
-            // What a target says it worked contains all of it.
+            // The work that a target reports contains all useful work.
             tally.worked(Span::from_secs(3));
             assert_eq!(tally.wasted, Some(Span::from_secs(1)));
         }
@@ -374,7 +375,7 @@ mod tests {
         let tallies = [tally(&[1, 2]), tally(&[6])];
         let cell = Tally::cell(&tallies, &scenario, "x", 0.5, Closes::Visible);
         assert_eq!((cell.sessions, cell.session_s), (3, 3.0));
-        // To one part in a hundred, as the histogram tells values.
+        // The histogram resolves values to one part in a hundred.
         assert!((cell.classes[0].longest_ms - 6000.0).abs() < 60.0, "{:?}", cell.classes[0]);
         let none = Tally::cell(&[tally(&[])], &scenario, "x", 0.5, Closes::Visible);
         assert_eq!((none.sessions, none.session_s, none.classes[0].longest_ms), (0, 0.0, 0.0));

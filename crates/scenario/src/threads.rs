@@ -1,7 +1,8 @@
-//! Servers whose requests are made of tasks, and run them on threads.
+//! Servers that run requests as tasks on threads.
 //!
-//! With `[servers.threads]` the workers are processors. A request is so many tasks of equal size and a serial rest (to
-//! merge and to answer); how many threads it has, and when, the scheduler decides. Only the simulator plays it.
+//! With `[servers.threads]` the workers are processors. A request consists of a number of tasks of
+//! equal size and a serial rest (to merge and to answer). The scheduler decides how many threads it
+//! has, and when. Only the simulator runs this.
 
 use bywash_units::Span;
 use serde::Deserialize;
@@ -10,40 +11,41 @@ use crate::file::ScenarioError;
 use crate::lines::Lines;
 use crate::wrong::Wrong;
 
-/// Who decides which threads run.
+/// The scheduler that decides which threads run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduler {
-    /// The operating system: each request has its threads from the start, all share the processors evenly [seed 3.1].
+    /// The operating system: each request has its threads from the start, and all threads share the
+    /// processors evenly [seed 3.1].
     System,
-    /// The product's levels, of which each class is one.
+    /// The product's thread levels; each class is one level.
     Levels,
 }
 
-/// How requests share processors by threads.
+/// How requests share processors through threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threads {
-    /// Who decides.
+    /// The scheduler.
     pub scheduler: Scheduler,
-    /// Share of a request's work that one thread does, after its tasks.
+    /// The share of a request's work that one thread does after its tasks.
     pub serial: f64,
-    /// What is promised, by indices of classes.
+    /// The service goal, by indices of classes.
     pub goal: Option<Promise>,
 }
 
 /// A goal of [`Scheduler::Levels`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Promise {
-    /// Mean response time of one class over that of another.
+    /// The mean response time of one class divided by that of another.
     Ratio {
-        /// The class that is to be faster.
+        /// The class that should be faster.
         fast: usize,
-        /// The one it is measured by.
+        /// The class of comparison.
         slow: usize,
-        /// The ratio.
+        /// The target ratio.
         target: f64,
     },
-    /// Such a share of a class is answered within a time.
+    /// A share of a class's requests is answered within a time.
     Percentile {
         /// The class.
         class: usize,
@@ -54,23 +56,23 @@ pub enum Promise {
     },
 }
 
-/// What requests of a class are, and are granted.
+/// The structure of a class's requests, and the threads granted to them.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parallel {
     /// Tasks of a request.
     #[serde(default = "one")]
     pub tasks: u32,
-    /// Threads at most.
+    /// The most threads.
     #[serde(default = "one")]
     pub most: u32,
-    /// Threads at least; only levels know it.
+    /// The fewest threads; used only by levels.
     #[serde(default = "one")]
     pub least: u32,
-    /// Slot time in proportion to other classes'; only levels know it.
+    /// Slot time in proportion to other classes; used only by levels.
     #[serde(default = "full")]
     pub weight: f64,
-    /// Share of slot time below which the class is not pressed; only levels know it.
+    /// The least share of slot time while the class wants slots; used only by levels.
     #[serde(default)]
     pub floor: f64,
 }
@@ -134,7 +136,7 @@ impl Written {
     }
 }
 
-/// What a class says of its tasks.
+/// Checks the task settings of a class.
 pub(crate) fn check(parallel: Parallel, class: &str) -> Result<(), ScenarioError> {
     let Parallel { tasks, most, least, weight, floor } = parallel;
     let right = (1..=1000).contains(&tasks)
@@ -150,7 +152,7 @@ pub(crate) fn check(parallel: Parallel, class: &str) -> Result<(), ScenarioError
     if right { Ok(()) } else { Err(ScenarioError::Senseless(why())) }
 }
 
-/// What of a scenario does not go together with threads.
+/// Reports settings of a scenario that are incompatible with threads.
 pub(crate) fn check_whole(scenario: &crate::file::Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
     let line = lines.key("servers.threads");
     let servers = &scenario.servers;

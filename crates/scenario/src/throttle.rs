@@ -1,8 +1,8 @@
-//! Throttles of a policy: classes that are held back, and how.
+//! Throttles of a policy: classes that are throttled, and how.
 //!
-//! In a gateway an operator approves a rule for what was found to cause the load; here a scenario says which classes
-//! those are. What a rule grants, the engine's `throttle` says. A delay is what seed 5 does instead [seed 5.6]: the
-//! answer is made at once, and takes so much longer to arrive.
+//! In a gateway an operator approves a rule for the detected cause of the load; here a scenario
+//! names the classes. The engine's `throttle` defines the effect of a rule. A delay is the
+//! alternative of paper 5 [seed 5.6]: the answer is made immediately, and arrives that much later.
 
 use bywash_units::{Rate, Span};
 use serde::Deserialize;
@@ -10,20 +10,20 @@ use serde::Deserialize;
 use crate::file::ScenarioError;
 use crate::written::span;
 
-/// How requests of a class are held back.
+/// A throttle of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Throttle {
-    /// Which class.
+    /// The index of the class.
     pub class: usize,
-    /// How many of it may run at once, if they wait for others.
+    /// The most requests of the class that run at once; `None` if they do not wait.
     pub at_once: Option<u32>,
-    /// How many may start in a second.
+    /// The most requests that start per second.
     pub rate: Option<Rate>,
-    /// How many may wait.
+    /// The most requests that wait.
     pub queue: u32,
-    /// Who would have to wait longer is refused.
+    /// A request that would have to wait longer is refused.
     pub wait: Span,
-    /// How much later its answer arrives.
+    /// How much later the answer arrives.
     pub delay: Span,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Written {
     delay: Option<String>,
 }
 
-/// More wait nowhere.
+/// The largest accepted count.
 const MOST: u32 = 100_000;
 
 impl Written {

@@ -1,9 +1,9 @@
-//! A scenario with some of its keys changed: what `lab sweep` varies and a paper's runs set.
+//! A scenario with some of its keys changed, for `lab sweep` and for the runs of a paper.
 //!
-//! A key is changed in the TOML, before anything is resolved. So every key that a file can have can be
-//! varied, those that the file leaves out included, and a new key needs nothing here. Classes and
-//! policies are named instead of counted: `class.main.service.mean`, `policy.session-first.capacity`
-//! (a policy by its label, or by its name if it has none).
+//! A key is changed in the TOML, before anything is resolved. So every key that a file can have can
+//! be varied, including those that the file omits, and a new key needs no code here. Classes and
+//! policies are addressed by name instead of index: `class.main.service.mean`,
+//! `policy.session-first.capacity` (a policy by its label, or by its name if it has none).
 
 use std::path::Path;
 use std::str::FromStr;
@@ -15,16 +15,16 @@ use crate::file::{Scenario, ScenarioError};
 use crate::lines::Lines;
 use crate::{base, written};
 
-/// A key and what it shall be.
+/// A key and its new value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Dotted: `client.patience.mean`.
+    /// The dotted key: `client.patience.mean`.
     pub key: String,
-    /// As in the file; a text may stand without quotes.
+    /// The value as in the file; a text may omit its quotes.
     pub value: String,
 }
 
-/// Keys that hold lists: one value is a list of one.
+/// Keys that hold lists. A single value becomes a list of one.
 const LISTS: [&str; 3] = ["rho", "closes", "after"];
 
 impl FromStr for Setting {
@@ -41,17 +41,18 @@ impl FromStr for Setting {
 }
 
 impl Scenario {
-    /// Reads a scenario from text, with these keys changed in their order.
+    /// Parses a scenario with these keys changed in their order.
     ///
     /// # Errors
-    /// Those of [`Scenario::parse`]; and a setting that names what no scenario has, or a value that
-    /// does not belong there, with the setting that is to blame.
+    ///
+    /// Returns the errors of [`Scenario::parse`]. Also fails for a setting that names an unknown
+    /// key, or for a value that does not belong there; the error names the setting.
     pub fn parse_with(
         text: &str,
         folder: &Path,
         settings: &[Setting],
     ) -> Result<Self, ScenarioError> {
-        // Its own mistakes first: they have a line and a column.
+        // The file's own errors are reported first, because they have a line and a column.
         let mut file = base::read(text, folder)?;
         let mut table = base::whole(text, folder)?;
         for setting in settings {
@@ -64,7 +65,7 @@ impl Scenario {
             file = changed.map_err(|error| wrong(guessed(error.message())))?;
         }
         let names = || settings.iter().map(|set| format!("{} = {}", set.key, set.value));
-        // What was set here stands in no line.
+        // A value that was set here has no line in the file.
         let lines = if settings.is_empty() { Lines::of(text) } else { Lines::default() };
         written::resolve(file, folder, &lines).map_err(|error| match error {
             ScenarioError::Senseless(why) if !settings.is_empty() => {
@@ -89,7 +90,8 @@ fn set(table: &mut Table, setting: &Setting) -> Result<(), String> {
     Ok(())
 }
 
-/// The table that a path leads to, made where there is none: whether it may be, the file's shape says.
+/// Returns the table at a path, and creates it if it is missing. The structs of the file decide
+/// whether it may exist.
 fn descend<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, String> {
     let Some((first, rest)) = path.split_first() else { return Ok(table) };
     match table.entry(*first).or_insert_with(|| Value::Table(Table::new())) {
@@ -104,7 +106,7 @@ fn descend<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, Str
     }
 }
 
-/// The class or policy of a name.
+/// Returns the class or policy of a name.
 fn named<'t>(list: &'t mut [Value], kind: &str, name: &str) -> Result<&'t mut Table, String> {
     let known: Vec<String> = list.iter().filter_map(name_of).collect();
     let index = known.iter().position(|known| known == name);
@@ -121,15 +123,15 @@ fn name_of(entry: &Value) -> Option<String> {
     name.as_str().map(ToOwned::to_owned)
 }
 
-/// What a text is in TOML; what it is not, it is as text.
+/// Parses a value as TOML; any other text is a string.
 fn value(text: &str) -> Value {
     let parsed = toml::from_str::<Table>(&format!("value = {text}"));
     let parsed = parsed.ok().filter(|table| table.len() == 1).and_then(|mut t| t.remove("value"));
     parsed.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// An «unknown field `x`, expected one of `a`, `b`» with the name that was probably meant in place of
-/// the list.
+/// Replaces the list in «unknown field `x`, expected one of `a`, `b`» with the name that was
+/// probably meant.
 fn guessed(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     match (message.split_once(", expected"), quoted.split_first()) {
@@ -144,9 +146,9 @@ fn meant<'n>(head: &str, given: &str, known: impl Iterator<Item = &'n str>) -> O
     guess(given, known).map(|best| format!("{head}; did you mean `{best}`?"))
 }
 
-/// The known name that was probably meant by `given`, if one is alike enough.
+/// Returns the known name that was probably meant by `given`, if one is similar enough.
 pub fn guess<'n>(given: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    // As for the gateway's own configuration.
+    // The threshold of the gateway's own configuration.
     const ALIKE: f64 = 0.8;
     let scored = known.map(|known| (strsim::jaro_winkler(given, known), known));
     let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));

@@ -1,7 +1,7 @@
 //! One visitor: the behaviour of a client as a state machine.
 //!
-//! What she wants (her path, the demand of every request, her think times) is drawn when she
-//! arrives and does not depend on how she is treated; only what she gets does.
+//! The plans of a visitor (path, service demands, think times) are drawn at arrival and do not
+//! depend on how the visitor is treated; only the outcome does.
 
 use bywash_units::{Span, Time};
 
@@ -15,56 +15,56 @@ use crate::tally::Ending;
 /// One request that a visitor means to make.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Visit {
-    /// Index of its class.
+    /// The index of its class.
     pub class: usize,
-    /// Service time it asks for.
+    /// The service time that it asks for.
     pub demand: Span,
-    /// From its answer to her next request.
+    /// The pause between its answer and the visitor's next request.
     pub think: Span,
     /// Whether its answer is an order.
     pub order: bool,
 }
 
-/// A visitor and how far she has come.
+/// A visitor and their progress.
 #[derive(Clone, Debug)]
 pub struct Visitor {
     visits: Vec<Visit>,
     at: usize,
     /// Attempts already made at the present visit.
     attempts: u32,
-    /// How long her last request's refusal asked her to wait.
+    /// The `Retry-After` of the last request's refusal.
     asked: Span,
     mood: Stream,
     signals: Vec<usize>,
-    /// Of her set, if that has one.
+    /// The patience of the visitor's set, if the set has its own.
     patience: Option<Law>,
 }
 
-/// One request on its way.
+/// One request in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Attempt {
-    /// Index of its class.
+    /// The index of its class.
     pub class: usize,
-    /// Service time it asks for.
+    /// The service time that it asks for.
     pub demand: Span,
-    /// How long the client waits before she closes the connection.
+    /// How long the client waits before it closes the connection.
     pub patience: Span,
     /// Whether an earlier attempt at the same visit failed.
     pub retry: bool,
-    /// Whether it says so.
+    /// Whether it declares that it is a retry.
     pub declared: bool,
     /// Whether its answer is an order.
     pub order: bool,
 }
 
-/// What a visitor does after a request has ended.
+/// The reaction of a visitor to the end of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// Goes on: the next attempt follows after this pause.
+    /// The visitor continues: the next attempt follows after this pause.
     After(Span),
-    /// Is gone. So many of the requests she had in mind were never made.
+    /// The visitor leaves.
     Gone {
-        /// Requests she meant to make and never did: the seed's column «not generated».
+        /// Planned requests that were never made: paper 1's column «not generated».
         not_generated: u64,
     },
 }
@@ -75,7 +75,7 @@ impl Visitor {
         Self::starting(scenario, seed, index, scenario.graph.start, Time::ZERO)
     }
 
-    /// Draws the `index`-th visitor of a run, whose session starts at this class, `now`.
+    /// Draws the `index`-th visitor of a run, whose session starts `now` with class `start`.
     pub fn starting(scenario: &Scenario, seed: u64, index: u64, start: usize, now: Time) -> Self {
         let mut wants = Stream::new(seed, 1, index);
         let path = scenario.graph.walk(start, &mut wants);
@@ -96,7 +96,8 @@ impl Visitor {
         Self { signals, ..Self::recorded(&visits, seed, index) }
     }
 
-    /// The `index`-th visitor of a recording, who wants what she wanted then. Her moods are drawn.
+    /// Creates the `index`-th visitor of a recording, with the recorded plans. Their moods are
+    /// drawn.
     pub fn recorded(visits: &[Visit], seed: u64, index: u64) -> Self {
         Self {
             visits: visits.to_vec(),
@@ -109,18 +110,18 @@ impl Visitor {
         }
     }
 
-    /// She waits as long as all clients of her set.
+    /// Gives the visitor the patience of a set.
     #[must_use]
     pub fn of_set(self, set: &ClientSet) -> Self {
         Self { patience: set.patience, ..self }
     }
 
-    /// Indices of the scenario's signals that she carries, ascending: in every request or in none.
+    /// Returns the indices of the visitor's signals, ascending. They are shown in every request.
     pub fn signals(&self) -> &[usize] {
         &self.signals
     }
 
-    /// The next request she makes.
+    /// Returns the visitor's next request.
     pub fn attempt(&mut self, scenario: &Scenario) -> Attempt {
         let visit = self.visits[self.at];
         let of_class = scenario.classes[visit.class].patience;
@@ -138,12 +139,12 @@ impl Visitor {
         }
     }
 
-    /// Her request is refused, and she is asked to come again after so long.
+    /// Records that the last request was refused with this `Retry-After`.
     pub fn asked_to_wait(&mut self, retry_after: Span) {
         self.asked = retry_after;
     }
 
-    /// What she does now that her last request has ended so.
+    /// Returns the visitor's reaction to the end of the last request.
     pub fn ended(&mut self, scenario: &Scenario, ending: Ending) -> Next {
         match ending {
             Ending::Completed => self.go_on(),
@@ -180,18 +181,18 @@ impl Visitor {
         Next::After(pause)
     }
 
-    /// Service time of everything she means to do, by what requests cost when she comes at `now`.
+    /// Returns the total service time of the visitor's plans, at the demands that hold `now`.
     pub fn planned_work(&self, servers: &Servers, now: Time) -> Span {
         let demand = |visit: &Visit| servers.demand(now, visit.class, visit.demand);
         self.visits.iter().map(demand).fold(Span::ZERO, |sum, demand| sum + demand)
     }
 
-    /// Requests she means to make.
+    /// Returns the number of planned requests.
     pub fn planned_requests(&self) -> u64 {
         self.visits.len() as u64
     }
 
-    /// Orders she means to make.
+    /// Returns the number of planned orders.
     pub fn planned_orders(&self) -> u64 {
         self.visits.iter().filter(|visit| visit.order).count() as u64
     }

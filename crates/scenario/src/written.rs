@@ -1,7 +1,7 @@
-//! A scenario as it is written, and how it becomes a checked [`Scenario`].
+//! The TOML form of a scenario, and its conversion into a checked [`Scenario`].
 //!
-//! The structs mirror the text, key for key; unknown keys are errors. Everything below them
-//! resolves: class names become indices, texts become spans, and what makes no sense is refused.
+//! The structs mirror the text key for key; unknown keys are errors. The functions below them
+//! resolve: class names become indices, texts become durations, and senseless values are refused.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -93,7 +93,7 @@ struct WrittenClass {
     next: BTreeMap<String, f64>,
 }
 
-/// What is granted to requests that may be stopped while they run.
+/// The running time granted to requests that may be stopped.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenBounds {
@@ -151,7 +151,7 @@ fn senseless<T>(why: impl Into<String>) -> Result<T, ScenarioError> {
     Err(ScenarioError::Senseless(why.into()))
 }
 
-/// The scenario of a file whose keys stand in these `lines`.
+/// Resolves a file whose keys stand in these `lines`.
 pub(crate) fn resolve(
     file: File,
     folder: &Path,
@@ -221,7 +221,7 @@ pub(crate) fn resolve(
     wrong.whole(scenario)
 }
 
-/// Numbers that are wrong whatever the rest says.
+/// Checks numbers that are independent of the rest.
 fn check_numbers(file: &File, lines: &Lines<'_>, wrong: &mut Wrong) {
     let File { servers, client, run, .. } = file;
     let mut unless = |right: bool, key: &str, takes: &str| {
@@ -251,10 +251,10 @@ fn check_numbers(file: &File, lines: &Lines<'_>, wrong: &mut Wrong) {
     }
 }
 
-/// Policies, and changes.
+/// The most policies, and the most changes.
 const MOST: usize = 1000;
 
-/// The rules that tie one part of a scenario to another.
+/// Checks rules between the parts of a scenario.
 fn check_whole(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
     let ends = scenario.graph.work_per_session(&scenario.classes).is_some();
     wrong
@@ -432,7 +432,7 @@ pub(crate) fn span(text: &str) -> Result<Span, ScenarioError> {
     text.parse().or_else(|error: bywash_units::ParseSpanError| senseless(error.to_string()))
 }
 
-/// A file of at most 64 MiB: some five million arrival times.
+/// Reads a file of at most 64 MiB, some five million arrival times.
 pub(crate) fn read_bounded(path: &Path) -> Result<String, ScenarioError> {
     const MOST: u64 = 64 << 20;
     let read = || {

@@ -1,8 +1,8 @@
-//! Everything that is wrong with a scenario, not only what was found first.
+//! Collects all errors of a scenario, not only the first.
 
 use crate::file::ScenarioError;
 
-/// What is wrong so far.
+/// The errors found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Wrong {
     found: Vec<(Option<usize>, ScenarioError)>,
@@ -10,13 +10,13 @@ pub(crate) struct Wrong {
 }
 
 impl Wrong {
-    /// What is found next stands in this line, if it is known.
+    /// Sets the line of the errors that follow, if it is known.
     pub(crate) fn at(&mut self, line: Option<usize>) -> &mut Self {
         self.line = line;
         self
     }
 
-    /// This is.
+    /// Adds an error.
     pub(crate) fn add(&mut self, why: impl Into<String>) {
         self.found.push((self.line, ScenarioError::Senseless(why.into())));
     }
@@ -27,12 +27,12 @@ impl Wrong {
         }
     }
 
-    /// A part of the scenario, if it makes sense.
+    /// Returns a part of the scenario if it is valid, and adds its error otherwise.
     pub(crate) fn part<T>(&mut self, part: Result<T, ScenarioError>) -> Option<T> {
         part.map_err(|error| self.found.push((self.line, error))).ok()
     }
 
-    /// All parts of a list that make sense.
+    /// Returns all valid parts of a list, and adds the errors of the others.
     pub(crate) fn parts<T>(
         &mut self,
         parts: impl Iterator<Item = Result<T, ScenarioError>>,
@@ -40,8 +40,8 @@ impl Wrong {
         parts.filter_map(|part| self.part(part)).collect()
     }
 
-    /// The whole, if nothing was wrong with any part of it. What is known to stand in a line is told with
-    /// it, in the order of lines and a line each.
+    /// Returns the whole if there are no errors. Otherwise returns all errors in the order of their
+    /// lines, one per line of text, each with its line if that is known.
     pub(crate) fn whole<T>(mut self, whole: Option<T>) -> Result<T, ScenarioError> {
         if let (Some(whole), true) = (whole, self.found.is_empty()) {
             return Ok(whole);

@@ -1,8 +1,9 @@
-//! Adversaries in virtual time: when they come, what they claim, and what they got.
+//! Adversaries in virtual time: their arrivals, their claims and their results.
 //!
-//! Their arrivals and demands are drawn from streams of their own, so the visitors of a run are the
-//! same with an attack and without. Keys of sessions and addresses lie where no visitor's lie: the
-//! simulator's keys are plain numbers, and an adversary that met a visitor's would have stolen it.
+//! Their arrivals and demands are drawn from separate random streams, so the visitors of a run are
+//! the same with and without an attack. The keys of their sessions and addresses are disjoint from
+//! those of visitors: the simulator's keys are plain numbers, and a common key would mean a stolen
+//! session.
 
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request, SessionKey};
 use bywash_scenario::{Adversary, Claims, Ending, Hostile, Law, Scenario, Stream};
@@ -10,14 +11,14 @@ use bywash_units::{Span, Time};
 
 use crate::slots::Slots;
 
-/// The purposes of their streams; those of visitors are small numbers.
+/// The purposes of their random streams; those of visitors are small numbers.
 const ARRIVALS: u64 = 0x1000;
 const DEMANDS: u64 = 0x1001;
 
-/// Where their keys begin. Eight bits above them are left for the class in an attempt's key.
+/// The lowest of their keys. The eight bits above are left for the class in an attempt's key.
 const KEYS: u64 = 1 << 54;
 
-/// Everybody who means harm in one run.
+/// All adversaries of one run.
 #[derive(Debug)]
 pub(crate) struct Adversaries<'a> {
     scenario: &'a Scenario,
@@ -29,21 +30,21 @@ pub(crate) struct Adversaries<'a> {
     got: Got,
 }
 
-/// One of them.
+/// One adversary.
 #[derive(Debug)]
 struct Intruder {
     population: usize,
     number: u64,
-    /// How many of her path she has been given.
+    /// The number of path steps that were answered.
     at: usize,
     demands: Stream,
 }
 
-/// A request of hers.
+/// A request of an adversary.
 #[derive(Debug)]
 pub(crate) struct Hit {
     pub(crate) request: Request,
-    /// The session that an answer to it belongs to.
+    /// The session that its answer belongs to.
     pub(crate) session: SessionKey,
     pub(crate) demand: Span,
     pub(crate) patience: Span,
@@ -53,16 +54,16 @@ pub(crate) struct Hit {
 /// How a client keeps its slot beyond the service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slow {
-    /// For so long.
+    /// The additional time.
     pub(crate) holds: Span,
-    /// Bytes a second that it moves.
+    /// The rate of its transfer in bytes per second.
     pub(crate) rate: u64,
 }
 
-/// What they got in one run.
+/// The results of adversaries in one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Got {
-    /// What the servers could do until arrivals ended, and when that was.
+    /// The capacity of the servers until arrivals ended, and the end of arrivals.
     capacity: Span,
     end: Time,
     work: Span,
@@ -92,30 +93,30 @@ impl<'a> Adversaries<'a> {
         }
     }
 
-    /// When the next burst of a population comes after `now`, if one does.
+    /// Returns the time of the next burst of a population after `now`, if there is one.
     pub(crate) fn next_burst(&mut self, population: usize, now: Time) -> Option<Time> {
         let adversary = &self.scenario.adversaries[population];
         let rate = adversary.bursts(&self.scenario.classes, self.scenario.workers).get();
-        // Memoryless, so nothing is lost by beginning to wait when the attack begins.
+        // Interarrival times are memoryless, so the wait may begin with the attack.
         let since = now.max(Time::ZERO + adversary.from);
         let gap = Law::Exponential(Span::from_secs_f64(1.0 / rate));
         let next = since + gap.draw(&mut self.arrivals[population]);
         (next < self.got.end.min(Time::ZERO + adversary.until)).then_some(next)
     }
 
-    /// How many of a population come at once.
+    /// Returns the number of simultaneous arrivals of a population.
     pub(crate) fn burst(&self, population: usize) -> u32 {
         self.scenario.adversaries[population].burst
     }
 
-    /// One more of a population is there: her number.
+    /// Adds an adversary of a population. Returns its index.
     pub(crate) fn begin(&mut self, population: usize) -> u32 {
         self.begun += 1;
         let demands = Stream::new(self.seed, DEMANDS, self.begun);
         self.present.put(Intruder { population, number: self.begun, at: 0, demands })
     }
 
-    /// What she asks for next.
+    /// Returns the next request of an adversary.
     pub(crate) fn hit(&mut self, intruder: u32) -> Hit {
         self.requests += 1;
         self.got.generated += 1;
@@ -130,7 +131,7 @@ impl<'a> Adversaries<'a> {
         };
         let address = *number % u64::from(adversary.addresses);
         let address = AddressKey(KEYS + ((*population as u64) << 32) + address);
-        // As the gateway knows a repetition: by the session that is named, or else the address.
+        // The gateway recognises a retry by the claimed session, or else by the address.
         let who = if claims { session.0 } else { address.0 };
         let request = Request {
             session: claims.then_some(session),
@@ -145,7 +146,7 @@ impl<'a> Adversaries<'a> {
         Hit { request, session, demand, patience, slow }
     }
 
-    /// A request of hers ended so. Says whether she asks for more.
+    /// Records the end of a request. Returns whether the adversary makes another.
     pub(crate) fn ended(&mut self, intruder: u32, ending: Ending) -> bool {
         match ending {
             Ending::Completed => self.got.served += 1,
@@ -162,20 +163,21 @@ impl<'a> Adversaries<'a> {
         goes_on
     }
 
-    /// Service time went to one of them, until `now`.
+    /// Records service time for an adversary until `now`.
     pub(crate) fn worked(&mut self, now: Time, work: Span) {
         if now <= self.got.end {
             self.got.work += work;
         }
     }
 
-    /// What they got; `None` if there was nobody.
+    /// Returns the results; `None` if there are no adversaries.
     pub(crate) fn got(&self) -> Option<Got> {
         (!self.arrivals.is_empty()).then_some(self.got)
     }
 }
 
-/// Her own session is hers for all her requests; any other is used once.
+/// Returns the number of a session. An adversary's own session is used for all its requests, any
+/// other session once.
 fn session_number(adversary: &Adversary, intruder: u64, request: u64) -> u64 {
     match adversary.session {
         Claims::Own => intruder << 1,
@@ -184,12 +186,12 @@ fn session_number(adversary: &Adversary, intruder: u64, request: u64) -> u64 {
 }
 
 impl Got {
-    /// Requests that were answered in time.
+    /// Returns the number of requests answered in time.
     pub const fn served(&self) -> u64 {
         self.served
     }
 
-    /// Requests that were refused.
+    /// Returns the number of refused requests.
     pub const fn refused(&self) -> u64 {
         self.refused
     }

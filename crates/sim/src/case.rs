@@ -1,4 +1,4 @@
-//! What is played, and what it yields.
+//! The input and the output of a run.
 
 use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
 use bywash_engine::terminate::Bounds;
@@ -8,20 +8,20 @@ use bywash_units::{Span, Time};
 
 use crate::adversary::Got;
 
-/// What is to be played.
+/// The input of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
     /// The load.
     pub scenario: &'a Scenario,
-    /// The policy.
+    /// The queueing policy.
     pub settings: &'a Settings,
-    /// What decides how many run at once.
+    /// The concurrency limit.
     pub limit: &'a LimitSettings,
-    /// What decides how long a request may run that can be stopped.
+    /// The policy that limits the running time of stoppable requests.
     pub termination: &'a TerminationSettings,
-    /// Classes that are held back.
+    /// Classes that are throttled.
     pub throttles: &'a [Throttle],
-    /// Who answers for a request without a proven session.
+    /// The principal that is charged for a request without a proven session.
     pub charge: Charge,
     /// Whether the gateway assumes that the application notices departures.
     pub departures: Departures,
@@ -29,67 +29,68 @@ pub struct Case<'a> {
     pub rho: f64,
     /// Whether departures are seen.
     pub closes: Closes,
-    /// Which visitors.
+    /// The seed of the visitors.
     pub seed: u64,
-    /// How often to write down how things stand, if at all.
+    /// The settings of the trace, if one is recorded.
     pub trace: Option<Trace>,
 }
 
-/// How things are to be written down.
+/// The settings of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace {
-    /// After every such step.
+    /// The length of a step.
     pub every: Span,
-    /// With what the engine has learned of what requests are worth.
+    /// Whether to record the learned worth of requests.
     pub worths: bool,
-    /// With how many requests came.
+    /// Whether to record the number of requests.
     pub asked: bool,
 }
 
-/// How things stood over a step of time.
+/// The state of a run over one step of a trace.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// The end of the step.
     pub at: Time,
-    /// Slots then.
+    /// Slots at the end.
     pub slots: u32,
-    /// Requests that waited for a slot then.
+    /// Requests waiting for a slot at the end.
     pub waiting: u32,
     /// Work done in the step.
     pub work: Span,
     /// Work that all workers could have done.
     pub capacity: Span,
-    /// Mean number of requests inside the application beyond one for each worker.
+    /// The mean number of requests inside the application beyond one per worker.
     pub inside: f64,
-    /// Mean number of workers.
+    /// The mean number of workers.
     pub workers: f64,
-    /// By class: what the engine took a session to be worth that had come there, if that was asked
-    /// for.
+    /// The worth that the engine had learned, by class, for a session that reached the class; empty
+    /// unless recorded.
     pub worths: Vec<f64>,
-    /// By class: requests that came in the step, if that was asked for.
+    /// The requests that arrived in the step, by class; empty unless recorded.
     pub asked: Vec<u32>,
 }
 
-/// What a run yields.
+/// The output of a run.
 #[derive(Clone, Debug)]
 pub struct Outturn {
     /// Counts, work and revenue.
     pub tally: Tally,
     /// Requests that got a server.
     pub started: u64,
-    /// Those of them that had to wait for it.
+    /// The part of them that had to wait for it.
     pub delayed: u64,
-    /// How long they waited, all together.
+    /// Their total wait.
     pub waited: Span,
-    /// What adversaries got, if there were any; in nothing above but what started and waited.
+    /// The results of adversaries, if there were any. Of the fields above only `started`, `delayed`
+    /// and `waited` include them.
     pub hostile: Option<Got>,
     /// Events of the run.
     pub events: u64,
-    /// How things stood, step by step until arrivals ended, if that was asked for.
+    /// The trace until arrivals ended, if one was recorded.
     pub trace: Vec<Sample>,
 }
 
-/// The classes of a scenario, in the engine's words.
+/// Returns the classes of a scenario as the engine defines them.
 pub(crate) fn engine_classes(scenario: &Scenario) -> Vec<Class> {
     let class = |class: &bywash_scenario::file::Class| Class {
         name: class.name.clone(),

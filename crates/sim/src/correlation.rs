@@ -1,7 +1,9 @@
-//! The seed's table of a scenario: how requests of each class go with what the servers do [seed 5.3].
+//! Paper 5's table of a scenario: the correlation of each class's requests with the servers' work
+//! [seed 5.3].
 //!
-//! The seed counted requests by their beginning, each second, and read how busy the database was in that second. Here a
-//! class's requests that came in a step stand beside the work that the application's workers did in it.
+//! The paper counted the requests that began in each second, and read how busy the database was in
+//! that second. Here the requests of a class that arrive in a step are compared with the work of
+//! the application's workers in it.
 
 use bywash_discover::Correlation;
 use bywash_scenario::{Closes, Scenario};
@@ -10,7 +12,7 @@ use bywash_units::Span;
 use crate::case::{Sample, Trace};
 use crate::lab::{SimError, Traced, trace};
 
-/// A line of the table for each class of a scenario.
+/// The correlations of the classes of one cell.
 #[derive(Clone, Debug)]
 pub struct Correlations {
     /// The label of the policy.
@@ -19,24 +21,25 @@ pub struct Correlations {
     pub rho: f64,
     /// Whether departures were seen.
     pub closes: Closes,
-    /// In the order of the classes: the mean of the seeds' coefficients, and its p-value as that of one run. `None` where
-    /// nothing varied.
+    /// In the order of the classes: the mean of the seeds' coefficients, with the p-value of a
+    /// single run. `None` if nothing varied.
     pub classes: Vec<Option<Correlation>>,
-    /// Share of what the workers could have done that they did.
+    /// The utilisation of the workers.
     pub used: f64,
 }
 
-/// Plays every cell of a scenario, and correlates in steps of `every`.
+/// Runs every cell of a scenario, and correlates in steps of `every`.
 ///
 /// # Errors
-/// As [`crate::run`].
+///
+/// Returns the errors of [`crate::run`].
 pub fn correlations(
     scenario: &Scenario,
     every: Span,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Correlations>, SimError> {
     let traced = trace(scenario, Trace { every, worths: false, asked: true }, progress)?;
-    // The seeds of a cell stand together.
+    // The runs of a cell are adjacent.
     let cells = traced.chunks(scenario.seeds as usize);
     Ok(cells.map(|runs| of_cell(runs, scenario.classes.len())).collect())
 }
@@ -63,7 +66,7 @@ fn of_cell(runs: &[Traced], classes: usize) -> Correlations {
     }
 }
 
-/// Pearson's coefficient of a class's requests and the work of a step.
+/// Returns Pearson's coefficient of a class's requests and the work per step.
 fn pearson(samples: &[Sample], class: usize) -> Option<f64> {
     let mean = |of: &dyn Fn(&Sample) -> f64| {
         samples.iter().map(of).sum::<f64>() / samples.len().max(1) as f64
@@ -84,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    /// Clients of a site whose `heavy` pages cost a hundred times its light ones, as many as given.
+    /// Runs a number of clients of a site whose `heavy` pages cost a hundred times its light ones.
     fn table(clients: u32) -> Correlations {
         let class = |name: &str, mean: &str| {
             format!(

@@ -1,52 +1,53 @@
-//! The event heap: what happens next in virtual time.
+//! The event heap: the future events of virtual time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use bywash_units::Time;
 
-/// Something that is going to happen. Requests and visitors are named by slab index.
+/// A future event. Requests and visitors are identified by slab index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Happening {
     /// The next session starts.
     SessionStarts,
-    /// A client of a set begins her next session.
+    /// A client of a set begins its next session.
     ClientStarts { client: u32, session: u64 },
-    /// A visitor makes her next request.
+    /// A visitor makes the next request.
     Attempt { visitor: u32 },
-    /// The next adversaries of a population come.
+    /// The next burst of a population arrives.
     BurstComes { population: u32 },
-    /// An adversary makes her next request.
+    /// An adversary makes its next request.
     Intrusion { intruder: u32 },
-    /// The servers are done with a request. Void if they said otherwise since.
+    /// The servers complete a request. Void if `serial` is no longer current.
     ServiceEnds { serial: u64 },
-    /// An answer that was held up arrives. Void if `serial` is no longer the one of that slot.
+    /// A delayed answer arrives. Void if `serial` is no longer that of the slab entry.
     AnswerArrives { request: u32, serial: u64 },
-    /// A client's patience ends. Void if `serial` is no longer the one of that slot.
+    /// A client's patience ends. Void if `serial` is no longer that of the slab entry.
     PatienceEnds { request: u32, serial: u64 },
-    /// A request waits for its client, which is slow. Void if `serial` is no longer the one of that slot.
+    /// A slow client keeps its request waiting. Void if `serial` is no longer that of the slab
+    /// entry.
     ClientSlow { request: u32, serial: u64 },
-    /// The engine asked to be called. Void if it has asked for another time since.
+    /// The engine's timer fires. Void if the engine has asked for another time since.
     EngineTimer,
-    /// It is time to read the CPU.
+    /// The CPU is read.
     CpuReading,
-    /// Something about the servers changes.
+    /// The servers change.
     ServersChange,
-    /// It is time to write down how things stand.
+    /// The trace records a step.
     Trace,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scheduled {
     at: Time,
-    /// Ties go by order of scheduling, so that a run is the same on every machine.
+    /// Ties are resolved by the order of scheduling, so that a run is the same on every machine.
     number: u64,
     what: Happening,
 }
 
 impl Ord for Scheduled {
     fn cmp(&self, other: &Self) -> Ordering {
-        // The heap pops its greatest; the earliest must be that.
+        // `BinaryHeap` pops its greatest element, which must be the earliest event.
         (other.at, other.number).cmp(&(self.at, self.number))
     }
 }
@@ -57,7 +58,7 @@ impl PartialOrd for Scheduled {
     }
 }
 
-/// What is going to happen, earliest first.
+/// Future events, earliest first.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     heap: BinaryHeap<Scheduled>,
@@ -74,7 +75,7 @@ impl Events {
         self.heap.pop().map(|scheduled| (scheduled.at, scheduled.what))
     }
 
-    /// Events scheduled so far.
+    /// Returns the number of events scheduled so far.
     pub(crate) const fn count(&self) -> u64 {
         self.number
     }

@@ -1,4 +1,4 @@
-//! All cells of a scenario, or of many, on all cores.
+//! Runs all cells of one or many scenarios on all cores.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,42 +19,42 @@ use crate::case::{Case, Outturn, Trace};
 use crate::peers;
 use crate::world::play;
 
-/// Why a scenario cannot be simulated.
+/// The reason why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
     /// Neither the catalogue nor the peers have a policy of that name.
     #[error("there is no policy `{name}`; {there_is}")]
     UnknownPolicy {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The name that was probably meant, and those that there are.
+        /// The name that was probably meant, and all known names.
         there_is: String,
     },
     /// Neither the catalogue nor the peers have a limit of that name.
     #[error("there is no limit `{name}`; {there_is}")]
     UnknownLimit {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The name that was probably meant, and those that there are.
+        /// The name that was probably meant, and all known names.
         there_is: String,
     },
-    /// The catalogue has no termination of that name.
+    /// The catalogue has no termination policy of that name.
     #[error("there is no termination `{name}`; {there_is}")]
     UnknownTermination {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The name that was probably meant, and those that there are.
+        /// The name that was probably meant, and all known names.
         there_is: String,
     },
-    /// Parameters that the policy, limit or termination does not take.
+    /// The policy, limit or termination policy does not accept these parameters.
     #[error("policy `{policy}`: {wrong}")]
     Parameters {
-        /// The policy.
+        /// The name of the policy.
         policy: String,
-        /// What is wrong with them, all of it.
+        /// All errors in the parameters.
         wrong: String,
     },
-    /// It is over before anybody comes, or never.
+    /// The run is too small or too large: no visitor would arrive, or it would take too long.
     #[error(
         "at ρ = {rho} about {comers:.1e} visitors and adversaries would come in a run of {lasts}, at most \
          {rate:.1e} a second; it takes 1 to {MOST_COMERS:e}, {MOST_RATE:e} a second and a year: look at \
@@ -63,35 +63,35 @@ pub enum SimError {
     Size {
         /// The level of load.
         rho: f64,
-        /// How many are expected.
+        /// The expected number of arrivals.
         comers: f64,
-        /// How many in a second, at most.
+        /// The highest arrival rate per second.
         rate: f64,
-        /// How long they come.
+        /// How long they arrive.
         lasts: Span,
     },
-    /// It stands in a line of a file.
+    /// An error in a line of the file.
     #[error("line {line}: {source}")]
     At {
-        /// Which one.
+        /// The line.
         line: usize,
-        /// What is wrong there.
+        /// The error.
         source: Box<Self>,
     },
-    /// More than one thing is wrong.
+    /// Several errors.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<Self>),
-    /// The scenario lists no policy and none was asked for.
+    /// The scenario lists no policy, and none was given.
     #[error("the scenario lists no [[policy]] to run")]
     NoPolicy,
 }
 
-/// In one run: some hours of a core.
+/// The most arrivals in one run: some hours of a core.
 const MOST_COMERS: f64 = 1e9;
-/// In a second: more would come at the same nanosecond.
+/// The most arrivals per second; more would arrive in the same nanosecond.
 const MOST_RATE: f64 = 1e7;
 
-/// One run of one cell, as it is handed out to the cores.
+/// One run of one cell, to be executed by a core.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     scenario: usize,
@@ -101,12 +101,13 @@ pub struct Job {
     seed: u64,
 }
 
-/// Runs every cell of `scenario` with each of its seeds; `progress(done, all)` is called after
-/// each run, from whichever thread did it. Gives the number of events besides.
+/// Runs every cell of `scenario` with each of its seeds. After each run, the thread that executed
+/// it calls `progress(done, all)`. Returns the result and the number of events.
 ///
 /// # Errors
-/// If the scenario names no policy, or one that is not as in the catalogue; if nobody would come, or
-/// more than anybody waits for.
+///
+/// Fails if the scenario names no policy or an invalid one. Also fails if no visitor would arrive,
+/// or more than can be simulated in reasonable time.
 pub fn run(
     scenario: &Scenario,
     progress: &(dyn Fn(usize, usize) + Sync),
@@ -120,15 +121,16 @@ fn only(results: Vec<RunResult>) -> RunResult {
     results.into_iter().next().expect("a batch of one scenario has one result")
 }
 
-/// Runs that are played before their tallies become cells: a tally has a histogram for each class, a
-/// cell only what is printed of it.
+/// Runs that are executed before their tallies become cells. A tally has a histogram for each
+/// class, and a cell only the printed figures.
 const TOGETHER: usize = 256;
 
-/// As [`run`], for many scenarios at once: no core waits for the last run of one before it begins
-/// with the next. The results are in the order of the scenarios.
+/// Runs many scenarios, each as [`run`] does. No core waits for the last run of one scenario before
+/// it begins with the next. The results are in the order of the scenarios.
 ///
 /// # Errors
-/// As [`run`], for the first scenario that has a mistake.
+///
+/// Returns the errors of [`run`] for the first invalid scenario.
 pub fn run_all(
     scenarios: &[Scenario],
     progress: &(dyn Fn(usize, usize) + Sync),
@@ -174,7 +176,7 @@ fn play_batch(
     (scenarios.iter().map(result).collect(), events)
 }
 
-/// The result of one scenario from its jobs and what they came to.
+/// Returns the result of one scenario from its jobs and their outputs.
 fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult {
     let cell = |(jobs, outturns): (&[Job], &[Outturn])| {
         let (job, label) = (jobs[0], &scenario.policies[jobs[0].policy].label);
@@ -182,7 +184,7 @@ fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult 
         let hostile = Got::cell(outturns.iter().filter_map(|outturn| outturn.hostile));
         Cell { hostile, ..Tally::cell(&tallies, scenario, label, job.rho, job.closes) }
     };
-    // The seeds of a cell stand together.
+    // The runs of a cell are adjacent.
     let each = scenario.seeds as usize;
     RunResult {
         scenario: scenario.name.clone(),
@@ -192,7 +194,7 @@ fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult 
     }
 }
 
-/// One run with how things stood on the way.
+/// One run with its trace.
 #[derive(Clone, Debug)]
 pub struct Traced {
     /// The label of its policy.
@@ -201,14 +203,14 @@ pub struct Traced {
     pub rho: f64,
     /// Whether departures were seen.
     pub closes: Closes,
-    /// Its visitors.
+    /// The seed of its visitors.
     pub seed: u64,
-    /// What it yielded; the trace has one entry for each step.
+    /// The output; the trace has one entry for each step.
     pub outturn: Outturn,
 }
 
-/// Runs every cell of `scenario` as [`run`] does, and writes down how things stand. The seeds of a
-/// cell stand together.
+/// Runs every cell of `scenario` as [`run`] does, and records traces. The runs of a cell are
+/// adjacent.
 pub fn trace(
     scenario: &Scenario,
     trace: Trace,
@@ -227,7 +229,7 @@ pub fn trace(
     Ok(jobs.iter().zip(outturns).map(traced).collect())
 }
 
-/// What a policy of a scenario is played with.
+/// The resolved settings of a scenario's policy.
 #[derive(Clone, Debug)]
 struct Chosen {
     settings: Settings,
@@ -238,18 +240,20 @@ struct Chosen {
     departures: Departures,
 }
 
-/// Whether a scenario can be played with these policies.
+/// Checks that these policies can be simulated.
 ///
 /// # Errors
-/// As [`run`].
+///
+/// Returns the errors of [`run`].
 pub fn check(policies: &[PolicyChoice]) -> Result<(), SimError> {
     choose(policies, 1).map(drop)
 }
 
-/// Whether a scenario can be played: with its policies, and in a time that somebody waits for.
+/// Checks that a scenario can be simulated with its policies, and in reasonable time.
 ///
 /// # Errors
-/// As [`run`].
+///
+/// Returns the errors of [`run`].
 pub fn check_whole(scenario: &Scenario) -> Result<(), SimError> {
     chosen(scenario).map(drop)
 }
@@ -279,7 +283,7 @@ fn chosen(scenario: &Scenario) -> Result<Vec<Chosen>, SimError> {
     choose(&scenario.policies, scenario.servers.limit.unwrap_or(scenario.workers))
 }
 
-/// What each is played with; `slots`: of those that are given no limit of their own.
+/// Resolves policies. `slots` is the limit of those without their own.
 fn choose(policies: &[PolicyChoice], slots: u32) -> Result<Vec<Chosen>, SimError> {
     if policies.is_empty() {
         return Err(SimError::NoPolicy);
@@ -307,11 +311,11 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
         Some(limit) => limit_of(limit)?,
     };
     let settings = settings(choice, limit.limit().slots())?;
-    // Another program sees addresses whatever ours is told.
+    // A peer is another program, which sees addresses whatever the scenario sets for the gateway.
     let is_peer = peers::find(&choice.name).is_some();
     let charge = if is_peer { Charge::Address } else { choice.charge };
     let termination = match &choice.termination {
-        // Another program stops nobody for its age, if nothing is said.
+        // A peer terminates no request by default.
         None if is_peer => TerminationSettings::never(),
         None => TerminationSettings::default(),
         Some(termination) => termination_of(termination)?,
@@ -344,7 +348,8 @@ fn termination_of(choice: &PartChoice) -> Result<TerminationSettings, SimError> 
     policy.settings(given).map_err(|errors| refused(policy, &errors))
 }
 
-/// The settings of a policy before a server of so many slots, which a peer may be told.
+/// Resolves the settings of a policy in front of a server with this many slots. A peer may have a
+/// parameter for them.
 fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
     let found = catalog::find(&choice.name).or_else(|| peers::find(&choice.name));
     let policy: &'static Policy<Orders> = found.ok_or_else(|| SimError::UnknownPolicy {
@@ -358,8 +363,8 @@ fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
     policy.settings(told.into_iter().chain(given)).map_err(|errors| refused(policy, &errors))
 }
 
-/// What to say to a name that is none; the name that was probably meant first, as a command line cuts
-/// what is long.
+/// Returns the help for an unknown name. The name that was probably meant comes first, because a
+/// command line truncates long text.
 fn there_is<D: Decides>(name: &str, own: &[Policy<D>], peers: &[Policy<D>]) -> String {
     let meant = guess(name, own.iter().chain(peers).map(|policy| policy.name));
     let meant = meant.map_or(String::new(), |best| format!("did you mean `{best}`? "));
@@ -372,7 +377,7 @@ fn names<D: Decides>(policies: &[Policy<D>]) -> String {
     policies.iter().map(|policy| policy.name).collect::<Vec<_>>().join(", ")
 }
 
-/// What is wrong with the parameters of a policy, with those that were probably meant.
+/// Returns the error for rejected parameters, with the names that were probably meant.
 fn refused<D: Decides>(policy: &Policy<D>, errors: &[ParameterError]) -> SimError {
     let words = |error: &ParameterError| match meant(error, policy.parameters) {
         Some(best) => format!("{error}; did you mean `{best}`?"),
@@ -391,7 +396,7 @@ fn meant(error: &ParameterError, parameters: &'static [Parameter]) -> Option<&'s
     }
 }
 
-/// How many runs a scenario asks for.
+/// Returns the number of runs of a scenario.
 pub fn runs(scenario: &Scenario) -> usize {
     let cells = scenario.closes.len() * scenario.rho.len() * scenario.policies.len();
     cells * scenario.seeds as usize
@@ -438,11 +443,12 @@ fn play_all(
     on_all_cores(jobs, progress, one)
 }
 
-/// Does all jobs on as many threads as there are cores; `progress(done, all)` is called after each. The results are in
-/// the order of the jobs, so they do not depend on the machine.
+/// Executes all jobs on as many threads as there are cores, and calls `progress(done, all)` after
+/// each. The results are in the order of the jobs, so they do not depend on the machine.
 ///
 /// # Panics
-/// If a job does.
+///
+/// Panics if a job does.
 pub fn on_all_cores<J: Sync, R: Send>(
     jobs: &[J],
     progress: &(dyn Fn(usize, usize) + Sync),

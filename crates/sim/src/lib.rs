@@ -1,15 +1,26 @@
-//! Clients and servers in virtual time, driving the very engine that the gateway drives.
+//! Clients and servers in virtual time, which drive the same engine as the gateway.
 //!
-//! [`world`] is one run: an event heap, the visitors of a scenario and `workers` servers behind
-//! one [`bywash_engine::Engine`]. A run is a pure function of scenario, policy, level of load,
-//! visibility of closes and seed. [`lab`] runs all cells of a scenario on all cores.
-//! [`peers`] are what other programs would decide in the engine's place. `adversary` is
-//! who comes beside the visitors and means harm.
+//! A run is a pure function of scenario, policy, level of load, visibility of closes and seed.
 //!
-//! The model is honest about what it leaves out: refusing costs nothing, a departure is noticed
-//! at once or never, a server that is told of a departure stops at that instant and is free (live,
-//! most applications notice only when they write), and nothing lies between the gateway and its
-//! servers. What happens inside the application is in `servers`. It is checked against closed forms that it did not produce (`tests/closed_forms.rs`).
+//! # Modules
+//!
+//! - [`world`] is one run: an event heap, the visitors of a scenario and `workers` servers behind
+//!   one [`bywash_engine::Engine`].
+//! - [`lab`] runs all cells of a scenario on all cores.
+//! - [`peers`] are the decisions of other programs in place of the engine's.
+//! - `adversary` adds hostile clients to the visitors.
+//! - `servers` is the inside of the application.
+//!
+//! # Limits of the model
+//!
+//! - A refusal costs nothing.
+//! - A departure is noticed immediately or never.
+//! - A server that learns of a departure stops at that instant and is free. Live, most applications
+//!   notice only when they write.
+//! - There is no network between the gateway and its servers.
+//!
+//! The simulator is checked against closed forms that are independent of it
+//! (`tests/closed_forms.rs`).
 #![forbid(unsafe_code)]
 
 mod adversary;

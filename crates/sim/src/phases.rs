@@ -1,41 +1,42 @@
-//! How a limit did between one change and the next.
+//! The performance of a concurrency limit between one change and the next.
 //!
-//! Three numbers, each against what the servers could have done: how long it took until the limit
-//! was near the number of workers and stayed there, what part of the capacity was lost, and how
-//! many requests waited inside the application, where their order was nobody's choice. The work of
-//! a full queue is what they are measured by: a scenario for this keeps the queue full.
+//! Three numbers are compared with the servers' capacity: how long it took until the limit stayed
+//! near the number of workers, the fraction of capacity that was lost, and the number of requests
+//! that waited inside the application, where their order cannot be controlled. The measures assume
+//! a full queue; a scenario for them keeps the queue full.
 
 use bywash_scenario::Scenario;
 use bywash_units::{Span, Time};
 
 use crate::case::Sample;
 
-/// Between two changes.
+/// A phase between two changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
-    /// Its beginning.
+    /// The start of the phase.
     pub from: Span,
-    /// Its end.
+    /// The end of the phase.
     pub to: Span,
-    /// How long after the beginning the limit was in the band around the workers for good.
+    /// The time from the start until the limit stayed in the band around the workers.
     pub settled: Option<Span>,
-    /// The part of what the workers could have done that was not done.
+    /// The fraction of the workers' capacity that was lost.
     pub lost: f64,
-    /// Mean number of requests inside for each worker, beyond the one that it serves.
+    /// The mean number of requests inside, per worker, beyond the one that it serves.
     pub inside: f64,
-    /// Mean slots.
+    /// The mean number of slots.
     pub slots: f64,
-    /// Mean workers.
+    /// The mean number of workers.
     pub workers: f64,
 }
 
-/// From nine tenths of the workers to half as many more and two: a limit that loses no more than a
-/// tenth and lets no more than every second worker have somebody waiting.
+/// The band: from nine tenths of the workers to one and a half times their number plus two. Such a
+/// limit loses at most a tenth of capacity, and lets at most one request wait for every second
+/// worker.
 const BAND: (f64, f64, f64) = (0.9, 1.5, 2.0);
-/// The part of the rest of a phase that a settled limit is in the band. Probes leave it.
+/// The fraction of the rest of a phase that a settled limit is in the band. Probes leave it.
 const FOR_GOOD: f64 = 0.8;
 
-/// The phases of a run of `scenario`, by its trace.
+/// Returns the phases of a run of `scenario`, from its trace.
 pub fn phases(scenario: &Scenario, trace: &[Sample]) -> Vec<Phase> {
     let Some(last) = trace.last() else { return Vec::new() };
     let end = last.at.since(Time::ZERO);
@@ -68,7 +69,7 @@ fn phase(from: Span, to: Span, trace: &[Sample]) -> Option<Phase> {
     })
 }
 
-/// From when on the limit was in the band nearly always.
+/// Returns the time from which the limit was in the band nearly always.
 fn settled(samples: &[&Sample]) -> Option<Span> {
     let (mut earliest, mut inside) = (None, 0);
     for (after, sample) in samples.iter().rev().enumerate() {
@@ -80,7 +81,7 @@ fn settled(samples: &[&Sample]) -> Option<Span> {
             }
         }
     }
-    // In the last moments of a phase anybody may be near by chance.
+    // At the very end of a phase a limit may be in the band by chance.
     let last = samples.last()?.at.since(Time::ZERO);
     earliest
         .filter(|at| samples.len() < 20 || last.as_nanos() - at.as_nanos() > last_tenth(samples))

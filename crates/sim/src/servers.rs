@@ -1,13 +1,13 @@
 //! The application in virtual time: workers, and the requests that wait for them inside it.
 //!
-//! The gateway gives slots; whether a slot is also a worker is decided here. With more slots than
-//! workers requests wait inside, where nobody can order them (`fifo`), or all are slowed down
-//! (`shared`). Whoever leaves is gone at once, served or waiting.
+//! The gateway assigns slots; whether a slot also has a worker is decided here. With more slots
+//! than workers, requests wait inside, where they cannot be ordered (`fifo`), or all are slowed
+//! down (`shared`). A request that leaves is removed immediately, served or waiting.
 //!
-//! One clock of progress serves both disciplines: all requests that are served get on at the same
-//! rate, so each ends when progress has grown by its demand, and a change of the rate (another
-//! worker, another speed, one more to share with) changes only how fast progress grows. While
-//! the rate is 1, progress is time, to the nanosecond.
+//! One clock of progress serves both disciplines. All requests in service progress at the same
+//! rate, so each ends when progress has grown by its demand. A change of the rate (another worker,
+//! another speed, one more request that shares) affects only how fast progress grows. While the
+//! rate is 1, progress is time, to the nanosecond.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -17,14 +17,14 @@ use bywash_units::{Span, Time};
 
 use crate::stations::Application;
 
-/// Where a request is.
+/// The position of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// Not inside the application.
     Outside,
     /// Inside, without a worker.
     Waits { demand: u64, serial: u64 },
-    /// Being served: done at this progress. Has begun at that.
+    /// In service, from progress `begun` until progress `done`.
     Served { begun: u64, done: u64, serial: u64 },
 }
 
@@ -32,18 +32,18 @@ enum Place {
 #[derive(Debug)]
 pub(crate) struct Servers {
     description: Description,
-    /// Workers at first, and now.
+    /// The number of workers at first, and now.
     first: u32,
     workers: u32,
     speed: f64,
     now: Time,
-    /// Work done so far on each request that was served all the time, in nanoseconds.
+    /// Work done on a request that was in service all the time, in nanoseconds.
     progress: u64,
     rate: f64,
     places: Vec<Place>,
-    /// Who is served, by the progress at which it is done; some have left.
+    /// Requests in service, by the progress at which they are done; some have left.
     ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
-    /// Who waits inside, the oldest first; some have left.
+    /// Requests waiting inside, oldest first; some have left.
     line: VecDeque<(u32, u64)>,
     served: u32,
     waiting: u32,
@@ -51,20 +51,20 @@ pub(crate) struct Servers {
     meters: Meters,
 }
 
-/// What adds up over time.
+/// Totals over time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meters {
     /// Time that workers were busy.
     pub(crate) busy: Span,
-    /// Time that requests have waited inside, all together.
+    /// Total time that requests have waited inside.
     pub(crate) waited: Span,
-    /// Time in which somebody waited inside: pressure.
+    /// Time in which at least one request waited inside (pressure).
     pub(crate) stalled: Span,
     /// Work done, in nanoseconds.
     pub(crate) work: f64,
     /// Work that all workers could have done, in nanoseconds.
     pub(crate) capacity: f64,
-    /// Time of all workers.
+    /// Total time of all workers, busy or idle.
     pub(crate) manned: Span,
 }
 
@@ -90,8 +90,7 @@ impl Servers {
         servers
     }
 
-    /// Workers whose request has left or ended take the next from the line; then the rate is what
-    /// it is for those inside.
+    /// Assigns free workers to waiting requests, and updates the rate.
     fn assign(&mut self) {
         let all = self.description.discipline == Discipline::Shared;
         while (all || self.served < self.workers) && self.waiting > 0 {
@@ -109,8 +108,8 @@ impl Servers {
         self.rate = self.rate_now();
     }
 
-    /// How fast each request that is served gets on. Workers that are taken away while they serve
-    /// leave their request to the others.
+    /// Returns the rate of progress of each request in service. Workers that are removed while they
+    /// serve leave their request to the others.
     fn rate_now(&self) -> f64 {
         let workers = f64::from(self.workers);
         let over = f64::from((self.served + self.waiting).saturating_sub(self.workers));
@@ -118,7 +117,7 @@ impl Servers {
         self.speed * share / (1.0 + self.description.contention * over)
     }
 
-    /// Progress is time then, with no rounding.
+    /// Returns whether progress equals time, without rounding.
     fn at_full_speed(&self) -> bool {
         (self.rate - 1.0).abs() < f64::EPSILON
     }
@@ -140,12 +139,12 @@ impl Servers {
         self.now = now;
     }
 
-    /// Requests inside beyond one for each worker.
+    /// Returns the number of requests inside beyond one per worker.
     const fn inside_without_worker(&self) -> u32 {
         (self.served + self.waiting).saturating_sub(self.workers)
     }
 
-    /// The next that is done, and at what progress. Drops those that have left.
+    /// Returns the next request to be done, and its final progress. Drops requests that have left.
     fn next_done(&mut self) -> Option<(u64, u32)> {
         loop {
             let Reverse((done, serial, id)) = *self.ends.peek()?;
@@ -203,7 +202,7 @@ impl Application for Servers {
     fn finish(&mut self, now: Time) -> Option<u32> {
         self.advance(now);
         let (done, id) = self.next_done()?;
-        // Progress is rounded to nanoseconds, and may lack one.
+        // Progress is rounded to nanoseconds, and may be short by one.
         self.progress = self.progress.max(done);
         self.take(id);
         self.ends.pop();
@@ -216,7 +215,7 @@ impl Application for Servers {
     }
 
     fn look(&mut self, now: Time) -> Option<Time> {
-        /// A drift is played in steps.
+        /// A gradual change is simulated in steps.
         const STEP: Span = Span::from_millis(250);
         self.advance(now);
         self.workers = self.description.workers_at(self.first, now);
@@ -251,7 +250,7 @@ mod tests {
         Time::ZERO + Span::from_secs_f64(seconds)
     }
 
-    /// Two workers, and what `servers` says besides.
+    /// Returns two workers with further settings in `servers`.
     fn servers(servers: &str) -> Servers {
         let text = format!(
             r#"
@@ -275,7 +274,7 @@ mod tests {
         Servers::new(&scenario.servers, scenario.workers)
     }
 
-    /// Who is done when, in seconds.
+    /// Returns the requests in the order of their ends, with the time in seconds.
     fn play(servers: &mut Servers) -> Vec<(u32, f64)> {
         let mut ends = Vec::new();
         while let Some(next) = servers.next_end() {

@@ -1,4 +1,4 @@
-//! Numbers that are dense and used again: how requests, visitors and adversaries are named.
+//! Dense, reused indices for requests, visitors and adversaries.
 
 /// A slab.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The application's workers, and stations of their own beside them: each serves its classes alone.
+//! The application's workers, and separate stations next to them that each serve their own classes.
 
 use std::fmt::Debug;
 
@@ -8,43 +8,44 @@ use bywash_units::{Span, Time};
 use crate::servers::{Meters, Servers};
 use crate::threads;
 
-/// What serves requests, and how many at a time.
+/// A group of servers.
 pub(crate) trait Application: Debug {
-    /// A request of a class comes in.
+    /// Admits a request of a class.
     fn admit(&mut self, now: Time, id: u32, class: usize, demand: Span);
 
-    /// A request leaves before it is done. The work that was done on it.
+    /// Removes a request before it is done. Returns the work that was done on it.
     fn remove(&mut self, now: Time, id: u32) -> Span;
 
-    /// When something is next done.
+    /// Returns the time of the next completion.
     fn next_end(&mut self) -> Option<Time>;
 
-    /// What is done at `now`, which is when [`Application::next_end`] said: a request, or only a part of one.
+    /// Completes the work that ends at `now`, the time of [`Application::next_end`]. Returns the
+    /// request if all of it is done.
     fn finish(&mut self, now: Time) -> Option<u32>;
 
-    /// Whether work on it has begun.
+    /// Returns whether work on a request has begun.
     fn serves(&self, id: u32) -> bool;
 
-    /// Looks at what has changed by `now`; when to look again.
+    /// Applies changes until `now`. Returns the time of the next change.
     fn look(&mut self, now: Time) -> Option<Time> {
         let _ = now;
         None
     }
 
-    /// What has added up until `now`.
+    /// Returns the totals until `now`.
     fn meters(&mut self, now: Time) -> Meters;
 
-    /// How many can be served at full speed.
+    /// Returns the number of requests that can be served at full speed.
     fn workers(&self) -> u32;
 }
 
-/// All servers of a run. The first are the application's workers.
+/// All servers of a run. The first entry is the application's workers.
 #[derive(Debug)]
 pub(crate) struct Stations {
     all: Vec<Box<dyn Application>>,
-    /// By class.
+    /// The station of each class.
     serves: Vec<usize>,
-    /// By request.
+    /// The station of each request.
     at: Vec<usize>,
 }
 
@@ -62,7 +63,7 @@ impl Stations {
         Self { all, serves: scenario.classes.iter().map(station).collect(), at: Vec::new() }
     }
 
-    /// A request of a class comes in.
+    /// Admits a request of a class.
     pub(crate) fn admit(&mut self, now: Time, id: u32, class: usize, demand: Span) {
         let (index, station) = (id as usize, self.serves[class]);
         if index >= self.at.len() {
@@ -72,7 +73,7 @@ impl Stations {
         self.all[station].admit(now, id, class, demand);
     }
 
-    /// A request leaves before it is done. The work that was done on it.
+    /// Removes a request before it is done. Returns the work that was done on it.
     pub(crate) fn remove(&mut self, now: Time, id: u32) -> Span {
         let station = self.station(id);
         self.all[station].remove(now, id)
@@ -82,34 +83,34 @@ impl Stations {
         self.at.get(id as usize).copied().unwrap_or(0)
     }
 
-    /// When the next request is done.
+    /// Returns the time of the next completion.
     pub(crate) fn next_end(&mut self) -> Option<Time> {
         self.all.iter_mut().filter_map(|servers| servers.next_end()).min()
     }
 
-    /// The request that is done at `now`, which is when [`Stations::next_end`] said.
+    /// Returns the request that is done at `now`, the time of [`Stations::next_end`].
     pub(crate) fn finish(&mut self, now: Time) -> Option<u32> {
         let mut all = self.all.iter_mut();
         let station = all.find_map(|servers| (servers.next_end() == Some(now)).then_some(servers));
         station.and_then(|servers| servers.finish(now))
     }
 
-    /// Whether a worker serves it.
+    /// Returns whether a worker serves a request.
     pub(crate) fn serves(&self, id: u32) -> bool {
         self.all[self.station(id)].serves(id)
     }
 
-    /// Looks at what has changed by `now`; when to look again.
+    /// Applies changes until `now`. Returns the time of the next change.
     pub(crate) fn look(&mut self, now: Time) -> Option<Time> {
         self.all.iter_mut().filter_map(|servers| servers.look(now)).min()
     }
 
-    /// What has added up in the application until `now`.
+    /// Returns the totals of the application until `now`.
     pub(crate) fn meters(&mut self, now: Time) -> Meters {
         self.all[0].meters(now)
     }
 
-    /// The application's.
+    /// Returns the number of the application's workers.
     pub(crate) fn workers(&self) -> u32 {
         self.all[0].workers()
     }
@@ -125,7 +126,7 @@ mod tests {
         Time::ZERO + Span::from_secs(seconds)
     }
 
-    /// A page on two workers, a search in a database with one.
+    /// Returns two workers for pages and a database that serves one search at a time.
     fn stations() -> Stations {
         let class = |name: &str, more: &str| {
             format!(

@@ -1,7 +1,7 @@
 //! One run: visitors, servers and the engine between them.
 //!
-//! Here are the run itself, the servers and the engine; `people` are who makes requests,
-//! `instruments` what is read of the servers.
+//! This file has the run, the servers and the engine. `people` makes the requests, and
+//! `instruments` reads the servers.
 
 mod instruments;
 mod people;
@@ -24,7 +24,7 @@ use people::{Guest, Live, Presence};
 /// How often the gateway judges whether a client is slow.
 const JUDGED: Span = Span::from_millis(500);
 
-/// The stream of how much later or earlier than others a refused client is told to come again.
+/// The random stream of the jitter in `Retry-After`.
 const JITTER: u64 = 0x2000;
 
 struct World<'a> {
@@ -33,7 +33,7 @@ struct World<'a> {
     events: Events,
     starts: Starts,
     sessions: u64,
-    /// When clients of sets begin nothing any more.
+    /// The time after which clients of sets begin nothing.
     end: Time,
     arrivals_over: bool,
     visitors: Slots<Guest>,
@@ -41,27 +41,27 @@ struct World<'a> {
     requests: Slots<Live>,
     serial: u64,
     come_again: ComeAgain,
-    /// Whether the policy is told which clients are slow: no peer is.
+    /// Whether the policy learns which clients are slow. Peers do not.
     sees_slow: bool,
     jitter: Stream,
-    /// Of all sets.
+    /// The clients of all sets.
     clients: Vec<Client>,
     engine: Engine,
     actions: Vec<Action>,
     timer: Option<Time>,
     servers: Stations,
-    /// When the servers are next done with a request, and the event that says so.
+    /// The time at which the servers next complete a request, and the serial of the event for it.
     service: (Option<Time>, u64),
-    /// As of the last reading of the CPU.
+    /// The totals at the last reading of the CPU.
     read: Meters,
-    /// As of the last step of the trace.
+    /// The totals at the last step of the trace.
     traced: Meters,
-    /// Requests by class that came since.
+    /// Requests by class that arrived since the last step of the trace.
     asked: Vec<u32>,
     out: Outturn,
 }
 
-/// Plays one case to its end.
+/// Runs one case to its end.
 pub fn play(case: Case<'_>) -> Outturn {
     let mut world = World::new(case);
     world.start();
@@ -164,7 +164,7 @@ impl<'a> World<'a> {
         self.watch_servers();
     }
 
-    /// Schedules the next end of a service, if it is another than was said before.
+    /// Schedules the next end of a service, if it differs from the scheduled one.
     fn watch_servers(&mut self) {
         let next = self.servers.next_end();
         if next != self.service.0 {
@@ -229,13 +229,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// How much later than it was made an answer of this class arrives.
+    /// Returns the delay of an answer of this class.
     fn delay_of(&self, class: usize) -> Span {
         let of_class = self.case.throttles.iter().find(|throttle| throttle.class == class);
         of_class.map_or(Span::ZERO, |throttle| throttle.delay)
     }
 
-    /// What an answer brings: only orders bring anything.
+    /// Returns the revenue of an answer; only orders have any.
     fn earned(&self, of: Of) -> Utility {
         let earns = self.case.scenario.classes[of.class].earns;
         if of.order { earns } else { Utility::new(0.0) }
@@ -255,7 +255,7 @@ impl<'a> World<'a> {
         };
         let departures = self.case.scenario.servers.departures;
         if is_seen && departures == Departures::Unnoticed && self.servers.serves(id) {
-            // The gateway gives the slot to the next at once, or holds it until the application is done.
+            // The gateway frees the slot immediately, or holds it until the application is done.
             if self.case.departures == Departures::Noticed {
                 self.requests.get_mut(id).client = Presence::GaveUpUnnoticed;
                 self.tell(Event::ClientGone { id: RequestId(id) });
@@ -274,7 +274,7 @@ impl<'a> World<'a> {
         self.ended(&live, Ending::TimedOut);
     }
 
-    /// Tells the engine and does what it says.
+    /// Passes an event to the engine and carries out its actions.
     fn tell(&mut self, event: Event) {
         let mut actions = std::mem::take(&mut self.actions);
         self.engine.on_event(self.now, event, &mut actions);
@@ -282,7 +282,7 @@ impl<'a> World<'a> {
     }
 
     fn engine_timer(&mut self) {
-        // One that was called off by an earlier one must not schedule the next: both would.
+        // A timer that an earlier one replaced must not schedule the next; both would.
         if self.timer != Some(self.now) {
             return;
         }
@@ -298,7 +298,7 @@ impl<'a> World<'a> {
                 Action::Dispatch { id, .. } => self.dispatch(id.0),
                 Action::Shed { id, retry_after, .. } => self.shed(id.0, retry_after),
                 Action::Terminate { id, retry_after, .. } => self.terminate(id.0, retry_after),
-                // The client has left and the world has accounted for it in `patience_ends`.
+                // The client has left, and `patience_ends` has accounted for it.
                 Action::Cancel { .. } => {}
             }
         }
@@ -323,7 +323,7 @@ impl<'a> World<'a> {
         self.out.waited += waited;
     }
 
-    /// Tells the engine of a client that is slow, and twice a second again, as the gateway does.
+    /// Reports a slow client to the engine, and again every half second, as the gateway does.
     fn client_slow(&mut self, id: u32, serial: u64) {
         let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
         if let Some(slow) = live.slow.filter(|_| self.servers.serves(id)) {
@@ -358,7 +358,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The rules of throttles that have lanes, numbered as they stand.
+/// Returns the rules of the throttles that have a lane, numbered in their order.
 fn rules(throttles: &[Throttle]) -> Vec<(RuleId, Rule)> {
     let rule = |(number, throttle): (usize, &Throttle)| {
         let Throttle { rate, queue, wait, at_once, .. } = *throttle;

@@ -1,4 +1,5 @@
-//! Those who mean harm are counted apart, and what they claim is what they say that they claim.
+//! Adversaries are counted separately from visitors, and their requests claim the configured
+//! session.
 
 use std::path::Path;
 
@@ -25,7 +26,7 @@ fn cell(scenario: &Scenario, policy: &str) -> Cell {
     run.0.cells.into_iter().next().expect("the scenario lists the policy")
 }
 
-/// So many servers that nobody is in anybody's way.
+/// Returns a scenario with enough servers that no request waits for another.
 fn plenty() -> Scenario {
     let mut scenario = scenario("attack-none.toml");
     scenario.workers = 100;
@@ -100,7 +101,7 @@ fn work_is_spent_on_visitors_on_adversaries_or_in_vain_and_never_counted_twice()
     for file in ["attack-spoofing.toml", "attack-flooding.toml"] {
         for closes in [Closes::Visible, Closes::Hidden] {
             let mut scenario = scenario(file);
-            // Visitors alone are more than the server can do, so shares are of capacity.
+            // Visitors alone exceed the capacity, so shares are of capacity.
             scenario.rho = vec![2.0];
             scenario.closes = vec![closes];
             let cell = cell(&scenario, "haproxy-expert");
@@ -132,7 +133,7 @@ fn a_path_is_priority_for_whoever_believes_it_and_little_for_who_asks_what_was_s
     }
 }
 
-/// What SECURITY.md promises of every attack of the lab, nothing tuned.
+/// Checks the promise of SECURITY.md for every attack of the lab, without tuning.
 #[test]
 fn whatever_the_attack_visitors_keep_more_than_half_of_their_useful_work() {
     for attack in ["spoofing", "flooding", "starvation", "poisoning", "poisoning-walked", "crowd"] {
@@ -148,7 +149,7 @@ fn whatever_the_attack_visitors_keep_more_than_half_of_their_useful_work() {
     }
 }
 
-/// What slow clients cost visitors, of the useful work that is theirs in peace.
+/// Checks how much of their useful work in peace visitors keep next to slow clients.
 #[test]
 fn slow_clients_leave_visitors_nearly_all_of_their_useful_work() {
     let play = |file: &str, policy| {
@@ -168,7 +169,8 @@ fn slow_clients_leave_visitors_nearly_all_of_their_useful_work() {
     }
 }
 
-/// The address is charged only where the gateway is told that nobody shares one.
+/// Checks that a flood from one address is harmless if addresses are charged. They are charged only
+/// if the configuration declares that no address is shared.
 #[test]
 fn one_address_that_floods_a_class_costs_nothing_where_addresses_are_charged() {
     let scenario = scenario("attack-flooding.toml");
@@ -183,8 +185,9 @@ fn one_address_that_floods_a_class_costs_nothing_where_addresses_are_charged() {
     assert_eq!(scenario.policies[0].charge, Charge::Session, "as the gateway's default");
 }
 
-/// What a table that is full of invented sessions costs buyers, of the orders and the useful work beside one that has
-/// room for all. It costs them more with one list for all sessions, or with less of the table for fresh ones.
+/// Compares a session table full of invented sessions with one that has room for all: the orders
+/// and the useful work that buyers keep. They would lose more with one list for all sessions, or
+/// with less of the table for fresh ones.
 #[test]
 fn invented_sessions_leave_buyers_nearly_all_of_their_orders() {
     for rho in [0.75, 2.0] {

@@ -1,4 +1,4 @@
-//! What must hold in every run, whatever the policy.
+//! Invariants of every run, whatever the policy.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn envoy_gradient() -> PartChoice {
     PartChoice { name: "envoy-gradient".into(), parameters: [].into() }
 }
 
-/// Without a queue and with one worker, its limit is all that lets more than one in.
+/// Without a queue and with one worker, only its limit admits more than one request.
 #[test]
 fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     let mut scenario = seed_1(1.4, Closes::Visible, 60);
@@ -110,7 +110,7 @@ fn the_same_seed_gives_the_same_run_to_the_last_digit() {
     assert_eq!(twice[0], twice[1]);
 }
 
-/// More runs than are played before their results are made.
+/// The runs exceed one batch.
 #[test]
 fn many_scenarios_at_once_give_what_each_gives_alone() {
     let scenarios: Vec<Scenario> =
@@ -130,7 +130,7 @@ fn many_scenarios_at_once_give_what_each_gives_alone() {
     assert_eq!(results.len(), scenarios.len());
 }
 
-/// One slot, and a wish to be called soon after each time that it is given.
+/// A limit of one slot that asks for a timer after each dispatch.
 #[derive(Debug, Default)]
 struct Restless(Option<Time>);
 
@@ -162,7 +162,7 @@ impl Limit for Restless {
     }
 }
 
-/// A call that was called off by an earlier one asks for no other: else there would be ever more.
+/// Checks that a replaced timer does not schedule another one; otherwise events would multiply.
 #[test]
 fn events_are_as_many_as_requests_however_long_the_run() {
     let each = |minutes| {
@@ -199,7 +199,7 @@ fn every_policy_faces_the_same_visitors() {
     assert!(planned.windows(2).all(|pair| pair[0] == pair[1]), "{planned:?}");
 }
 
-/// Seed 1, «Overall Throughput Data» at ρ = 1.4: completed 29.9 % (SQ), 36.6 % (8Q-AF), 57.5 %
+/// Paper 1, «Overall Throughput Data» at ρ = 1.4: completed 29.9 % (SQ), 36.6 % (8Q-AF), 57.5 %
 /// (LIFO-Pri); confirmed orders 8, 15, 50 [seed 1.5] [seed 1.6]. Whole: `bywash lab paper 1`.
 #[test]
 fn at_1_4_the_policies_of_the_seed_stand_in_its_order_by_orders() {
@@ -224,7 +224,8 @@ fn below_capacity_nearly_everything_is_served_and_nothing_refused() {
     assert!(cell.useful_work > 0.99, "{}", cell.useful_work);
 }
 
-/// Ours and a peer, by visitors who ask again at once, or when they are asked to.
+/// Runs this project's policy and a peer with visitors that retry immediately, or after
+/// `Retry-After`.
 fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
     let mut scenario = seed_1(2.0, Closes::Visible, 5);
     let policy = |label: &str, name: &str, retries: &[(&str, &str)]| PolicyChoice {
@@ -267,8 +268,8 @@ fn only_a_repetition_that_says_so_is_treated_as_one() {
     }
 }
 
-/// An application that works on when its client has gone: with the slot free at once, more requests are inside than
-/// the limit says.
+/// Checks an application that works on after its client has left. If the slot is freed immediately,
+/// more requests are inside than the limit allows.
 #[test]
 fn a_slot_that_is_held_until_the_application_is_done_serves_more_where_departures_go_unnoticed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios/departed.toml");

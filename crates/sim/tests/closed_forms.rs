@@ -1,10 +1,10 @@
-//! The simulator against closed forms that it did not produce.
+//! Compares the simulator with closed forms that are independent of it.
 //!
 //! Erlang's formulas for M/M/k (waiting) and M/M/k/K (loss), and the Erlang-A model (abandonment
-//! from the queue) solved as the birth–death chain that it is. Each is compared with the mean of
-//! sixty independent runs; the exact value must lie inside ±3.5 standard errors, which a right
+//! from the queue) solved as a birth–death chain. Each is compared with the mean of sixty
+//! independent runs. The exact value must lie within ±3.5 standard errors, which a correct
 //! simulator leaves once in some four hundred comparisons. Seeds are fixed, so the tests are not
-//! flaky: they hold or they do not.
+//! flaky.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use bywash_engine::catalog::{self, Settings, TerminationSettings};
 use bywash_scenario::{Charge, Closes, Departures, Scenario};
 use bywash_sim::{Case, Outturn, play};
 
-/// With twenty the error itself is estimated so roughly that one right comparison in thirty thousand
-/// lies beyond five of it; we met it.
+/// With twenty runs the error itself is estimated so roughly that one correct comparison in thirty
+/// thousand exceeds five of it, which did occur.
 const RUNS: u64 = 60;
 
 /// One queueing system: `servers` servers of mean service 1 s, load ρ.
@@ -23,9 +23,9 @@ struct System {
     rho: f64,
     /// Places in the queue.
     places: u32,
-    /// Mean patience, seconds; `None`: for ever.
+    /// The mean patience in seconds; `None` is infinite.
     patience: Option<f64>,
-    /// Whether it goes on while being served.
+    /// Whether patience also runs during service.
     also_in_service: bool,
 }
 
@@ -103,8 +103,9 @@ impl System {
         assert!(error / exact < 0.05, "{what} of {self:?}: ± {error} says nothing about {exact}");
     }
 
-    /// Stationary probabilities of the number in the system, as a birth–death chain: births λ,
-    /// deaths min(n, k) + (n − k)⁺/patience, or + n/patience if those in service leave as well.
+    /// Returns the stationary probabilities of the number in the system as a birth–death chain:
+    /// births λ, deaths min(n, k) + (n − k)⁺/patience, or + n/patience if those in service leave as
+    /// well.
     fn stationary(self) -> Vec<f64> {
         let k = f64::from(self.servers);
         let arrivals = self.rho * k;
@@ -120,7 +121,7 @@ impl System {
         p.iter().map(|x| x / sum).collect()
     }
 
-    /// Mean number of busy servers.
+    /// Returns the mean number of busy servers.
     fn mean_busy(self) -> f64 {
         let busy = |(n, p): (usize, &f64)| (n as f64).min(f64::from(self.servers)) * p;
         self.stationary().iter().enumerate().map(busy).sum()
@@ -132,7 +133,7 @@ impl System {
     }
 }
 
-/// Erlang's C formula: the probability of having to wait in M/M/k.
+/// Computes Erlang's C formula: the probability of waiting in M/M/k.
 fn erlang_c(servers: u32, rho: f64) -> f64 {
     let a = rho * f64::from(servers);
     let mut term = 1.0;
@@ -206,7 +207,7 @@ fn abandonment_is_as_erlang_a_says() {
     for (servers, rho, patience) in [(1, 0.9, 5.0), (2, 1.4, 10.0), (8, 1.1, 2.0)] {
         let system =
             System { servers, rho, places: 2000, patience: Some(patience), also_in_service: false };
-        // Everyone in the queue leaves it at rate 1/patience, so the share that abandons is
+        // Each request in the queue leaves it at rate 1/patience, so the share that abandons is
         // E[queue]/(patience·λ).
         let arrivals = rho * f64::from(servers);
         let share = system.mean_queue() / (patience * arrivals);
@@ -214,8 +215,9 @@ fn abandonment_is_as_erlang_a_says() {
     }
 }
 
-/// Patience until the answer: everyone present leaves at rate θ = 1/patience. Of the servers' busy
-/// time μ/(μ + θ) goes to services that are completed, and the rest to clients who leave.
+/// Checks patience that lasts until the answer: each request present leaves at rate θ = 1/patience.
+/// Of the servers' busy time μ/(μ + θ) goes to completed services, and the rest to clients that
+/// leave.
 #[test]
 fn useful_and_wasted_work_are_as_the_chain_says_when_clients_leave_while_being_served() {
     for (servers, rho, patience) in [(1, 0.9, 5.0), (2, 1.4, 10.0)] {
@@ -224,7 +226,7 @@ fn useful_and_wasted_work_are_as_the_chain_says_when_clients_leave_while_being_s
         let (busy, leaving) = (system.mean_busy(), 1.0 / patience);
         let answered = busy / (rho * f64::from(servers));
         system.check("share that leaves", 1.0 - answered, abandoned);
-        // As a share of what was possible: of the offered work below capacity, of capacity above.
+        // As a share of the possible work: of the offered work below capacity, of capacity above.
         let possible = f64::from(servers) * rho.min(1.0);
         system.check("useful work", busy / (1.0 + leaving) / possible, useful);
         system.check("wasted work", busy * leaving / (1.0 + leaving) / possible, wasted);

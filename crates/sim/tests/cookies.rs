@@ -1,4 +1,4 @@
-//! What a visitor's requests claim: nothing, until she has read an answer.
+//! The session that a visitor's requests claim: none, until the visitor has read an answer.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use bywash_scenario::{Adversary, Cell, Charge, Claims, Closes, Departures, Law, 
 use bywash_sim::{Case, play};
 use bywash_units::Span;
 
-/// Refuses whoever claims a session; the others have as many slots and places as they need.
+/// Refuses requests that claim a session; the others have as many slots and places as they need.
 struct NobodyWithACookie;
 
 static NOBODY_WITH_A_COOKIE: Policy = Policy {
@@ -38,7 +38,7 @@ impl Order for NobodyWithACookie {
     }
 }
 
-/// Two pages of one second each, the second always after the first.
+/// Returns a scenario with two pages of one second each, the second always after the first.
 fn pages(patience: &str) -> Scenario {
     let page = |name, next| {
         format!(
@@ -100,7 +100,8 @@ fn a_visitor_has_a_cookie_from_her_first_answer_on() {
 
 #[test]
 fn an_answer_that_nobody_read_gives_no_cookie() {
-    // Everybody leaves after half of her second, unseen, comes again twice, and is served in vain.
+    // Each visitor leaves unnoticed after half a second, retries twice, and is served without
+    // effect.
     let cell = played("500ms", Closes::Hidden);
     assert!(cell.timed_out > 300 && cell.completed == 0, "{cell:?}");
     assert_eq!(cell.dropped, 0);

@@ -1,4 +1,5 @@
-//! Goals of levels in virtual time: a ratio from few clients to many, and a percentile across a step in load.
+//! Goals of levels in virtual time: a ratio with few to many clients, and a percentile across a
+//! step in load.
 #![allow(clippy::unwrap_used, reason = "clippy takes what tests share for a library")]
 
 use std::path::{Path, PathBuf};
@@ -55,8 +56,8 @@ fn other_ratios_are_kept_as_well() {
     }
 }
 
-/// Of the high level's requests that were answered between one run's end and a longer one's, the share that was within a
-/// time: the same visitors come to both.
+/// Returns the share within `ms` of the high level's requests that were answered between the ends
+/// of two runs. The same visitors arrive in both.
 fn within(ms: f64, before: Option<&Cell>, until: &Cell) -> f64 {
     let counts = |cell: &Cell| {
         let high = of(cell, "high");
@@ -73,7 +74,7 @@ fn a_percentile_is_kept_in_each_phase_of_a_step_beyond_what_can_be_done() {
     let ends = ["120s", "180s", "300s"].map(until);
     let mut before = None;
     for (phase, end) in ["below", "above", "below again"].iter().zip(&ends) {
-        // 150 ms were promised, and are to be kept within a tenth.
+        // The goal is 150 ms; a tenth more is allowed.
         let share = within(165.0, before, end);
         println!("{phase}: {share:.3} within 165 ms, {:.3} within 150", within(150.0, before, end));
         assert!(share >= 0.95, "{phase}: {share}");

@@ -1,4 +1,4 @@
-//! Throughput against the limit, where it is known; and what limits do while the servers change.
+//! Throughput as a function of the limit, where it is known; and limits while the servers change.
 
 use std::path::Path;
 
@@ -29,7 +29,8 @@ fn runs(scenario: &Scenario) -> Vec<Traced> {
         .expect("the scenario can be simulated")
 }
 
-/// The mean over the seeds, phase by phase: what was lost, and who waited inside for each worker.
+/// Returns the means over the seeds by phase: capacity lost, and requests waiting inside per
+/// worker.
 fn means(scenario: &Scenario, label: &str) -> Vec<(f64, f64)> {
     let scenario = only(scenario, label);
     let seeds: Vec<Vec<Phase>> =
@@ -41,7 +42,8 @@ fn means(scenario: &Scenario, label: &str) -> Vec<(f64, f64)> {
     (0..seeds[0].len()).map(phase).collect()
 }
 
-/// The part of the workers' capacity that a fixed limit of `slots` uses, once the queue is full.
+/// Returns the fraction of the workers' capacity that a fixed limit of `slots` uses when the queue
+/// is full.
 fn used(scenario: &Scenario, slots: u32) -> f64 {
     let mut scenario = only(scenario, "fixed 64");
     scenario.length = Length::Duration(Span::from_secs(60));
@@ -56,8 +58,8 @@ fn used(scenario: &Scenario, slots: u32) -> f64 {
     work / late.iter().map(|sample| sample.capacity.as_secs_f64()).sum::<f64>()
 }
 
-/// With a queue that is always full as many are inside as there are slots, so X(L)·b is
-/// min(L, k), whatever the law of service and whoever shares with whom.
+/// With a permanently full queue, as many requests are inside as there are slots. So X(L)·b is
+/// min(L, k), whatever the service distribution and the discipline.
 #[test]
 fn throughput_rises_with_the_limit_up_to_the_workers_and_no_further() {
     let scenario = scenario("start");
@@ -68,7 +70,7 @@ fn throughput_rises_with_the_limit_up_to_the_workers_and_no_further() {
     }
 }
 
-/// Each beyond the workers costs a part c of the speed: X(L)·b = k/(1 + c(L − k)).
+/// Each request beyond the workers costs a fraction c of the speed: X(L)·b = k/(1 + c(L − k)).
 #[test]
 fn throughput_falls_beyond_the_workers_where_requests_contend() {
     let scenario = scenario("contention");
@@ -122,7 +124,7 @@ fn slope_comes_from_far_off_to_the_workers() {
     }
 }
 
-/// The weakness that the class means are for: heavier pages look like a queue.
+/// Checks the weakness that class means avoid: heavier pages look like a queue.
 #[test]
 fn vegas_takes_heavier_pages_for_a_queue_and_slope_does_not() {
     let scenario = scenario("mix");

@@ -1,7 +1,7 @@
-//! Each peer's order on a sequence made by hand, through the engine that runs ours.
+//! Each peer's policy on a hand-made sequence, through the product's engine.
 //!
-//! The first three are what HAProxy 2.6 was seen to do with two slots: six who browse, then two who
-//! buy.
+//! The first three tests are the observed behaviour of HAProxy 2.6 with two slots: six browsing
+//! requests, then two purchases.
 
 use bywash_engine::{
     Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options, Reading,
@@ -15,7 +15,7 @@ const BUY: ClassId = ClassId(1);
 /// The step after it.
 const PAY: ClassId = ClassId(2);
 
-/// A server behind a peer; requests are letters.
+/// A server behind a peer. Requests are named by letters.
 struct Server {
     engine: Engine,
     started: String,
@@ -63,29 +63,29 @@ impl Server {
         self.tell(ms, Event::Arrived { id: id(name), request });
     }
 
-    /// A request without a cookie comes.
+    /// Sends a request without a cookie.
     fn comes(&mut self, ms: u64, name: char, class: ClassId) {
         self.arrives(ms, name, Request::of(class));
     }
 
-    /// One without a cookie, from this address.
+    /// Sends a request without a cookie from this address.
     fn comes_from(&mut self, ms: u64, name: char, address: u64) {
         let address = Some(AddressKey(address));
         self.arrives(ms, name, Request { address, ..Request::of(BROWSE) });
     }
 
-    /// A request comes that sends a cookie of its own, which an answer bore.
+    /// Sends a request with its own cookie, which an answer carried.
     fn returns(&mut self, ms: u64, name: char, class: ClassId) {
         self.goes_on(ms, name, name.into(), class);
     }
 
-    /// The same of this session.
+    /// Sends a request with the cookie of this session, which an answer carried.
     fn goes_on(&mut self, ms: u64, name: char, session: u64, class: ClassId) {
         self.tell(ms, Event::served(SessionKey(session), BROWSE));
         self.forges(ms, name, session, class);
     }
 
-    /// A request comes that sends a cookie, which nobody need have issued.
+    /// Sends a request with a cookie that need not have been issued.
     fn forges(&mut self, ms: u64, name: char, session: u64, class: ClassId) {
         let session = Some(SessionKey(session));
         self.arrives(ms, name, Request { session, ..Request::of(class) });
@@ -95,7 +95,7 @@ impl Server {
         self.tell(ms, Event::Finished { id: id(name), end: End::ANSWERED });
     }
 
-    /// Whoever runs ends, one after the other from `ms` on, until nobody waits.
+    /// Ends running requests one after the other at `ms`, until none waits.
     fn drain(&mut self, ms: u64) -> &str {
         let mut ended = 0;
         while let Some(next) = self.started.chars().nth(ended) {
@@ -114,7 +114,7 @@ fn letter(RequestId(number): RequestId) -> char {
     char::from_u32(number).expect("every number was made of a letter")
 }
 
-/// Six browse, then two buy; in which order do they start behind two slots?
+/// Sends six browsing requests and two purchases to two slots. Returns the order of their starts.
 fn probe(mut server: Server) -> String {
     for (ms, name) in (0..).step_by(10).zip("abcdef".chars()) {
         server.comes(ms, name, BROWSE);
@@ -185,7 +185,7 @@ fn the_expert_takes_a_cookie_that_nobody_issued_for_none() {
 #[test]
 fn the_expert_puts_the_last_step_first_and_who_was_at_the_checkout_before_other_sessions() {
     let mut server = Server::new(1, "haproxy-expert", &[]);
-    // A buyer is known by her asking, which a free slot does not hide.
+    // A buyer is recognised by a request for the checkout, even if a slot was free.
     server.goes_on(0, 'a', 1, BUY);
     server.goes_on(1, 'b', 2, BROWSE);
     server.goes_on(2, 'c', 1, BROWSE);

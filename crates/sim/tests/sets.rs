@@ -1,10 +1,11 @@
-//! Clients who are always there: against a formula, and whom they count.
+//! Permanent clients: a comparison with a formula, and the choice of sets that are counted.
 
 use std::path::Path;
 
 use bywash_scenario::{Cell, Closes, Scenario};
 
-/// A page on a worker of the application and a search in a database that serves one at a time; `sets` says who asks.
+/// A page on the application's workers and a search in a database with its own; `sets` are the
+/// clients.
 fn scenario(workers: u32, database: u32, sets: &str) -> Scenario {
     let class = |name: &str, more: &str| {
         format!(
@@ -29,8 +30,9 @@ fn cells(scenario: &Scenario) -> Vec<Cell> {
     bywash_sim::run(scenario, &|_, _| ()).expect("it can be played").0.cells
 }
 
-/// So many requests a second are answered if `clients` think and ask by turns, by the formula for a finite source: the
-/// chance that n are with the server is N!/(N-n)! (s/Z)^n of the chance that none is.
+/// Returns the throughput per second if `clients` alternate between thinking and requesting, by the
+/// formula for a finite source: the probability that n are with the server is N!/(N-n)! (s/Z)^n
+/// times the probability that none is.
 fn of_a_finite_source(clients: u32, service: f64, think: f64) -> f64 {
     let terms = (0..=clients).scan(1.0, |term, n| {
         let now = *term;
@@ -70,7 +72,8 @@ fn of_two_sets_the_counted_one_is_counted_and_gains_by_what_the_other_gives_up()
         assert_eq!(cell.timed_out, 0, "those who cancel are not counted");
         assert_eq!(cell.generated, cell.completed);
     }
-    // Two of six give up after a second. The database can do two searches a second, and they ask for one.
+    // Two of six give up after a second. The database can do two searches per second, and they
+    // request one.
     assert!(
         answered(1) > 1.2 * answered(0),
         "seen while waiting: {} beside {}",

@@ -1,4 +1,4 @@
-//! Stopping long requests: what it is worth, and that it costs nothing where nothing is to be gained.
+//! Stopping long requests: its benefit, and the absence of cost where there is nothing to gain.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ fn scenario(long: f64) -> Scenario {
     let text = text.replace("share = 0.95", &format!("share = {}", 1.0 - long));
     let text = text.replace("share = 0.05", &format!("share = {long}"));
     let mut scenario = Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed");
-    // Fifty a second, whatever they take.
+    // Fifty per second, whatever they take.
     scenario.rho = vec![50.0 / scenario.unit_rate().get()];
     scenario.length = bywash_scenario::file::Length::Duration(Span::from_secs(600));
     scenario.seeds = 3;
     scenario
 }
 
-/// By policy, the share of requests that are answered.
+/// Returns the share of answered requests, by policy.
 fn answered(scenario: &Scenario) -> [f64; 3] {
     let cells = bywash_sim::run(scenario, &|_, _| ()).expect("it can be simulated").0.cells;
     let of = |label: &str| {
@@ -28,8 +28,8 @@ fn answered(scenario: &Scenario) -> [f64; 3] {
     ["AC", "SERT", "marginal"].map(of)
 }
 
-/// The most that any threshold can have answered: the lesser of those who are done by it, and of what two
-/// workers can do when everybody is stopped there.
+/// Returns the most that any threshold can have answered. It is the lesser of the requests that end
+/// before the threshold, and the capacity of two workers if every request is stopped there.
 fn bound(long: f64) -> f64 {
     let tail = |t: f64| {
         (t.max(0.5).powf(-1.1) - 8_f64.powf(-1.1)) / (0.5_f64.powf(-1.1) - 8_f64.powf(-1.1))
@@ -79,7 +79,7 @@ fn while_nearly_all_can_be_served_hardly_anybody_is_stopped() {
     }
 }
 
-/// The queue never fills, and clients leave: what counts is how long requests wait.
+/// Checks the case in which the queue never fills and clients leave, so the waiting time decides.
 #[test]
 fn requests_that_are_lost_by_time_are_saved_as_those_that_are_lost_by_places() {
     let path = "../../lab/scenarios/long-requests-patience.toml";

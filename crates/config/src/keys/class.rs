@@ -1,4 +1,4 @@
-//! `[class.NAME]`: a kind of request.
+//! `[class.NAME]`: a class of requests.
 
 use bywash_engine::Tier;
 
@@ -89,7 +89,7 @@ pub(crate) const UTILITY: Key = Key::new(
     "1",
     "Worth of one: its probability of ending in revenue, times the revenue. Only ratios count.",
 );
-/// More than any order. Sums of what is not more stay numbers.
+/// More than any order is worth. Sums of values up to this stay finite.
 const MONEY: f64 = 1e12;
 pub(crate) const EARNS: Key = Key::new(
     "earns",
@@ -196,12 +196,12 @@ pub(crate) const CLASS_RESPONSE_TIMEOUT: Key = of_class("response_timeout", TO_A
 pub(crate) const CLASS_IDLE_TIMEOUT: Key = of_class("idle_timeout", TO_ANSWER, "5m");
 pub(crate) const CLASS_TOTAL_TIMEOUT: Key = of_class("total_timeout", TO_END, "30m");
 
-/// A timeout of `[upstream]` that a class may set for itself, in the same range.
+/// Returns a timeout of `[upstream]` as a key that a class may override, with the same range.
 const fn of_class(name: &'static str, kind: Kind, example: &'static str) -> Key {
     Key::optional(name, kind, example, "The same key of [upstream], where it differs.")
 }
 
-/// The keys of `[class.other]`: no patterns, and worth nothing if nobody says otherwise.
+/// Returns the keys of `[class.other]`: it has no patterns, and its default utility is 0.
 pub(crate) fn of_other() -> Vec<Key> {
     let mut keys: Vec<Key> = CLASS.keys.to_vec();
     keys.retain(|key| key.name != MATCH.name);

@@ -1,4 +1,5 @@
-//! `[elephants]`, `[resource.NAME]` and `[throttle.NAME]`: what causes the load is found, and held back.
+//! `[elephants]`, `[resource.NAME]` and `[throttle.NAME]`: the requests that cause the load are
+//! found and throttled.
 
 use bywash_units::Span;
 
@@ -9,9 +10,9 @@ use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;
 
-/// Resources that a file can name: each is one more regression.
+/// The most resources in a file. Each one is another regression.
 pub(crate) const RESOURCES: usize = 16;
-/// Rules that a file can have.
+/// The most rules in a file.
 pub(crate) const THROTTLES: usize = 64;
 
 /// A pattern of requests.

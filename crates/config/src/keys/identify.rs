@@ -1,4 +1,4 @@
-//! `[identify]`: whose request it is, and what it shows of its visitor.
+//! `[identify]`: the session of a request, and signals about its client.
 
 use bywash_engine::Signals;
 

@@ -1,4 +1,4 @@
-//! `[limits]`: against abuse.
+//! `[limits]`: limits against abusive clients.
 
 use super::{GIB, HOUR, KIB, MIB, millis};
 use crate::key::{Key, Section};
@@ -61,7 +61,7 @@ pub(crate) const CONNECTIONS_PER_ADDRESS: Key = Key::new(
     "The same from one address, but for listen.trusted_proxies; 0 is any number. Many people can \
      share an address.",
 );
-/// A size of a request's body, for all classes or for one.
+/// The size of a request's body, for all classes or for one.
 pub(super) const BODY: Kind = Kind::Bytes { min: 0, max: 1024 * GIB };
 pub(crate) const MAX_BODY_BYTES: Key = Key::new(
     "max_body_bytes",
@@ -109,7 +109,7 @@ pub(crate) const CLIENT_IDLE_TIMEOUT: Key = Key::new(
     "75s",
     "How long a client's connection is kept with no request on it.",
 );
-/// The least that a gateway can do with, and more than any machine has, in bytes.
+/// The least memory that a gateway can work with and more than any machine has, in bytes.
 pub(crate) const LEAST_MEMORY: u64 = 16 * MIB;
 pub(crate) const MOST_MEMORY: u64 = 1024 * super::GIB;
 pub(crate) const MEMORY: Key = Key::new(

@@ -1,4 +1,4 @@
-//! `[listen]` and `[tls]`: where clients and operators come in, and what they are shown.
+//! `[listen]` and `[tls]`: listeners for clients and operators, and their certificates.
 
 use crate::key::{Key, Section};
 use crate::kind::Kind;

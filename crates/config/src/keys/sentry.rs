@@ -1,4 +1,4 @@
-//! `[sentry]` and `[database.NAME]`: what works for a client who has gone is stopped.
+//! `[sentry]` and `[database.NAME]`: work for clients that have left is stopped.
 
 use super::TRUTH_NO;
 use crate::config::Mode;
@@ -6,7 +6,7 @@ use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;
 
-/// Databases that a file can name.
+/// The most databases in a file.
 pub(crate) const DATABASES: usize = 16;
 
 const USERS: Kind = Kind::Texts {

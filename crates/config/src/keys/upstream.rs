@@ -1,4 +1,4 @@
-//! `[upstream]` and `[health]`: the application behind, and which of its servers get requests.
+//! `[upstream]` and `[health]`: the application servers, and which of them receive requests.
 
 use bywash_units::Span;
 

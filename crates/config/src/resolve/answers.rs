@@ -1,4 +1,4 @@
-//! `[answers]`: the page for browsers is read at once, so that a reload either has it or says why
+//! `[answers]`: the page for browsers is read immediately. So a reload either has it or reports why
 //! not, and no refusal waits for a disk.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
 
-/// Bytes of a page. It is sent to everybody who is refused, when there is no time for it.
+/// The largest page in bytes. It is sent with every refusal, when time is short.
 const LARGEST: usize = 64 * 1024;
 
 pub(super) fn answers(document: &Document<'_>, report: &mut Report) -> Answers {

@@ -1,4 +1,4 @@
-//! `[class.NAME]`: classes in the order of the file, their patterns, and what must come first.
+//! `[class.NAME]`: the classes in the order of the file, their patterns, and their prerequisites.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -25,22 +25,22 @@ use crate::success::Success;
 use crate::upstream::Timeouts;
 use crate::value::Value;
 
-/// A class whose values are read and whose names are not looked up yet.
+/// A class whose values are read and whose references are not resolved yet.
 struct Draft {
     name: String,
-    /// Where its name stands; nothing for an `other` that is not in the file.
+    /// The position of its name; `None` for an `other` that is not in the file.
     at: Option<Range<usize>>,
     values: Values,
 }
 
-/// Values of the file that hold for a class where it sets none.
+/// Settings of the file that apply to a class that does not override them.
 pub(super) struct Inherited<'a> {
     pub(super) mode: Mode,
     pub(super) timeouts: Timeouts,
-    /// Whether the application ignores the case of paths, if the file says.
+    /// Whether the application ignores the case of paths, if the file declares it.
     pub(super) ignore_case: Option<bool>,
     pub(super) max_body_bytes: u64,
-    /// Names of levels.
+    /// The names of levels.
     pub(super) names: &'a Names,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn classes(
     (classes, classifier)
 }
 
-/// The classes of the file in its order, `other` last, no more than there can be.
+/// Returns the classes of the file in its order, `other` last, up to the allowed number.
 fn drafts(document: &Document<'_>, report: &mut Report) -> Vec<Draft> {
     let mut entries = document.entries(&keys::CLASS, report);
     let other = entries.iter().position(|entry| entry.name == keys::OTHER);
@@ -161,7 +161,7 @@ fn patterns(values: &Values) -> Vec<String> {
     given.into_iter().flatten().map(|text| text.get_ref().clone()).collect()
 }
 
-/// The mode; a part of all visitors is enforced or nobody is.
+/// Returns the mode. Warns of a percentage of clients in a class that enforces nothing.
 fn check_percent(path: &str, values: &Values, mode: Mode, report: &mut Report) -> Mode {
     let mode = values.get(&keys::CLASS_MODE).map_or(mode, Value::word);
     if let (Mode::Observe, Some((percent, at))) = (mode, values.given(&keys::PERCENT))
@@ -179,7 +179,7 @@ fn level(draft: &Draft, names: &Names, report: &mut Report) -> Option<Level> {
     names.level(&format!("class.{}.level", shown(&draft.name)), (value.text(), at), report)
 }
 
-/// The field that says what an answer brings.
+/// Returns the field that carries the revenue of an answer.
 fn earns_header(draft: &Draft, report: &mut Report) -> Option<String> {
     let (value, at) = draft.values.given(&keys::EARNS_HEADER)?;
     let path = format!("class.{}.earns_header", shown(&draft.name));
@@ -189,7 +189,7 @@ fn earns_header(draft: &Draft, report: &mut Report) -> Option<String> {
     name
 }
 
-/// Warns of a key that does nothing where a success earns nothing.
+/// Warns of a key that has no effect where a success earns nothing.
 fn check_earns(
     draft: &Draft,
     at: Range<usize>,
@@ -226,7 +226,7 @@ fn success(draft: &Draft, mode: Mode, report: &mut Report) -> Success {
     success
 }
 
-/// The classes of which a session must have been served one before.
+/// Returns the classes of which a session must have been served one before.
 fn after(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
     let Some((value, at)) = draft.values.given(&keys::AFTER) else {
         return ClassSet::NONE;
@@ -262,7 +262,7 @@ fn after_nothing(name: &Spanned<String>, drafts: &[Draft]) -> Finding {
     Finding::new(&code::AFTER, name.span(), message).help(help)
 }
 
-/// The classifier of all patterns that can be used; each that cannot is reported.
+/// Returns the classifier of all usable patterns. Each unusable one is reported.
 fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Classifier {
     let mut rules = Vec::new();
     let mut seen: HashMap<(String, Condition), Range<usize>> = HashMap::new();
@@ -294,7 +294,7 @@ fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Clas
         .expect("patterns that stand twice are left out above")
 }
 
-/// The host and the fields that requests of a class must have.
+/// Returns the host and the fields that requests of a class must have.
 fn condition(draft: &Draft, report: &mut Report) -> Condition {
     let help = "write \"shop.example.com\", or \"*.example.com\" for all below it; no port";
     let hosts = all_of(draft, &keys::HOSTS, host, (&code::HOST, "host", help), report);
@@ -303,7 +303,8 @@ fn condition(draft: &Draft, report: &mut Report) -> Condition {
     Condition { hosts, fields }
 }
 
-/// The sorted values of a list; each text that is none is reported, with what it should be and the help.
+/// Returns the sorted values of a list. Each invalid text is reported with its expected form and
+/// the help.
 fn all_of<T: Ord>(
     draft: &Draft,
     key: &Key,
@@ -360,7 +361,7 @@ fn pattern(text: &Spanned<String>, report: &mut Report) -> Option<Pattern> {
     None
 }
 
-/// The help for `get /` and `GET p`: the pattern that was probably meant.
+/// Returns the help for `get /` and `GET p`: the pattern that was probably meant.
 fn meant_pattern(text: &str) -> Option<String> {
     let (method, path) = text.trim().split_once(' ').unwrap_or(("GET", text.trim()));
     let meant = format!("{} /{}", method.to_ascii_uppercase(), path.trim().trim_start_matches('/'));
@@ -368,8 +369,10 @@ fn meant_pattern(text: &str) -> Option<String> {
     is_one.then(|| format!("did you mean \"{}\"?", shown(&meant)))
 }
 
-/// What no reading of a path brings into its class is of `other`: where that one only observes, such a spelling is not
-/// held. Of those that are known, case alone is left, and only the operator knows whether the application regards it.
+/// Warns if another spelling of an enforced page could escape control. A path that no reading
+/// brings into its class belongs to `other`; if `other` only observes, such a spelling does not
+/// wait. Among the known spellings only case remains, and only the operator knows whether the
+/// application regards it.
 fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Report) {
     let is_held = |class: &&ClassConfig| class.mode == Mode::Enforce;
     let Some(enforced) = classes.iter().find(is_held) else { return };
@@ -388,7 +391,8 @@ fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Repor
     report.add(Finding::new(&code::SPELLING, at, message).help(help.to_string()));
 }
 
-/// A transaction that is worth less than browsing goes after it, which nobody wants.
+/// Warns of a transaction that is worth less than browsing, because it would be served after
+/// browsing.
 fn check_utilities(drafts: &[Draft], report: &mut Report) {
     let tier = |draft: &&Draft| draft.values.of(&keys::TIER).word::<Tier>();
     let worth = |draft: &Draft| draft.values.of(&keys::UTILITY).number();

@@ -42,7 +42,7 @@ pub(super) fn elephants(document: &Document<'_>, mode: Mode, report: &mut Report
     }
 }
 
-/// The tables of a section, no more than there can be, with their names checked.
+/// Returns the tables of a section, up to the allowed number, with their names checked.
 fn some<'d, 't>(
     document: &'d Document<'t>,
     section: &'static Section,
@@ -120,7 +120,7 @@ fn from_where(text: &str) -> ReadFrom {
     }
 }
 
-/// Whether there may be such a resource on a host; whether there is, who reads it finds out.
+/// Returns whether a host can have such a resource. Its reader finds out whether this host has it.
 fn is_of_this_host(read: &str) -> bool {
     if read == Resource::SLOTS {
         return true;
@@ -138,7 +138,7 @@ fn is_of_this_host(read: &str) -> bool {
     }
 }
 
-/// Words on one line.
+/// Returns whether a text is a reason: words on one line.
 fn is_reason(why: &str) -> bool {
     let is_line = why.chars().count() <= 200 && !why.chars().any(char::is_control);
     is_line && why.chars().any(char::is_alphabetic)
@@ -155,7 +155,7 @@ fn is_exporter(url: &str) -> bool {
     server::is_name(bare) && port != 0 && path.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// A rule, and whether it is carried out.
+/// Returns a rule and its mode.
 fn throttle(entry: &Entry<'_, '_>, mode: Mode, report: &mut Report) -> (Throttle, Mode) {
     let values = values_of(entry, &keys::THROTTLE, report);
     let pattern = values.of(&keys::THROTTLE_MATCH).text();

@@ -6,8 +6,8 @@ use crate::code;
 use crate::report::{Finding, Report};
 use crate::source::shown;
 
-/// Fields of an answer that clients, caches or the way to them need: whoever takes one of them
-/// away has meant another.
+/// Answer fields that clients, caches or intermediaries need. Naming one of them for removal is a
+/// mistake.
 const NEEDED: [&str; 18] = [
     "alt-svc",
     "cache-control",
@@ -29,7 +29,7 @@ const NEEDED: [&str; 18] = [
     "vary",
 ];
 
-/// A field that is taken from answers before they go on.
+/// Returns the name of a field that is removed from answers.
 pub(super) fn taken_away(
     path: &str,
     text: &str,
@@ -44,7 +44,7 @@ pub(super) fn taken_away(
     None
 }
 
-/// Fields of a request that gateways and applications read for something else.
+/// Request fields that gateways and applications read for other purposes.
 const ASKED_WITH: [&str; 22] = [
     "accept",
     "accept-encoding",
@@ -69,10 +69,10 @@ const ASKED_WITH: [&str; 22] = [
     "via",
     "x-real-ip",
 ];
-/// Those of which there are many, by how they begin.
+/// Prefixes of families of such fields.
 const ASKED_WITH_MANY: [&str; 4] = ["bywash-", "if-", "proxy-", "x-forwarded-"];
 
-/// A field that is taken from requests before they go on, in every spelling.
+/// Returns the name of a field that is removed from requests in every spelling.
 pub(super) fn taken_from_requests(
     path: &str,
     text: &str,
@@ -89,7 +89,7 @@ pub(super) fn taken_from_requests(
     None
 }
 
-/// Fields that no key lets through: the gateway writes them anew, or they are nobody's word.
+/// Fields that no key lets through: the gateway rewrites them, or no trusted party sets them.
 const NEVER_PASSED: [&str; 8] = [
     "forwarded",
     "proxy",
@@ -101,7 +101,7 @@ const NEVER_PASSED: [&str; 8] = [
     "x-real-ip",
 ];
 
-/// A field of requests that is passed on though an application may believe it.
+/// Returns the name of a request field that is passed on although an application may trust it.
 pub(super) fn passed(text: &str, at: Range<usize>, report: &mut Report) -> Option<String> {
     let name = text.to_ascii_lowercase();
     let is_plain = is_token(text) && !name.contains(['_', '.']);
@@ -132,7 +132,8 @@ fn no_field(path: &str, text: &str, at: Range<usize>, (messages, like): (&str, &
     Finding::new(&code::FIELD_NAME, at, message).help(help)
 }
 
-/// A token of RFC 9110 §5.6.2, which RFC 6265 §4.1.1 asks of a cookie's name.
+/// Returns whether a text is a token of RFC 9110 §5.6.2, as RFC 6265 §4.1.1 requires of a cookie's
+/// name.
 pub(crate) fn is_token(name: &str) -> bool {
     let is_mark = |c: char| "!#$%&'*+-.^_`|~".contains(c);
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || is_mark(c))

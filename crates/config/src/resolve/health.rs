@@ -1,4 +1,4 @@
-//! `[health]`: what servers are asked, and when they get no requests.
+//! `[health]`: the probe of servers, and when they receive no requests.
 
 use crate::code;
 use crate::document::Document;
@@ -9,7 +9,7 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::upstream::Health;
 
-/// Bytes of a path; a server's own limit is hardly lower.
+/// The longest path in bytes; a server's own limit is hardly lower.
 const LONGEST: usize = 2048;
 
 pub(super) fn health(document: &Document<'_>, report: &mut Report) -> Health {
@@ -28,7 +28,8 @@ pub(super) fn health(document: &Document<'_>, report: &mut Report) -> Health {
     }
 }
 
-/// It goes into a request line of ours, so nothing in it may end one.
+/// Returns the path of the probe. It becomes part of a request line, so it must not contain
+/// anything that could end one.
 fn path(values: &Values, report: &mut Report) -> Option<String> {
     let (value, at) = values.given(&keys::HEALTH_PATH)?;
     let text = value.text();

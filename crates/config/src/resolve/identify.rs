@@ -1,7 +1,7 @@
 //! `[identify]`: sessions, their tokens, signals and retries.
 //!
-//! The keys of tokens are read at once, so that a file that cannot be used is told of with
-//! everything else, and a reload either has the keys or changes nothing.
+//! The token keys are read immediately. So an unusable file is reported together with all other
+//! problems, and a reload either has the keys or changes nothing.
 
 use std::path::Path;
 
@@ -74,7 +74,7 @@ fn token(values: &Values, report: &mut Report) -> Option<Token> {
     }
 }
 
-/// Why the file cannot be used: never with anything of what is in it.
+/// Reads the keys. The error never contains anything from the file.
 fn token_keys(path: &Path) -> Result<Keys, String> {
     let text = bywash_files::secret(path).map_err(|why| why.to_string())?;
     let secrets = Secrets::parse(&text).map_err(|fault| fault.to_string())?;
@@ -93,7 +93,8 @@ fn token_cookie(values: &Values, report: &mut Report) -> String {
     name.to_string()
 }
 
-/// Ours is taken from what the application gets.
+/// Checks that the token cookie is not the session cookie, because the gateway removes the token
+/// cookie from requests.
 fn check_cookies(values: &Values, identify: &Identify, report: &mut Report) {
     let name = values.of(&keys::TOKEN_COOKIE).text();
     if identify.session == Session::Cookie(name.to_string()) {
@@ -200,7 +201,7 @@ fn signal(text: &str) -> Option<Signal> {
     }
 }
 
-/// RFC 6265 §4.1.1, without quotes.
+/// Returns whether a text is a cookie value of RFC 6265 §4.1.1, without quotes.
 fn is_cookie_value(text: &str) -> bool {
     let is_octet = |byte: u8| byte.is_ascii_graphic() && !b"\",;\\".contains(&byte);
     !text.is_empty() && text.bytes().all(is_octet)

@@ -1,6 +1,6 @@
-//! `[levels]`: their names, who gets which, and the keys that sign them.
+//! `[levels]`: their names, their assignment, and the keys that sign them.
 //!
-//! The keys are read at once, as those of session tokens are.
+//! The keys are read immediately, like those of session tokens.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,11 +19,11 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::value::Value;
 
-/// The names of levels, before anything else is known of them.
+/// The names of levels, before the other values are known.
 pub(super) struct Names {
-    /// The best first.
+    /// The names, best first.
     names: Vec<String>,
-    /// The file names some, and not all could be read: which there are is not known.
+    /// Whether some names in the file were rejected, so that the list is incomplete.
     doubtful: bool,
 }
 
@@ -59,7 +59,7 @@ fn meant(name: &str) -> String {
 }
 
 impl Names {
-    /// The level that stands there under this name.
+    /// Returns the level that a key of the file names.
     pub(super) fn level(
         &self,
         path: &str,
@@ -81,7 +81,7 @@ impl Names {
     }
 }
 
-/// `None`: there are none, or what was said of them cannot be.
+/// Returns the levels; `None` if there are none or if their settings are invalid.
 pub(super) fn levels(
     values: &Values,
     names: Names,
@@ -148,7 +148,7 @@ fn customer_header(values: &Values, listen: &Values, report: &mut Report) -> Opt
     name
 }
 
-/// Names want keys, and whatever else is said wants names.
+/// Checks that names come with keys, and other settings with names.
 fn check_whole(values: &Values, names: &Names, report: &mut Report) {
     let first = values.get(&keys::NAMES).and_then(|names| names.texts().first());
     match first {

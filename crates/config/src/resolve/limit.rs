@@ -1,4 +1,4 @@
-//! `[limit]`, and `upstream.limit`, which is short for the number that it starts with.
+//! `[limit]` and `upstream.limit`, which is a short form of the initial limit.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ pub(super) fn settings(
     }
 }
 
-/// Under which key the number to start with stands, the number, and where.
+/// The key of the initial limit, its value and its position.
 type Start = (String, u64, Range<usize>);
 
 fn check_bounds(chosen: &Chosen<Limits>, start: Option<&Start>, report: &mut Report) {

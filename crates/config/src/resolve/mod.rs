@@ -1,4 +1,4 @@
-//! Values become a [`Config`]; the checks between them.
+//! Resolves values into a [`Config`] and checks them against each other.
 
 mod answers;
 mod classes;
@@ -44,7 +44,8 @@ use classes::Inherited;
 
 use sentry::sentry;
 
-/// The configuration of a document. Whatever is wrong is reported, and a default stands in.
+/// Returns the configuration of a document. Every problem is reported, and a default replaces the
+/// value.
 pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let root = document.section(&keys::ROOT, report);
     let mode = root.of(&keys::MODE).word();
@@ -94,7 +95,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     }
 }
 
-/// What a stop daemon needs of a document.
+/// Returns the part of a document that the stop daemon needs.
 pub(crate) fn sentry_of(document: &Document<'_>, report: &mut Report) -> Sentry {
     let root = document.section(&keys::ROOT, report);
     let sentry = sentry(document, root.of(&keys::MODE).word(), report);
@@ -129,8 +130,8 @@ fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Valu
     }
 }
 
-/// A number that changes with the list of signals. Its only use is to be compared, also with what
-/// another build has written down: so it is a function that is written down as well, with fixed keys.
+/// Returns a number that changes with the list of signals. It is only compared, also with a number
+/// that another build has stored. So the hash is a published function with fixed keys.
 fn kinds_of<'a>(signals: impl Iterator<Item = &'a String>) -> u64 {
     let mut hasher = SipHasher13::new();
     for signal in signals {
@@ -172,7 +173,7 @@ fn limits(values: &Values, report: &mut Report) -> Limits {
     }
 }
 
-/// `None` for "auto".
+/// Returns the memory limit; `None` for "auto".
 fn memory(values: &Values, report: &mut Report) -> Option<u64> {
     let text = values.of(&keys::MEMORY).text();
     if text == "auto" {
@@ -217,7 +218,8 @@ fn traces(values: &Values, report: &mut Report) -> Option<Collector> {
     collector.ok()
 }
 
-/// A path has a slash in it, so that `stdot` is a mistake and no file.
+/// Returns the destination of the log. A path must contain a slash, so that `stdot` is a mistake
+/// and not a file.
 fn access_log(values: &Values, report: &mut Report) -> AccessLog {
     match values.of(&keys::ACCESS).text() {
         "stdout" => AccessLog::Stdout,

@@ -1,4 +1,4 @@
-//! `[order]`: the policy, and the parameters that the engine's catalogue gives it.
+//! `[order]`: the queueing policy and its parameters from the engine's catalogue.
 
 use bywash_engine::catalog::{Orders, POLICIES, Settings, Value};
 use bywash_units::{Share, Utility};
@@ -21,7 +21,7 @@ pub(super) fn settings(
     chosen.settings
 }
 
-/// Where nothing is earned there is no order to learn from.
+/// Warns of a learning policy where no class earns anything, because nothing can then be learned.
 fn check_earnings(chosen: &Chosen<Orders>, classes: &[ClassConfig], report: &mut Report) {
     let earns = |class: &ClassConfig| class.class.earns > Utility::default();
     if chosen.settings.name() != "value-index" || classes.iter().any(earns) {
@@ -33,8 +33,8 @@ fn check_earnings(chosen: &Chosen<Orders>, classes: &[ClassConfig], report: &mut
     report.add(finding.help(help.to_string()));
 }
 
-/// The two thresholds of `engine::overload::Thresholds`: with the lower one above, there would be no
-/// calm to come back to.
+/// Checks the two thresholds of `engine::overload::Thresholds`. With the lower one above the upper,
+/// calm could never return.
 fn check_thresholds(chosen: &Chosen<Orders>, report: &mut Report) {
     let settings = &chosen.settings;
     let (Some(lower), Some(upper)) = (share(settings, "lower"), share(settings, "upper")) else {

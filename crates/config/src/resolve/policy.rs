@@ -1,4 +1,4 @@
-//! A table whose keys are a policy and its parameters, as the engine's catalogue has them.
+//! Tables that consist of a policy and its parameters from the engine's catalogue.
 
 use bywash_engine::catalog::{Decides, Entry, Policy, Settings};
 
@@ -20,13 +20,13 @@ pub(super) struct Chosen<D: Decides> {
 }
 
 impl<D: Decides> Chosen<D> {
-    /// The key of a parameter.
+    /// Returns the key of a parameter.
     pub(super) fn key(&self, name: &str) -> Option<&Key> {
         self.parameters.iter().find(|key| key.name == name)
     }
 }
 
-/// What `section` says, one of `all`; the first key of such a table names the policy.
+/// Returns the policy of `section`, one of `all`. The first key of such a table names the policy.
 pub(super) fn chosen<D: Decides>(
     document: &Document<'_>,
     section: &'static Section,
@@ -40,7 +40,7 @@ pub(super) fn chosen<D: Decides>(
     let strangers = read::strangers(&table, &parameters);
     for (name, at) in strangers.into_iter().filter(|(name, _)| *name != key.name) {
         let owners = owners(name, section);
-        // Without a known policy, nobody can say whose parameter it should be.
+        // Without a known policy the owner of a parameter cannot be determined.
         if is_known || owners.is_empty() {
             let code =
                 if owners.is_empty() { &code::UNKNOWN_KEY } else { &code::FOREIGN_PARAMETER };
@@ -53,7 +53,7 @@ pub(super) fn chosen<D: Decides>(
     Chosen { settings, values, parameters }
 }
 
-/// The policy, or the one that was probably meant.
+/// Returns the policy, or the one that was probably meant, and whether its name is known.
 fn policy<D: Decides>(
     table: &Table<'_, '_>,
     key: &Key,
@@ -71,7 +71,7 @@ fn policy<D: Decides>(
     (policy.expect("both come from the catalogue"), is_known)
 }
 
-/// The policies of a table that have a parameter of this name.
+/// Returns the policies of a table that have a parameter of this name.
 fn owners(name: &str, section: &Section) -> Vec<&'static str> {
     let has = |policy: &Entry| policy.parameters.iter().any(|parameter| parameter.name == name);
     section.policies().into_iter().filter(has).map(|policy| policy.name).collect()

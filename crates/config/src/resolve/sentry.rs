@@ -1,5 +1,5 @@
-//! `[sentry]` and `[database.NAME]`. Users of the machine are looked up in `/etc/passwd`; who is elsewhere is
-//! written as a number.
+//! `[sentry]` and `[database.NAME]`. Users of the machine are looked up in `/etc/passwd`. A user
+//! from another source must be given as a number.
 
 use std::fs;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ fn socket(values: &Values, report: &mut Report) -> Option<PathBuf> {
 
 fn users(values: &Values, key: &Key, report: &mut Report) -> Vec<u32> {
     let listed = values.of(key).texts();
-    // Only who is named needs the file.
+    // The file is needed only if there are names to look up.
     let passwd = if listed.is_empty() { String::new() } else { passwd() };
     listed.iter().filter_map(|user| number(&passwd, key, user, report)).collect()
 }
@@ -75,7 +75,7 @@ fn number(passwd: &str, key: &Key, user: &Spanned<String>, report: &mut Report) 
     found
 }
 
-/// Of passwd(5): `name:password:number:…`.
+/// Returns the number of a user in passwd(5): `name:password:number:…`.
 fn number_of(passwd: &str, name: &str) -> Option<u32> {
     let mut lines = passwd.lines().map(|line| line.split(':'));
     let mut line = lines.find(|line| line.clone().next() == Some(name))?;
@@ -127,7 +127,7 @@ fn server_of(name: &str, values: &Values, report: &mut Report) -> Option<Databas
     let (value, at) = values.given(&keys::DATABASE_SERVER)?;
     let parsed = parse(value.text());
     if let Err(why) = parsed {
-        // A password may stand in it: it is not shown.
+        // The text may contain a password, so it is not shown.
         let message = format!("`database.{}.server`: {why}", shown(name));
         let help = format!("write {}", keys::DATABASE_SERVER.line());
         report.add(Finding::new(&code::DATABASE, at, message).help(help));
@@ -163,7 +163,7 @@ fn parse(text: &str) -> Result<DatabaseServer, &'static str> {
     Ok(DatabaseServer { kind, user: user.to_owned(), place, database: database.to_owned() })
 }
 
-/// The host of an IPv6 address loses its brackets.
+/// Splits host and port; an IPv6 address loses its brackets.
 fn host_and_port(text: &str, usual: u16) -> Result<(String, u16), &'static str> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => {

@@ -1,7 +1,7 @@
-//! A server as it stands in the file: `http://HOST:PORT`, `https://`, `h2c://` or `unix:/PATH`.
+//! Parses a server: `http://HOST:PORT`, `https://`, `h2c://` or `unix:/PATH`.
 //!
-//! Of a URL (RFC 3986 §3) there is only the scheme and the authority, and of that no user: what
-//! else a URL can say, a list of servers has no use for.
+//! A server's URL (RFC 3986 §3) has only a scheme and an authority without user information. A list
+//! of servers has no use for the other parts of a URL.
 
 use std::net::Ipv6Addr;
 
@@ -9,7 +9,7 @@ use crate::socket;
 use crate::source::shown;
 use crate::upstream::{Collector, Endpoint, Scheme, Server};
 
-/// Why a text is no server, and what to write.
+/// The reason why a text is not a server, and the correction.
 #[derive(Debug)]
 pub(super) struct NoServer {
     pub(super) why: &'static str,
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Server, NoServer> {
     Ok(Server { scheme, endpoint: Endpoint::Tcp { host, port } })
 }
 
-/// A collector is reached in clear.
+/// Parses the URL of a collector, which is reached in clear text.
 pub(super) fn collector(text: &str) -> Result<Collector, NoServer> {
     match text.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => {
@@ -47,7 +47,7 @@ pub(super) fn collector(text: &str) -> Result<Collector, NoServer> {
     }
 }
 
-/// A name as it may stand in a certificate, or an address.
+/// Returns whether a text is a name as a certificate may have it, or an address.
 pub(super) fn is_name(text: &str) -> bool {
     text.parse::<Ipv6Addr>().is_ok() || is_host(text)
 }
@@ -64,7 +64,8 @@ fn on_socket(path: &str) -> Result<Server, NoServer> {
     Ok(Server { scheme: Scheme::Http, endpoint: Endpoint::Unix(path) })
 }
 
-/// `http://unix:/run/app.sock`, as other proxies write it, and `h2c://unix:…`, as none does.
+/// Returns the error for `http://unix:/run/app.sock`, a form that other proxies use, and for
+/// `h2c://unix:…`, which none does.
 fn no_scheme_of_socket(rest: &str) -> NoServer {
     let path = rest.strip_prefix(socket::PREFIX).unwrap_or(rest);
     let path = format!("/{}", path.trim_matches('/'));
@@ -80,7 +81,7 @@ fn no_scheme(rest: &str) -> NoServer {
     no(Scheme::Http, "it starts with none of http://, https://, h2c:// and unix:", rest)
 }
 
-/// Host and port of what stands behind `://`.
+/// Parses host and port from the text after `://`.
 fn authority(scheme: Scheme, rest: &str) -> Result<(String, u16), NoServer> {
     let no = |why, meant: &str| no(scheme, why, meant);
     let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -98,7 +99,7 @@ fn authority(scheme: Scheme, rest: &str) -> Result<(String, u16), NoServer> {
     Ok((host_name(scheme, host)?, port))
 }
 
-/// Host and port as text; the host of an IPv6 address keeps its brackets.
+/// Splits host and port as text; an IPv6 address keeps its brackets.
 fn split(scheme: Scheme, authority: &str) -> Result<(&str, Option<&str>), NoServer> {
     let no = |why, meant: &str| no(scheme, why, meant);
     if authority.starts_with('[') {

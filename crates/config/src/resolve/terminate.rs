@@ -1,4 +1,4 @@
-//! `[terminate]`, and what a class grants its requests.
+//! `[terminate]`, and the running time that a class grants its requests.
 
 use bywash_engine::catalog::{TERMINATIONS, TerminationSettings};
 use bywash_engine::terminate::Bounds;
@@ -15,7 +15,7 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::value::Value;
 
-/// What a class that is safe grants, if it does not say.
+/// The default bounds of a class that is safe to stop.
 const LEAST: Span = Span::from_secs(1);
 const MOST: Span = Span::from_secs(60);
 
@@ -37,7 +37,8 @@ pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> Terminat
     chosen.settings
 }
 
-/// A time to run that was written into the table was meant to matter.
+/// Warns of a longest running time that can never be reached: a value in the file was meant to have
+/// an effect.
 pub(super) fn check_reach(name: &str, values: &Values, response: Span, report: &mut Report) {
     let is_safe = values.of(&keys::SAFE).word::<Safe>() != Safe::No;
     let Some((max, at)) = values.given(&keys::RUN_MAX).filter(|_| is_safe) else { return };
@@ -52,7 +53,7 @@ pub(super) fn check_reach(name: &str, values: &Values, response: Span, report: &
     }
 }
 
-/// What is granted to the requests of a class, if they can be stopped.
+/// Returns the bounds of the running time of a class, if its requests can be stopped.
 pub(super) fn bounds(name: &str, values: &Values, report: &mut Report) -> Option<Bounds> {
     let min = values.get(&keys::RUN_MIN).map_or(LEAST, Value::span);
     let max = values.get(&keys::RUN_MAX).map_or(MOST.max(min), Value::span);

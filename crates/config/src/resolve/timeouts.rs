@@ -1,4 +1,4 @@
-//! How long a server may take: `[upstream]` says it for all classes, a class for itself.
+//! Timeouts of servers: `[upstream]` sets them for all classes, and a class can override them.
 
 use bywash_units::Span;
 
@@ -22,7 +22,7 @@ pub(super) fn of_upstream(values: &Values, report: &mut Report) -> Timeouts {
     timeouts
 }
 
-/// Those of the class at `path`, and `others` where it sets none.
+/// Returns the timeouts of the class at `path`, with `others` for those that it does not set.
 pub(super) fn of_class(
     path: &str,
     values: &Values,
@@ -40,9 +40,10 @@ pub(super) fn of_class(
     timeouts
 }
 
-/// The total cuts every other timeout short, and that is what it is for: a total of 5 s beside
-/// the default of 60 s for the first byte is no mistake, nor is it beside the 60 s of `[upstream]`.
-/// But a part that somebody wrote into this very table was meant to matter.
+/// Warns of a timeout that is longer than the total in the same table. The total is meant to cut
+/// other timeouts short: a total of 5 s with the default of 60 s for the first byte is correct, and
+/// so is one with the 60 s of `[upstream]`. But a timeout in this very table was meant to have an
+/// effect.
 fn check_parts(path: &str, values: &Values, total: Span, report: &mut Report) {
     if values.refused(&keys::TOTAL_TIMEOUT) {
         return;

@@ -1,5 +1,5 @@
-//! `[tls]`: certificates and keys in pairs. Nobody opens the files here: what is in them is for
-//! whoever speaks TLS to judge.
+//! `[tls]`: pairs certificates with keys. The files are not opened here; the TLS implementation
+//! checks their contents.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::listen::{Certificate, Tls};
 use crate::read::Values;
 use crate::report::{Finding, Report};
 
-/// `listen` has the address where the certificates are shown.
+/// Returns the certificates. `listen` has the address where they are shown.
 pub(super) fn tls(document: &Document<'_>, listen: &Values, report: &mut Report) -> Option<Tls> {
     let values = document.section(&keys::TLS, report);
     let https = listen.given(&keys::HTTPS).map(|(_, at)| at);

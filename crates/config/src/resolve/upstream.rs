@@ -1,4 +1,4 @@
-//! `[upstream]`: its servers, each of them once and none of them this proxy itself.
+//! `[upstream]`: its servers without duplicates, none of them this proxy itself.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -17,10 +17,10 @@ use crate::report::{Finding, Report};
 use crate::source::shown;
 use crate::upstream::{Endpoint, Scheme, Server, Upstream, UpstreamTls};
 
-/// A server and where it stands.
+/// A server and its position in the file.
 type Placed = (Server, Range<usize>);
 
-/// The upstream, and how many requests it is given at once.
+/// Returns the upstream and its concurrency limit.
 pub(super) fn upstream(
     document: &Document<'_>,
     ours: &Listen,
@@ -51,7 +51,7 @@ pub(super) fn upstream(
     (upstream, limit)
 }
 
-/// Those that can be read, and whether they are all.
+/// Returns the valid servers, and whether all servers were valid.
 fn servers(values: &Values, report: &mut Report) -> (Vec<Placed>, bool) {
     let mut servers = Vec::new();
     let mut all_read = values.given(&keys::SERVER).is_some() && !values.refused(&keys::SERVER);
@@ -79,7 +79,7 @@ fn check_loops(servers: &[Placed], ours: &Listen, report: &mut Report) {
     }
 }
 
-/// The listener of ours that a request to `endpoint` would come to.
+/// Returns the listener of this gateway that a request to `endpoint` would reach.
 fn listener(endpoint: &Endpoint, ours: &Listen) -> Option<(Key, AdminAddress)> {
     match endpoint {
         Endpoint::Tcp { host, port } => {
@@ -95,13 +95,14 @@ fn listener(endpoint: &Endpoint, ours: &Listen) -> Option<(Key, AdminAddress)> {
     }
 }
 
-/// No name is looked up here but the one that always means this machine.
+/// Parses an address. The only name that is resolved here is the one that always means this
+/// machine.
 fn ip(host: &str) -> Option<IpAddr> {
     let host = if host == "localhost" { "127.0.0.1" } else { host };
     host.parse().ok().map(|ip: IpAddr| ip.to_canonical())
 }
 
-/// By address: two schemes at one are two ways to one server.
+/// Reports servers with the same address, because two schemes at one address are one server.
 fn check_twice(servers: &[Placed], report: &mut Report) {
     for (index, (server, at)) in servers.iter().enumerate() {
         let same = |(other, _): &&Placed| is_same(&other.endpoint, &server.endpoint);

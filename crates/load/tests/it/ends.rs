@@ -1,4 +1,4 @@
-//! How requests end at sites that are not well.
+//! The outcomes of requests at faulty sites.
 
 use std::io::Write;
 use std::sync::mpsc;
@@ -41,14 +41,14 @@ fn at_a_site_that_never_answers_all_time_out_and_it_sees_every_one_leave() {
     assert!(cell.generated > 20, "{}", cell.generated);
     assert_eq!(cell.timed_out, cell.generated);
     assert_eq!(cell.not_generated * 2, cell.generated);
-    // One connection for each attempt, and one that asked whether the site is there.
+    // One connection for each attempt, and one that checked whether the site answers.
     for _ in 0..=cell.generated {
         let close = departures.recv_timeout(Duration::from_secs(10));
         close.expect("every client who has lost patience closes her connection");
     }
 }
 
-/// Answers nobody as long as the first visitor's connection is open, and then everybody.
+/// Answers no request while the first visitor's connection is open, and then all of them.
 fn busy_with_the_first() -> String {
     let mut seen = 0;
     one_by_one(move |mut stream| {
@@ -153,7 +153,7 @@ fn an_answer_that_drips_beyond_patience_comes_too_late() {
         let mut drop = &b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"[..];
         while stream.write_all(drop).is_ok() {
             drop = b".";
-            // This is what the site does, not a wait for somebody.
+            // The delay is the behaviour of the site, not a wait for another thread.
             thread::sleep(Duration::from_millis(10));
         }
     });

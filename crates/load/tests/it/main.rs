@@ -1,7 +1,7 @@
-//! The generator against small sites on loopback, each of which does one thing.
+//! The generator against small sites on loopback, each with a single behaviour.
 //!
-//! Nothing here asserts how fast anything is: a machine under load may be late, and the generator
-//! says so itself.
+//! No test asserts a speed: a machine under load may be late, and the generator reports that
+//! itself.
 
 mod ends;
 mod play;

@@ -1,4 +1,4 @@
-//! Scenarios for the tests, and playing one.
+//! Scenarios for the tests, and a function that runs one.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use bywash_load::{Options, Progress, Run, run};
 use bywash_scenario::{Cell, Profile, Scenario};
 use bywash_units::{Span, Time};
 
-/// Two requests a session, `GET /` and then `POST /buy`, with 100 ms between; clients without end
-/// to their patience, and two retries at once.
+/// Two requests per session, `GET /` and then `POST /buy`, with 100 ms between. Clients have
+/// infinite patience and two immediate retries.
 const TWO_STEPS: &str = r#"
     name = "two steps"
     [servers]
@@ -39,24 +39,24 @@ const TWO_STEPS: &str = r#"
     duration = "300ms"
 "#;
 
-/// About thirty sessions in 300 ms.
+/// Returns a scenario with about thirty sessions in 300 ms.
 pub(crate) fn crowd() -> Scenario {
     Scenario::parse(TWO_STEPS, Path::new(".")).expect("the scenario is well-formed")
 }
 
-/// One session, at once.
+/// Returns a scenario with one session that starts immediately.
 pub(crate) fn alone() -> Scenario {
     Scenario { profile: Profile::Times(vec![Time::ZERO]), ..crowd() }
 }
 
-/// This scenario with clients who wait so long and do not try again more than so often.
+/// Returns this scenario with clients of this patience and at most this many retries.
 pub(crate) fn impatient(mut scenario: Scenario, patience: Span, retries: u32) -> Scenario {
     scenario.client.patience = bywash_scenario::Law::Constant(patience);
     scenario.client.retries = retries;
     scenario
 }
 
-/// Plays it against `url` with these further options.
+/// Runs a scenario with these options.
 pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, Cell) {
     let mut last = Progress::default();
     let run = run(scenario, options, &mut |progress| last = *progress).expect("the site is up");
@@ -73,7 +73,7 @@ pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, Cell) {
     (run, cell)
 }
 
-/// Options for seed 1 at ρ = 1.
+/// Returns options for seed 1 at ρ = 1.
 pub(crate) fn at(url: &str) -> Options {
     Options::new(url, 1.0, 1)
 }

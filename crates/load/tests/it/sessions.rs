@@ -1,4 +1,4 @@
-//! What a visitor sends, and how she goes through a site that is well.
+//! The requests and sessions of visitors at a healthy site.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use bywash_units::{Span, Time};
 use crate::play::{alone, at, crowd, play};
 use crate::site::{answer, answering, handling, request, wait_for_close, write_ok};
 
-/// A site that answers everything, and what it was asked, in small letters.
+/// Returns a site that answers everything, and the requests that it received, in lower case.
 fn listening() -> (String, Arc<Mutex<Vec<String>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let url = handling({
@@ -36,7 +36,7 @@ fn listening() -> (String, Arc<Mutex<Vec<String>>>) {
 fn everybody_is_served_by_a_site_that_is_well() {
     let url = answering(|_| answer(200, "here you are"));
     let scenario = crowd();
-    // Below capacity, so that what ends after the last arrival counts as well.
+    // Below capacity, so that requests that end after the last arrival count as well.
     let rho = 0.99;
     let starts =
         Starts::new(&scenario.profile, rho, scenario.unit_rate(), scenario.duration(rho), 1);
@@ -98,7 +98,8 @@ fn cookies_come_back_and_belong_to_one_visitor() {
     assert_eq!(different.len(), seen.len(), "nobody shows another's cookie");
 }
 
-/// A site that gives a token with `GET /`, and answers a form with this status; what forms it was sent.
+/// Returns a site that sets a token with `GET /` and answers a form with this status, and the forms
+/// that it received.
 fn with_a_form(status: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
     let forms = Arc::new(Mutex::new(Vec::new()));
     let url = handling({
@@ -137,7 +138,7 @@ fn a_form_has_the_visitors_cookie_and_only_the_status_of_its_class_is_an_answer(
         (cell.orders, cell.failed, forms.len())
     };
     assert_eq!(played("302 Found"), (1, 0, 1));
-    // The form is shown again; with her two retries she sends it three times.
+    // The form is shown again; with two retries the visitor sends it three times.
     assert_eq!(played("200 OK"), (0, 3, 3));
 }
 
@@ -217,7 +218,7 @@ fn work_beyond_the_useful_is_wasted_when_the_site_says_how_long_it_worked() {
     let busy = move || Some(Span::from_millis(500 + 40 * asked.fetch_add(1, Ordering::SeqCst)));
     let options = Options { busy: Some(Box::new(busy)), ..at(&url) };
     let (_, cell) = play(&alone(), &options);
-    // 40 ms busy, 6 + 4 ms of it useful, of 300 ms there were.
+    // 40 ms busy, 6 + 4 ms of it useful, of 300 ms in total.
     let wasted = cell.wasted_work.expect("the site says");
     assert!((wasted - 0.030 / 0.3).abs() < 1e-9, "{wasted}");
 }

@@ -1,4 +1,4 @@
-//! Sites that do one thing. Their threads end with the test process.
+//! Sites with a single behaviour. Their threads end with the test process.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -13,10 +13,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
-/// An answer of a site that speaks HTTP properly.
+/// An answer of a site that implements HTTP correctly.
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// An answer of this status with a body of this text.
+/// Returns an answer of this status with a body of this text.
 pub(crate) fn answer(status: u16, text: &'static str) -> Answer {
     let mut answer = Response::new(Full::from(text));
     *answer.status_mut() = status.try_into().expect("a status");
@@ -29,7 +29,7 @@ fn listen() -> (TcpListener, String) {
     (listener, format!("http://{address}"))
 }
 
-/// A site that keeps connections alive and answers so; its URL.
+/// Starts a site that keeps connections alive and answers with `respond`. Returns its URL.
 pub(crate) fn answering(
     respond: impl Fn(&Request<Incoming>) -> Answer + Send + Sync + 'static,
 ) -> String {
@@ -54,12 +54,12 @@ where
             async move { Ok::<_, std::convert::Infallible>(answer) }
         });
         let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-        // A connection that its client closes in mid-answer is nothing to a test site.
+        // A client that closes its connection during an answer has no effect on a test site.
         tokio::spawn(async { drop(serving.await) });
     }
 }
 
-/// A site that does this with each connection, one thread each; its URL.
+/// Starts a site that handles each connection on its own thread. Returns its URL.
 pub(crate) fn handling(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
     let (listener, url) = listen();
     let handle = Arc::new(handle);
@@ -72,7 +72,7 @@ pub(crate) fn handling(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> St
     url
 }
 
-/// A site that does this with one connection after the other; its URL.
+/// Starts a site that handles one connection after the other. Returns its URL.
 pub(crate) fn one_by_one(mut handle: impl FnMut(TcpStream) + Send + 'static) -> String {
     let (listener, url) = listen();
     thread::spawn(move || {
@@ -83,7 +83,7 @@ pub(crate) fn one_by_one(mut handle: impl FnMut(TcpStream) + Send + 'static) -> 
     url
 }
 
-/// Reads one request without a body; `None` when the client closed before its end.
+/// Reads one request without a body; `None` if the client closed before its end.
 pub(crate) fn request(stream: &mut TcpStream) -> Option<String> {
     let mut text = Vec::new();
     let mut byte = [0];
@@ -102,7 +102,7 @@ pub(crate) fn wait_for_close(stream: &mut TcpStream) {
     while matches!(stream.read(&mut bytes), Ok(1..)) {}
 }
 
-/// Writes an answer of two bytes, after which the connection could be kept.
+/// Writes an answer with a body of two bytes, after which the connection could be kept.
 pub(crate) fn write_ok(stream: &mut TcpStream) {
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
 }

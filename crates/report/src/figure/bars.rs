@@ -1,4 +1,4 @@
-//! Bars: one group of bars per label, lying, so that a long label stays on its line.
+//! Bars: one group of horizontal bars per label, so that a long label stays on its line.
 
 use super::canvas::{Canvas, Look, WIDTH, text_width};
 use super::frame::{LABELS_BELOW, Plot};
@@ -8,28 +8,28 @@ use super::{Axis, Reference, Svg};
 use crate::number::short;
 use crate::text::elided;
 
-/// What to draw.
+/// The data of a bar chart.
 #[derive(Clone, Debug, Default)]
 pub struct Bars {
-    /// What the figure shows.
+    /// The title of the figure.
     pub title: String,
-    /// What is measured, with its unit. The axis starts at zero in any case.
+    /// The measured quantity, with its unit. The axis always starts at zero.
     pub axis: Axis,
-    /// One bar of every group each.
+    /// The series; each has one bar in every group.
     pub series: Vec<String>,
-    /// Each label with a value per series; a missing one is NaN or left out.
+    /// The groups: a label with a value per series. A missing value is NaN or left out.
     pub groups: Vec<(String, Vec<f64>)>,
-    /// A value to compare with.
+    /// A value for comparison.
     pub reference: Option<Reference>,
 }
 
-/// From one bar to the next.
+/// The distance from one bar to the next.
 const PITCH: f64 = 20.0;
-/// Height of a bar.
+/// The height of a bar.
 const THICK: f64 = 14.0;
-/// Between groups.
+/// The distance between groups.
 const GAP: f64 = 14.0;
-/// Characters of the longest label.
+/// The most characters of a label.
 const LONGEST: usize = 34;
 
 /// Draws groups of bars.
@@ -39,7 +39,7 @@ pub fn bars(spec: &Bars) -> Svg {
     let group = PITCH * spec.series.len().max(1) as f64 + GAP;
     let label = |(label, _): &(String, _)| text_width(&elided(label, LONGEST));
     let labels = spec.groups.iter().map(label).fold(0.0, f64::max);
-    // A marker before each bar says its series without colour.
+    // A marker before each bar identifies its series without colour.
     let marker = if spec.series.len() > 1 { 16.0 } else { 0.0 };
     let plot = Plot::new(top, group * spec.groups.len().max(2) as f64, labels + marker);
 
@@ -75,7 +75,7 @@ pub fn bars(spec: &Bars) -> Svg {
     canvas.finish(&spec.title, &description(spec), plot.bottom + LABELS_BELOW)
 }
 
-/// One series needs no key: the title says what it is.
+/// Draws the key. A single series needs none, because the title describes it.
 fn key(canvas: &mut Canvas, spec: &Bars) -> f64 {
     if spec.series.len() < 2 {
         return 0.0;
@@ -87,7 +87,7 @@ fn key(canvas: &mut Canvas, spec: &Bars) -> f64 {
     legend::draw(canvas, &entries)
 }
 
-/// From zero, with room on the right for the value at the end of the longest bar.
+/// Returns a scale from zero, with room on the right for the value at the end of the longest bar.
 fn scale(spec: &Bars, plot: Plot) -> Scale {
     let mut axis = spec.axis.clone();
     axis.log = false;

@@ -3,22 +3,21 @@
 use super::Svg;
 use crate::text::{columns, escape, printable};
 
-/// Stands for the id of the figure until the page gives it one. A control character, which
-/// [`escape`] lets through in no text, so no label can be taken for it.
+/// A placeholder for the id of the figure until the page assigns one. It is a control character,
+/// which [`escape`] never lets through, so no label can be mistaken for it.
 pub(super) const ID: char = '\u{1}';
 
-/// Width of every figure, in user units. Text of 12 units is small but readable when the figure
-/// is shown at this size.
+/// The width of every figure, in user units. Text of 12 units is small but readable at this size.
 pub(super) const WIDTH: f64 = 720.0;
 
-/// Shapes of the markers, after which they repeat.
+/// The number of marker shapes, after which they repeat.
 const MARKERS: usize = 6;
-/// Series colours of the style sheet, after which they repeat.
+/// The number of series colours in the style sheet, after which they repeat.
 const COLOURS: usize = 6;
-/// Dash patterns of the style sheet, the first a full line.
+/// The number of dash patterns in the style sheet; the first is a solid line.
 const DASHES: usize = 4;
 
-/// A drawing under way.
+/// A figure in progress.
 pub(super) struct Canvas {
     markup: String,
 }
@@ -28,7 +27,7 @@ impl Canvas {
         Self { markup: String::new() }
     }
 
-    /// The figure, `height` units high.
+    /// Returns the figure, `height` units high.
     pub(super) fn finish(self, title: &str, description: &str, height: f64) -> Svg {
         let markup = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"figure\" role=\"img\" \
@@ -49,7 +48,7 @@ impl Canvas {
         ));
     }
 
-    /// A rectangle with `x`, `y`, width and height.
+    /// Draws a rectangle with `x`, `y`, width and height.
     pub(super) fn rect(&mut self, class: &str, [x, y, width, height]: [f64; 4]) {
         let [x, y, width, height] = [x, y, width.max(0.0), height.max(0.0)].map(px);
         self.add(&format!(
@@ -66,14 +65,14 @@ impl Canvas {
         self.add(&format!("<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", escape(text)));
     }
 
-    /// What `draw` draws says `words` when hovered.
+    /// Shows `words` when the pointer is over the shapes that `draw` draws.
     pub(super) fn hover(&mut self, words: &str, draw: impl FnOnce(&mut Self)) {
         self.add(&format!("<g><title>{}</title>", escape(words)));
         draw(self);
         self.add("</g>");
     }
 
-    /// Our own markup; nothing from outside.
+    /// Adds markup of this crate, never text from outside.
     pub(super) fn raw(&mut self, markup: &str) {
         self.markup.push_str(markup);
     }
@@ -83,8 +82,8 @@ impl Canvas {
     }
 }
 
-/// A coordinate to a tenth of a unit. What is not a number would void the whole attribute, so it
-/// is zero: the scales let none through.
+/// Formats a coordinate to a tenth of a unit. A value that is not a number would invalidate the
+/// whole attribute, so it becomes zero; the scales let none through.
 pub(super) fn px(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();
@@ -93,13 +92,13 @@ pub(super) fn px(value: f64) -> String {
     ((value * 10.0).round() / 10.0 + 0.0).to_string()
 }
 
-/// About how wide `text` is at 12 units. A system font is not known beforehand; this is the
-/// widest of the common ones, so that what fits here fits everywhere.
+/// Estimates the width of `text` at 12 units. The system font is unknown, so the widest of the
+/// common ones is assumed, and the text fits everywhere.
 pub(super) fn text_width(text: &str) -> f64 {
     columns(text) as f64 * 7.4
 }
 
-/// The look of series `i`: colour, dash and marker. The three turn at different paces, so that
+/// The look of a series: colour, dash and marker. The three repeat with different periods, so that
 /// series of one colour differ in the other two.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
@@ -114,7 +113,7 @@ impl Look {
         Self { colour: i % COLOURS, dash: (i + turn) % DASHES, marker: (i + turn) % MARKERS }
     }
 
-    /// The outline of the marker around a point.
+    /// Returns the outline of the marker around a point.
     pub(super) fn marker(self, x: f64, y: f64) -> String {
         let corners: &[(f64, f64)] = match self.marker {
             0 => {

@@ -7,18 +7,18 @@ use super::scale::Scale;
 use super::{Axis, Reference, Svg};
 use crate::number::short;
 
-/// What to draw.
+/// The data of a figure with curves.
 #[derive(Clone, Debug, Default)]
 pub struct Curves {
-    /// What the figure shows.
+    /// The title of the figure.
     pub title: String,
-    /// Along the foot.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub y: Axis,
-    /// One curve each.
+    /// The series, one curve each.
     pub series: Vec<Series>,
-    /// A value of x to compare with.
+    /// A value of x for comparison.
     pub reference: Option<Reference>,
 }
 
@@ -27,26 +27,26 @@ pub struct Curves {
 pub struct Series {
     /// Its name.
     pub label: String,
-    /// In the order of x. The line is broken where a value is missing (NaN).
+    /// The points in the order of x. The line is broken where a value is missing (NaN).
     pub points: Vec<Point>,
 }
 
 /// One point of a curve.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Where.
+    /// The value of x.
     pub x: f64,
-    /// How much.
+    /// The value of y.
     pub y: f64,
-    /// Its standard error, drawn as a whisker to either side.
+    /// The standard error, drawn as a whisker to either side.
     pub error: Option<f64>,
 }
 
-/// Height of the plot.
+/// The height of the plot.
 const HEIGHT: f64 = 270.0;
 /// With more points than this, markers would hide the line…
 const MOST_MARKERS: usize = 40;
-/// …so only about so many points have one: enough to tell the series apart.
+/// …so only about this many points have one, enough to distinguish the series.
 const FEW_MARKERS: usize = 8;
 
 /// Draws curves.
@@ -64,7 +64,7 @@ pub fn curves(spec: &Curves) -> Svg {
     let whiskers = points().flat_map(|point| ends(point).into_iter().flatten());
     let y = Scale::new(&spec.y, whiskers, 6, (top + HEIGHT, top));
     let plot = Plot::new(top, HEIGHT, y.label_width());
-    // The first and last points stand clear of the sides.
+    // The first and last points keep a distance from the sides.
     let inside = (plot.left + 12.0, plot.right - 12.0);
     let x = Scale::spread(&spec.x, &points().map(|point| point.x), inside);
 
@@ -72,7 +72,7 @@ pub fn curves(spec: &Curves) -> Svg {
     frame::y_title(&mut canvas, top - TITLE_ABOVE, &spec.y.title);
     plot.x_axis(&mut canvas, &x, &spec.x.title);
     if let Some(reference) = &spec.reference {
-        // At the foot: above is the title of the y axis.
+        // The label is at the bottom, because the title of the y axis is at the top.
         plot.upright(&mut canvas, &x, reference, plot.bottom - 8.0);
     }
     for (i, series) in spec.series.iter().enumerate() {
@@ -84,7 +84,7 @@ pub fn curves(spec: &Curves) -> Svg {
     canvas.finish(&spec.title, &description(spec), plot.bottom + LABELS_BELOW)
 }
 
-/// Both ends of the whisker of a point, or the point itself.
+/// Returns both ends of the whisker of a point, or the point itself.
 fn ends(point: &Point) -> [Option<f64>; 2] {
     match point.error {
         Some(error) if error.is_finite() => [Some(point.y - error), Some(point.y + error)],
@@ -113,7 +113,7 @@ fn curve(canvas: &mut Canvas, series: &Series, look: Look, x: &Scale, y: &Scale)
     }
 }
 
-/// A path through the places, lifted where one is missing.
+/// Returns a path through the points, interrupted where one is missing.
 fn line(places: impl Iterator<Item = Option<(f64, f64)>>) -> String {
     let mut path = String::new();
     let mut drawing = false;
@@ -139,7 +139,7 @@ fn description(spec: &Curves) -> String {
     words
 }
 
-/// A curve in words: where it starts and where it ends.
+/// Describes a curve in words: its first and last values.
 fn ends_said(series: &Series) -> String {
     let drawn = |point: &&Point| point.x.is_finite() && point.y.is_finite();
     let point = |point: &Point| format!("{} at {}", short(point.y, 2), short(point.x, 3));

@@ -3,7 +3,7 @@
 use super::canvas::{Canvas, Look, WIDTH, text_width};
 use crate::text::elided;
 
-/// What stands for a series.
+/// The sample of a series in the key.
 #[derive(Clone, Copy)]
 pub(super) enum Sample {
     /// A line with its dash and marker.
@@ -14,16 +14,16 @@ pub(super) enum Sample {
     Layer(&'static str, Option<&'static str>),
 }
 
-/// Height of a row.
+/// The height of a row.
 const ROW: f64 = 20.0;
-/// Width of a sample.
+/// The width of a sample.
 const SAMPLE: f64 = 26.0;
-/// Between the sample and its name, and after the name.
+/// The distance between sample and name, and the distance after the name.
 const GAPS: (f64, f64) = (7.0, 20.0);
-/// A name longer than this is cut: the description has it whole.
+/// The most characters of a name; the description has the whole name.
 const LONGEST: usize = 44;
 
-/// Draws the key from the top of the figure; gives back where it ends.
+/// Draws the key from the top of the figure. Returns the height at which it ends.
 pub(super) fn draw(canvas: &mut Canvas, entries: &[(Sample, &str)]) -> f64 {
     let (mut x, mut y) = (0.0, 0.0);
     for (sample, name) in entries {
@@ -56,7 +56,7 @@ fn draw_sample(canvas: &mut Canvas, sample: Sample, x: f64, y: f64) {
     }
 }
 
-/// A filled outline, and its hatching over it.
+/// Draws a filled outline, with its hatching over it.
 pub(super) fn layer(canvas: &mut Canvas, class: &str, hatch: Option<&str>, outline: &str) {
     canvas.path(class, outline);
     if let Some(hatch) = hatch {

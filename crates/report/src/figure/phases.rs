@@ -5,20 +5,21 @@ use super::canvas::{Canvas, text_width};
 use super::frame::Plot;
 use crate::text::elided;
 
-/// Height of a row of names.
+/// The height of a row of names.
 const ROW: f64 = 16.0;
-/// A name that would meet another moves up a row; if it still would, only the description has it.
+/// The most rows of names. A name that would overlap another moves up a row; if it still overlaps,
+/// only the description has it.
 const ROWS: usize = 2;
-/// Characters of the longest name.
+/// The most characters of a name.
 const LONGEST: usize = 30;
 
-/// How much room the names need above a plot.
+/// Returns the height of the names above a plot.
 pub(super) fn room(phases: &[Phase]) -> f64 {
     phases.len().min(ROWS) as f64 * ROW
 }
 
-/// Draws what lies behind the data: every other phase shaded, from the top of `plot` to its
-/// bottom. `at` gives the place of a second.
+/// Draws the phases behind the data: every other phase is shaded, from the top of `plot` to its
+/// bottom. `at` returns the position of a second.
 pub(super) fn draw(
     canvas: &mut Canvas,
     phases: &[Phase],
@@ -54,7 +55,7 @@ fn names(canvas: &mut Canvas, bands: &[(f64, f64, &Phase)], plot: Plot) {
             texts.push(((x + 2.0, y), name));
         }
     }
-    // After all the lines, so that a name interrupts the line that passes behind it.
+    // Names are drawn after all lines, so that a name interrupts the line behind it.
     for (place, name) in texts {
         canvas.text("tick halo", place, &name);
     }

@@ -1,4 +1,4 @@
-//! From values to places: domains that end on round numbers, and the round numbers between.
+//! Maps values to positions: domains that end on round numbers, and the round numbers between.
 //!
 //! Steps are 1, 2 or 5 times a power of ten, as in Heckbert's "Nice numbers for graph labels"
 //! (Graphics Gems, 1990). A domain is never empty and never infinite, whatever the data are.
@@ -7,9 +7,9 @@ use super::Axis;
 use super::canvas::text_width;
 use crate::number::{fixed, short};
 
-/// Beyond this a value is taken for a fault and not drawn; spans stay far from overflow.
+/// Values beyond this are taken for errors and not drawn, so that ranges stay far from overflow.
 const LARGEST: f64 = 1e15;
-/// On a logarithmic axis nothing is smaller.
+/// The smallest value on a logarithmic axis.
 const SMALLEST: f64 = 1e-9;
 
 /// A round value on an axis.
@@ -19,7 +19,7 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
-/// Maps values onto the stretch from `start` to `end`.
+/// Maps values to positions from `start` to `end`.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
     low: f64,
@@ -31,7 +31,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// A scale of about `most` steps over all `values`, from the first tick to the last.
+    /// Returns a scale of about `most` steps over all `values`, from the first tick to the last.
     pub(super) fn new(
         axis: &Axis,
         values: impl Iterator<Item = f64>,
@@ -58,7 +58,7 @@ impl Scale {
         }
     }
 
-    /// As [`Scale::new`], with as many ticks as have room for their labels side by side.
+    /// Returns the scale of [`Scale::new`] with as many ticks as have room for their labels.
     pub(super) fn spread(
         axis: &Axis,
         values: &(impl Iterator<Item = f64> + Clone),
@@ -69,7 +69,7 @@ impl Scale {
         [10, 8, 6, 5, 4, 3, 2].into_iter().map(of).find(roomy).unwrap_or_else(|| of(1))
     }
 
-    /// The domain exactly from `low` to `high`, with the ticks that fall into it.
+    /// Returns a scale whose domain is exactly from `low` to `high`, with the ticks in it.
     pub(super) fn exact(low: f64, high: f64, stretch: (f64, f64)) -> Self {
         let mut scale = Self::spread(&Axis::default(), &[low, high].into_iter(), stretch);
         if drawable(low, false) && drawable(high, false) && low < high {
@@ -79,7 +79,7 @@ impl Scale {
         scale
     }
 
-    /// The place of `value`; `None` if it has none.
+    /// Returns the position of `value`; `None` if it cannot be drawn.
     pub(super) fn at(&self, value: f64) -> Option<f64> {
         if !drawable(value, self.log) {
             return None;
@@ -89,12 +89,12 @@ impl Scale {
         Some(self.start + share * (self.end - self.start))
     }
 
-    /// As [`Scale::at`] for what was counted, not measured: such values always have a place.
+    /// Returns the position of a counted value. Such a value can always be drawn.
     pub(super) fn place(&self, value: f64) -> f64 {
         self.at(value).unwrap_or(self.start)
     }
 
-    /// Width of the widest label.
+    /// Returns the width of the widest label.
     pub(super) fn label_width(&self) -> f64 {
         let widths = self.ticks.iter().map(|tick| text_width(&tick.label));
         widths.fold(0.0, f64::max)
@@ -115,7 +115,7 @@ fn drawable(value: f64, log: bool) -> bool {
 fn linear(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let (low, high) = widened(low, high);
     let step = nice((high - low) / most.max(1) as f64);
-    // The slack keeps a domain that already ends on a tick from growing by a whole step.
+    // The slack prevents a domain that already ends on a tick from growing by a whole step.
     let first = (low / step + 1e-6).floor();
     let last = (high / step - 1e-6).ceil().max(first + 1.0);
     let decimals = (-step.log10().floor()).max(0.0) as usize;
@@ -126,7 +126,7 @@ fn linear(low: f64, high: f64, most: usize) -> Vec<Tick> {
     ticks.collect()
 }
 
-/// A constant becomes a span around it, or from zero if it is a zero.
+/// Widens a constant to a range around it, and a zero to a range from zero.
 fn widened(low: f64, high: f64) -> (f64, f64) {
     let size = low.abs().max(high.abs());
     if size == 0.0 {
@@ -138,7 +138,7 @@ fn widened(low: f64, high: f64) -> (f64, f64) {
     (low - size * 0.1, high + size * 0.1)
 }
 
-/// The smallest of 1, 2, 5 times a power of ten that is not below `step`.
+/// Returns the smallest of 1, 2, 5 times a power of ten that is at least `step`.
 fn nice(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     let factors = [1.0, 2.0, 5.0].into_iter();
@@ -146,8 +146,9 @@ fn nice(step: f64) -> f64 {
     fitting.unwrap_or(10.0 * power)
 }
 
-/// From the last round value not above `low` to the first not below `high`: 1, 2, 5 of every
-/// decade, or whole decades, or every second, third … of them, until there are few enough.
+/// Returns ticks from the last round value not above `low` to the first not below `high`: 1, 2, 5
+/// of every decade, or whole decades, or every second or third one and so on, until there are few
+/// enough.
 fn logarithmic(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let fine = between(low, high, &[1.0, 2.0, 5.0], 1);
     if fine.len() <= most + 1 {
@@ -162,7 +163,7 @@ fn between(low: f64, high: f64, factors: &[f64], every: usize) -> Vec<Tick> {
     let all: Vec<f64> = decades
         .flat_map(|decade| factors.iter().map(move |factor| factor * 10_f64.powi(decade)))
         .collect();
-    // A value on a tick may miss it by a rounding.
+    // A value on a tick may miss it by a rounding error.
     let first = all.iter().rposition(|value| *value <= low * (1.0 + 1e-9)).unwrap_or(0);
     let last = all.iter().position(|value| *value >= high * (1.0 - 1e-9)).unwrap_or(all.len() - 1);
     let last = last.max(first + 1).min(all.len() - 1);

@@ -1,7 +1,8 @@
-//! A run second by second: how requests ended, stacked, and the orders below on their own axis.
+//! A run second by second: the outcomes of requests, stacked, and the orders below on a separate
+//! axis.
 //!
-//! Orders are a hundredth of the requests: on the same axis they would lie on the ground. Both
-//! strips share the time below and the phases behind them.
+//! Orders are a hundredth of the requests, so they would not be visible on the same axis. Both
+//! strips share the time axis and the phases behind them.
 
 use bywash_scenario::Second;
 
@@ -12,33 +13,33 @@ use super::scale::Scale;
 use super::{Axis, Svg, phases};
 use crate::number::{count, short};
 
-/// A stretch of the run with a name: the crowd, the outage.
+/// A named part of the run, such as the crowd or the outage.
 #[derive(Clone, Debug)]
 pub struct Phase {
     /// Its name.
     pub label: String,
-    /// Its start, seconds after that of the run.
+    /// Its start, in seconds since the start of the run.
     pub from_s: f64,
     /// Its end.
     pub to_s: f64,
 }
 
-/// What to draw.
+/// The data of a timeline.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline<'a> {
-    /// What the figure shows.
+    /// The title of the figure.
     pub title: &'a str,
     /// The run, or the sum of several runs.
     pub seconds: &'a [Second],
-    /// How many runs that is: heights are means over them.
+    /// The number of runs; heights are means over them.
     pub runs: usize,
-    /// Shaded by turns behind the strips.
+    /// Phases, shaded alternately behind the strips.
     pub phases: &'a [Phase],
-    /// How far the axes reach at least: the same for figures that stand side by side.
+    /// The least extent of the axes, so that adjacent figures have the same axes.
     pub ceiling: Ceiling,
 }
 
-/// The highest values of a timeline, as drawn.
+/// The highest drawn values of a timeline.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ceiling {
     requests_per_s: f64,
@@ -46,7 +47,7 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// Of the sum of so many runs.
+    /// Returns the highest values of the sum of `runs` runs.
     pub fn of(seconds: &[Second], runs: usize) -> Self {
         let ends = bins(seconds, runs, MOST_STEPS);
         let orders = bins(seconds, runs, MOST_ORDER_STEPS);
@@ -56,7 +57,7 @@ impl Ceiling {
         }
     }
 
-    /// The higher of two.
+    /// Returns the higher values of two.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
@@ -66,7 +67,7 @@ impl Ceiling {
     }
 }
 
-/// From the ground up: name, class of the fill, id of the hatching.
+/// The layers from the bottom up: name, class of the fill, id of the hatching.
 const LAYERS: [(&str, &str, Option<&str>); 5] = [
     ("completed", "completed", None),
     ("timed out", "timed-out", Some("rising")),
@@ -74,15 +75,16 @@ const LAYERS: [(&str, &str, Option<&str>); 5] = [
     ("terminated", "terminated", None),
     ("failed", "failed", None),
 ];
-/// Heights of the two strips.
+/// The heights of the two strips.
 const HEIGHTS: (f64, f64) = (170.0, 56.0);
-/// Between them, for the title of the lower.
+/// The distance between them, for the title of the lower one.
 const BETWEEN: f64 = 42.0;
-/// More steps than this are not told apart, and make the file large.
+/// The most steps of requests; more could not be distinguished and make the file large.
 const MOST_STEPS: usize = 300;
-/// Orders are so few that shorter steps would show only whether there was one.
+/// The most steps of orders. Orders are so rare that shorter steps would show only whether there
+/// was one.
 const MOST_ORDER_STEPS: usize = 60;
-/// Longer runs are shown in minutes.
+/// Runs longer than this are shown in minutes.
 const LONGEST_IN_SECONDS: usize = 300;
 
 /// Draws a run.
@@ -131,13 +133,13 @@ fn axis_title(canvas: &mut Canvas, top: f64, measure: &str, bins: &[Bin]) {
 struct Bin {
     from_s: usize,
     to_s: usize,
-    /// Requests per second, as in [`LAYERS`].
+    /// Requests per second, in the order of [`LAYERS`].
     layers: [f64; 5],
-    /// Per minute.
+    /// Orders per minute.
     orders: f64,
 }
 
-/// As many seconds to a bin as keep the number of bins within `most`; the mean of `runs`.
+/// Groups seconds into at most `most` bins. The values are means over `runs`.
 fn bins(seconds: &[Second], runs: usize, most: usize) -> Vec<Bin> {
     let rounds = [1, 2, 5, 10, 15, 30, 60].into_iter();
     let size = rounds.into_iter().find(|size| seconds.len() <= size * most);
@@ -168,7 +170,7 @@ fn up_to(high: f64, most: usize, stretch: (f64, f64)) -> Scale {
     Scale::new(&axis, std::iter::once(high), most, stretch)
 }
 
-/// The axis of time, in the unit that suits the length of the run.
+/// The time axis, in the unit that suits the length of the run.
 struct Time {
     scale: Scale,
     title: &'static str,
@@ -216,7 +218,7 @@ fn order_line(canvas: &mut Canvas, bins: &[Bin], time: &Time, y: &Scale) {
     canvas.path("line c5", &path);
 }
 
-/// Stripes over the fills, so that layers differ without colour.
+/// Returns stripes over the fills, so that layers differ without colour.
 fn hatches() -> String {
     let stripes = [("rising", 45), ("falling", -45)].map(|(name, degrees)| {
         format!(

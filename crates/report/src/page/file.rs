@@ -8,20 +8,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Report;
 
-/// Tells apart the temporary files of one process.
+/// A counter that distinguishes the temporary files of one process.
 static WRITTEN: AtomicU32 = AtomicU32::new(0);
 
-/// Writes the page to `path`, whole or not at all: into a file beside it that then takes its
-/// name. Whoever reads while a run repeats sees the old page or the new one.
+/// Writes the page to `path` atomically: into a temporary file next to it, which is then renamed. A
+/// reader sees either the old page or the new one.
 ///
 /// # Errors
-/// Those of the file system, and `InvalidInput` if `path` names no file.
+///
+/// Returns errors of the file system, and `InvalidInput` if `path` does not name a file.
 pub fn write(path: impl AsRef<Path>, report: &Report) -> io::Result<()> {
     let path = path.as_ref();
     let beside = beside(path)?;
     let written = fill(&beside, &report.html()).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // The first error is the one to tell; a file that was never made cannot be removed.
+        // The first error is returned; a file that was never created cannot be removed.
         let _ = fs::remove_file(&beside);
     }
     written
@@ -35,7 +36,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(hidden))
 }
 
-/// Into a new file only: a link that somebody laid there is not followed.
+/// Writes a new file only, so that a planted link is not followed.
 fn fill(path: &Path, html: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(html.as_bytes())?;

@@ -1,4 +1,4 @@
-//! The page holds what it was given, as text, in the order of a reader in a hurry.
+//! The page contains its input as text, in the order of a reader in a hurry.
 
 use super::*;
 use crate::figure::{Bars, bars};
@@ -38,7 +38,7 @@ fn hostile() -> Report {
     }
 }
 
-/// Names of the elements that are opened and closed, in order.
+/// Returns the names of the elements that are opened and closed, in order.
 fn tags(html: &str) -> Vec<String> {
     let named = |rest: &str| {
         let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '/')).unwrap_or(rest.len());
@@ -122,7 +122,7 @@ fn the_file_appears_whole_or_not_at_all() {
     }
     assert!(std::fs::read_to_string(&path).unwrap().contains("<h1>second</h1>"));
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");
-    // A folder stands where the file should go.
+    // A folder has the name of the file.
     assert!(write(&folder, &Report::default()).is_err());
     assert!(write("/", &Report::default()).is_err());
     std::fs::remove_dir_all(&folder).unwrap();

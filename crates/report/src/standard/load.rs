@@ -1,4 +1,4 @@
-//! Useful work and revenue against the level of load; orders where there is only one level.
+//! Useful work and revenue against the level of load; orders if there is only one level.
 
 use bywash_scenario::{Cell, Closes, RunResult};
 
@@ -80,7 +80,7 @@ pub(super) fn orders(result: &RunResult) -> Section {
     Section { heading: "Orders".into(), prose: String::new(), body: vec![Block::Figure(figure)] }
 }
 
-/// What was possible, if every cell faced the same visitors.
+/// Returns the possible orders, if every cell had the same visitors.
 fn bound(result: &RunResult) -> Option<Reference> {
     let first = result.cells.first()?.orders_possible;
     let same = |cell: &Cell| (cell.orders_possible - first).abs() <= 0.005 * first;

@@ -1,4 +1,4 @@
-//! How a run went second by second, and how long answers took.
+//! A run second by second, and response times.
 
 use bywash_scenario::{Cell, Closes, Distribution, RunResult, TierResponses};
 
@@ -16,7 +16,7 @@ pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
     let few = with().count() <= MOST_OPEN;
     let block = |cell: &Cell| {
         let title = name(cell);
-        // Cells of one load stand side by side, so they share their axes.
+        // Cells of one load are adjacent, so they share their axes.
         let peers = with().filter(|peer| peer.rho.total_cmp(&cell.rho).is_eq());
         let ceilings = peers.map(|peer| Ceiling::of(&peer.timeline, runs));
         let ceiling = ceilings.fold(Ceiling::default(), Ceiling::max);
@@ -47,7 +47,7 @@ const TIERS: [Tier; 3] = [
     ("browsing", |response| &response.browse),
 ];
 
-/// A figure for each level of load and visibility of closes, with a line for each policy.
+/// Returns a figure for each level of load and visibility of closes, with a line for each policy.
 pub(super) fn response_times(result: &RunResult) -> Option<Section> {
     let mut figures = Vec::new();
     for closes in closes(result) {
@@ -55,7 +55,8 @@ pub(super) fn response_times(result: &RunResult) -> Option<Section> {
             figures.extend(TIERS.iter().filter_map(|tier| within(result, (rho, closes), *tier)));
         }
     }
-    // The first of a group is of all requests; the two tiers fold away, and so do many groups.
+    // The first figure of a group is for all requests. The two tiers are folded, and so are many
+    // groups.
     let few = figures.len() <= MOST_OPEN * TIERS.len();
     let block = |figure: Svg| {
         if few && figure.title().ends_with(TIERS[0].0) {

@@ -1,13 +1,14 @@
-//! The two tables that every run is read by.
+//! The two tables of every run.
 
 use bywash_scenario::{Cell, ClassCell, Recovery, RunResult};
 
 use super::{Align, Table};
 use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
 
-/// Every cell in a row. The four outcomes (more if anything was terminated or failed) and `not generated %` add up
-/// to 100, as in table "Overall Throughput Data" of the LIFO-Pri talk: their base is what was
-/// generated plus what was not. Work on adversaries has a column if there were any.
+/// Returns a table with a row per cell. The four outcomes (more if any request was terminated or
+/// failed) and `not generated %` add up to 100, as in table "Overall Throughput Data" of the
+/// LIFO-Pri talk. Their base is the number of generated and not generated requests. Work on
+/// adversaries has a column if there were any.
 pub fn cells(result: &RunResult) -> Table {
     let stops = result.cells.iter().any(|cell| cell.terminated > 0);
     let failures = result.cells.iter().any(|cell| cell.failed > 0);
@@ -80,7 +81,8 @@ fn cell_row(cell: &Cell, (stops, failures): (bool, bool), level: usize) -> Vec<S
     row
 }
 
-/// Every level gets as many decimals as the one that needs most, so that the points align.
+/// Returns the decimals of the level that needs most; all levels use them, so that the points
+/// align.
 fn rho_decimals(result: &RunResult) -> usize {
     let needed = result.cells.iter().map(|cell| decimals(cell.rho, 2));
     needed.max().unwrap_or(0)
@@ -94,7 +96,8 @@ fn revenue(cell: &Cell) -> String {
     }
 }
 
-/// The classes of one cell. Here the base is what was generated: what was not has no class.
+/// Returns the table of the classes of one cell. Here the base is the number of generated requests,
+/// because requests that were not generated have no class.
 pub fn classes(cell: &Cell) -> Table {
     let stops = cell.classes.iter().any(|class| class.terminated > 0);
     let failures = cell.classes.iter().any(|class| class.failed > 0);
@@ -117,7 +120,7 @@ pub fn classes(cell: &Cell) -> Table {
 }
 
 fn class_row(class: &ClassCell, stops: bool, failures: bool) -> Vec<String> {
-    // Without a completed request there is no response time, whatever the histogram says.
+    // Without a completed request there is no response time, whatever the histogram contains.
     let time = |value| match class.completed {
         0 => NONE.into(),
         _ => millis(value),
@@ -143,7 +146,7 @@ mod tests {
     use super::*;
     use crate::sample;
 
-    /// Seed 1, ρ = 1.4, 8Q-LIFO-Pri.
+    /// Paper 1, ρ = 1.4, 8Q-LIFO-Pri.
     fn seed_one() -> Cell {
         Cell {
             generated: 44_826,

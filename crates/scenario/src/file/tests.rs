@@ -1,4 +1,4 @@
-//! What a scenario file may say, and what is told of one that makes no sense.
+//! Tests of valid scenario files and of the errors in invalid ones.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A cell: the sum of its seeds, and how far they differ.
+//! Sums the seeds of a cell, and measures how far they differ.
 
 use bywash_units::Span;
 
@@ -8,16 +8,17 @@ use crate::file::{Class, Closes, Scenario, Tier};
 use crate::response::Responses;
 use crate::result::{Cell, ClassCell, Recovery, Second, SeedFigures, TierResponses};
 
-/// Recovered is who does so much of the earlier useful work…
+/// Recovery requires this fraction of the earlier useful work…
 const AS_BEFORE: f64 = 0.9;
-/// …on average over so many seconds: fewer hold too few requests, more would hide a relapse.
+/// …on average over this many seconds. Fewer hold too few requests; more would hide a relapse.
 const SETTLED: usize = 10;
 
 impl Tally {
     /// Sums the runs of one cell, given in the order of their seeds.
     ///
     /// # Panics
-    /// If `tallies` is empty: a cell has at least one seed.
+    ///
+    /// Panics if `tallies` is empty: a cell has at least one seed.
     pub fn cell(
         tallies: &[Self],
         scenario: &Scenario,
@@ -90,7 +91,7 @@ impl Tally {
         self.classes.iter().map(count).sum()
     }
 
-    /// Service time that could steadily have been useful, in seconds.
+    /// Returns the service time that could steadily have been useful, in seconds.
     fn possible(&self) -> f64 {
         (self.saturated + self.planned_below_capacity).as_secs_f64()
     }
@@ -99,7 +100,7 @@ impl Tally {
         share(self.useful.as_secs_f64(), self.possible())
     }
 
-    /// Confirmed orders as a share of the possible ones.
+    /// Returns the confirmed orders as a share of the possible ones.
     fn revenue_share(&self) -> f64 {
         share(self.orders() as f64, self.orders_possible)
     }
@@ -163,7 +164,7 @@ fn class_cell((class, tally): (&Class, &ClassTally)) -> ClassCell {
     }
 }
 
-/// Standard error of the mean of what the seeds came to; `None` for one seed.
+/// Returns the standard error of the mean over the seeds; `None` for one seed.
 pub fn standard_error(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     if values.len() < 2 {
@@ -174,8 +175,8 @@ pub fn standard_error(values: &[f64]) -> Option<f64> {
     Some((variance / n).sqrt())
 }
 
-/// See [`Recovery`]. `None` where there is no pulse, or nothing before it to compare with, or too
-/// little after it.
+/// Computes the [`Recovery`]. Returns `None` without a pulse, without time before it to compare
+/// with, or with too little time after it.
 fn recovery(profile: &Profile, timeline: &[Second]) -> Option<Recovery> {
     let Profile::Pulse { at, lasts, .. } = *profile else { return None };
     let whole = |span: Span| span.as_secs_f64().floor() as usize;
@@ -198,7 +199,7 @@ mod tests {
         Profile::Pulse { base: 0.75, at: Span::from_secs(20), lasts: Span::from_secs(10) }
     }
 
-    /// So much useful work in each second.
+    /// Returns seconds with this much useful work.
     fn timeline(useful: impl Fn(usize) -> u64) -> Vec<Second> {
         (0..90).map(|second| Second { useful_us: useful(second), ..Second::default() }).collect()
     }
@@ -209,12 +210,12 @@ mod tests {
         let back_at =
             |back: usize| at(&|second| if second < 20 || second >= back { 100 } else { 0 });
         assert_eq!(back_at(30), Recovery { seconds: Some(0) });
-        // Ten seconds may hold one without work and still be nine tenths.
+        // Ten seconds may include one without work and still reach nine tenths.
         assert_eq!(back_at(47), Recovery { seconds: Some(16) });
         assert_eq!(back_at(90), Recovery { seconds: None });
-        // 89 % is not 90 %.
+        // 89 % is below 90 %.
         assert_eq!(at(&|second| if second < 20 { 100 } else { 89 }).seconds, None);
-        // A moment of work is not yet recovery.
+        // A moment of work is not a recovery.
         assert_eq!(at(&|second| if second < 20 || second == 40 { 100 } else { 0 }).seconds, None);
     }
 
@@ -227,7 +228,8 @@ mod tests {
 
     #[test]
     fn the_error_of_a_mean_is_that_of_the_textbook() {
-        // Variance of 1, 2, 3, 4 is 5/3; over 4 seeds the mean is known to its root over 2.
+        // The variance of 1, 2, 3, 4 is 5/3, so the standard error over 4 seeds is its root divided
+        // by 2.
         let error = standard_error(&[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert!((error - (5.0_f64 / 3.0).sqrt() / 2.0).abs() < 1e-12, "{error}");
         assert_eq!(standard_error(&[1.0]), None);

@@ -1,40 +1,40 @@
-//! What was found, held against what is so.
+//! Compares findings with the true costs.
 
 use bywash_discover::{Column, Discovery, Kinds, Resource, Settings};
 use bywash_units::{Span, Time};
 
 use super::{Seen, Site, World, observe};
 
-/// What is said of a site's elephants.
+/// The quality of a set of findings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
-    /// Pages that were called elephants.
+    /// Pages that were named as elephants.
     pub named: usize,
-    /// Of them, those that are.
+    /// The part of them that are elephants.
     pub right: usize,
 }
 
-/// Of ours and of the seed's statistic.
+/// The quality of this project's findings, and of paper 5's statistic.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// What was found in two stages.
+    /// Findings of the two-stage method.
     pub ours: Score,
-    /// Of the elephants that were found: |cost − true cost| ÷ true cost.
+    /// Relative errors of the costs of the elephants found: |cost − true cost| ÷ true cost.
     pub errors: Vec<f64>,
-    /// Of them, those whose interval has the true cost in it.
+    /// The number of them whose interval contains the true cost.
     pub covered: usize,
-    /// Pearson's coefficient above zero, its p-value below 0.05; it has no costs.
+    /// Findings by a positive Pearson's coefficient with a p-value below 0.05, without costs.
     pub seeds: Score,
 }
 
-/// How often columns are given away anew, in seconds.
+/// How often columns are reassigned to pages, in seconds.
 const WEIGHED: u64 = 60;
 /// How often an operator looks, in seconds.
 const LOOK: u64 = 10;
-/// Half-life of what is known, in seconds.
+/// The half-life of observations, in seconds.
 const HALF_LIFE: f64 = 1800.0;
 
-/// Who is told what is seen.
+/// Receives the observations of a site.
 struct Observer {
     kinds: Kinds<usize>,
     discovery: Discovery,
@@ -79,7 +79,8 @@ impl Observer {
     }
 }
 
-/// How long after its first elephant has appeared a site's operator is told of it; `None`: not while it is looked at.
+/// Returns how long after the appearance of its first elephant a site's operator learns of it;
+/// `None` if that does not happen while the site is observed.
 pub fn first_named(site: &mut Site, world: &World) -> Option<Span> {
     let elephant = site.elephants[0];
     let mut observer = Observer::new();
@@ -99,7 +100,7 @@ pub fn first_named(site: &mut Site, world: &World) -> Option<Span> {
     named
 }
 
-/// Plays a world and judges what is found of it at its end.
+/// Runs a world and judges the findings at its end.
 pub fn judge(site: &mut Site, world: &World) -> Verdict {
     let mut observer = Observer::new();
     observe(site, world, |seen| observer.see(seen));

@@ -1,12 +1,15 @@
-//! A site whose elephants are known: what is found of them is held against that.
+//! A site with known elephants, to compare findings with the true costs.
 //!
-//! Visitors walk through pages, each with think time between, a fixed number of them [seed 5.4]. A page is worked on by
-//! a web server, which is never short, then by a database: processors that serve in the order of coming, for an
-//! exponential time. Two pages, the elephants, use nearly all of its time; all others a fifth of a millisecond. Where
-//! a visitor has searched, her browser loads a picture right after: it costs nothing and comes in the same second.
+//! A fixed number of visitors walk through pages with think times between [seed 5.4]. A page is
+//! processed by a web server, which is never short, and then by a database. The database is a
+//! number of processors that serve first come, first served, with exponential service times. Two
+//! pages, the elephants, use nearly all of its time; each other page takes a fifth of a
+//! millisecond. After a search, the visitor's browser loads a picture, which costs nothing and
+//! arrives in the same second.
 //!
-//! Seen from outside are the spans of requests and, each second, how busy the database was, with what else it does: noise,
-//! a background that wanders, and every five minutes a checkpoint. [`discover`](bywash_discover) gets no more than that.
+//! The observations are the start and end of requests and, each second, the utilisation of the
+//! database. The utilisation includes noise, a wandering background load, and a checkpoint every
+//! five minutes. [`discover`](bywash_discover) receives nothing else.
 
 mod judge;
 mod site;

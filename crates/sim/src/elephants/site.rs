@@ -1,51 +1,52 @@
-//! Pages, how visitors walk through them, and which are elephants.
+//! The pages of a site, the walk of visitors through them, and the elephants among them.
 
-/// Where a visitor goes from a page, with a weight.
+/// The step of a visitor after a page, to be used with a weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Next {
     Page(usize),
-    /// To the page before.
+    /// Returns to the page before.
     Back,
-    /// The session is over, and another begins.
+    /// The session ends, and another begins.
     End,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
     pub(super) next: Vec<(Next, f64)>,
-    /// A picture that a browser loads with it, nine times of ten.
+    /// A picture that a browser loads with it in nine of ten cases.
     pub(super) companion: Option<usize>,
-    /// Mean seconds of the database.
+    /// The mean database time in seconds.
     pub(super) cost: f64,
 }
 
-/// See the module above.
+/// A site; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct Site {
     pub(super) pages: Vec<Page>,
-    /// Where sessions begin, with a weight.
+    /// The first pages of sessions, with weights.
     pub(super) homes: Vec<(usize, f64)>,
-    /// Pages that use the database: the first 70 % of its time, the second 30.
+    /// The pages that use the database: the first takes 70 % of its time, the second 30 %.
     pub elephants: [usize; 2],
 }
 
-/// What all other pages cost, in seconds.
+/// The database time of every other page, in seconds.
 pub(super) const ANT: f64 = 0.0002;
-/// Pages of a flow.
+/// The number of pages in a flow.
 const FLOW: usize = 8;
-/// Of them the search, whose picture comes after it.
+/// The index of the search in a flow; its picture follows it.
 const SEARCH: usize = 3;
-/// The flow of the rare elephant, of so many: about as rare as one visitor in fifty.
+/// The flow of the rare elephant, which about one visitor in fifty visits.
 const RARE: usize = 7;
 
-/// Of `RUBiS`, as its authors have published it.
+/// The transition table of `RUBiS`, as its authors published it.
 const AUCTION: &str = include_str!("../../../../lab/elephants/auction.csv");
 
 impl Site {
-    /// The seed's auction: 27 pages, and a logo that comes with each search.
+    /// Returns the auction site of paper 5: 27 pages, and a logo that is loaded with each search.
     ///
     /// # Panics
-    /// Never: the table is ours.
+    ///
+    /// Never panics: the table is part of the program.
     pub fn auction() -> Self {
         let mut names: Vec<&str> = Vec::new();
         let mut pages: Vec<Page> = Vec::new();
@@ -79,7 +80,7 @@ impl Site {
         Self { pages, homes: vec![(of("Home"), 1.0)], elephants }
     }
 
-    /// So many pages in flows of eight, some far more popular than others (Zipf's law).
+    /// Returns a site of this many pages in flows of eight, whose popularity follows Zipf's law.
     pub fn flows(urls: usize) -> Self {
         let flows = urls / FLOW;
         let mut pages: Vec<Page> = Vec::new();
@@ -98,17 +99,18 @@ impl Site {
         Self { pages, homes, elephants }
     }
 
-    /// Pages and pictures.
+    /// Returns the number of pages and pictures.
     pub fn urls(&self) -> usize {
         self.pages.len()
     }
 
-    /// Seconds of the database for a request of this page.
+    /// Returns the mean database time of a request for this page, in seconds.
     pub fn cost(&self, page: usize) -> f64 {
         self.pages[page].cost
     }
 
-    /// Sets costs: `rates` are parts of all requests by page, and a request costs so many seconds on average.
+    /// Sets the costs. `rates` are the shares of pages in all requests, and `mean` is the mean cost
+    /// of a request in seconds.
     pub(super) fn price(&mut self, rates: &[f64], mean: f64) {
         for page in &mut self.pages {
             page.cost = ANT;

@@ -1,4 +1,4 @@
-//! Visitors, a database, and what is seen of both.
+//! Simulates visitors and a database, and reports observations of both.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -8,66 +8,68 @@ use bywash_units::{Span, Time};
 
 use super::site::{self, Next, Page, Site};
 
-/// How much there is to do.
+/// The load of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// A tenth of what the database can do; a fifth of that it does for itself.
+    /// A tenth of the database's capacity; its background work is a fifth of that.
     Light,
-    /// The same, on a machine that others use as well: how fast it is wanders.
+    /// The load of `Light`, on a shared machine whose speed wanders.
     Shared,
-    /// Six tenths of what the database can do.
+    /// Six tenths of the database's capacity.
     Steady,
-    /// The same on average, half more and half less in waves of a quarter of an hour and of three minutes.
+    /// The load of `Steady` on average, but half more and half less in waves of a quarter of an
+    /// hour and of three minutes.
     Varying,
-    /// Half more than it can do.
+    /// One and a half times the database's capacity.
     Saturated,
-    /// The same, on a machine that others use as well.
+    /// The load of `Saturated`, on a shared machine whose speed wanders.
     Strained,
 }
 
-/// What is played.
+/// The settings of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct World {
-    /// How much there is to do.
+    /// The load.
     pub load: Load,
-    /// For how long it is looked at.
+    /// The duration of the observation.
     pub lasts: Span,
-    /// Before that the first elephant was a page as any other.
+    /// The time before which the first elephant is an ordinary page.
     pub appears: Span,
-    /// Chance.
+    /// The random seed.
     pub seed: u64,
 }
 
-/// What is seen.
+/// An observation.
 #[derive(Clone, Copy, Debug)]
 pub enum Seen {
-    /// A request of this page was worked on between these moments.
+    /// A request for this page was processed between these times.
     Request(usize, Time, Time),
-    /// In the second that ends here the database used so many seconds.
+    /// In the second that ends at this time, the database used this many processor seconds.
     Used(Time, f64),
 }
 
 const VISITORS: usize = 400;
 const THINK: f64 = 7.0;
 const PROCESSORS: usize = 2;
-/// Mean seconds of the web server.
+/// The mean service time of the web server, in seconds.
 const WEB: f64 = 0.004;
-/// Seconds at the beginning that nobody sees: queues build up.
+/// The time at the beginning that is not reported, in seconds, while queues build up.
 const UNSEEN: f64 = 60.0;
 const NOISE: f64 = 0.02;
-/// Where others use the machine: how far the logarithm of what work takes strays, and for how many seconds.
+/// On a shared machine, the standard deviation of the logarithm of the service-time factor, and its
+/// correlation time in seconds.
 const SLOWNESS: f64 = 0.3;
 const SLOW_FOR: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
-    /// A visitor asks for her page.
+    /// A visitor requests a page.
     Asks(usize),
-    /// Her request comes to the database, having begun then.
+    /// A visitor's request, which began at this time, reaches the database.
     Comes(usize, f64),
 }
 
-/// Something at a moment; what was put in first is first of those at the same.
+/// An entry at a time; equal times keep the order of insertion.
 #[derive(Clone, Copy, Debug)]
 struct At<T>(f64, u64, T);
 
@@ -91,19 +93,19 @@ impl<T> Ord for At<T> {
     }
 }
 
-/// A request that was worked on, or will have been: its page, and when it began.
+/// A completed request, or one whose completion is known: its page, and the time at which it began.
 #[derive(Clone, Copy, Debug)]
 struct Done(usize, f64);
 
-/// Where a visitor is.
+/// The position of a visitor.
 #[derive(Clone, Copy, Debug)]
 struct Visitor {
     page: usize,
     before: Option<usize>,
 }
 
-/// Plays it, sets the site's costs so that the load is as said, and says what is seen, requests when they have ended, in
-/// the order of time.
+/// Runs a world after it sets the site's costs to match the load. Reports observations in the order
+/// of time; a request is reported when it has ended.
 pub fn observe(site: &mut Site, world: &World, mut see: impl FnMut(Seen)) {
     let (rates, pictures) = rates(site, world.seed);
     let load = match world.load {
@@ -128,8 +130,8 @@ pub fn observe(site: &mut Site, world: &World, mut see: impl FnMut(Seen)) {
     play.tell_until(end, &mut see);
 }
 
-/// How often each page and picture is asked for, as parts of all requests, and pictures for each page: by a walk of a
-/// million steps.
+/// Returns the share of each page and picture in all requests, and the pictures per page, from a
+/// walk of a million steps.
 fn rates(site: &Site, seed: u64) -> (Vec<f64>, f64) {
     const STEPS: usize = 1_000_000;
     let mut chance = Stream::new(seed, WALK, 0);
@@ -151,7 +153,7 @@ fn rates(site: &Site, seed: u64) -> (Vec<f64>, f64) {
 const WALK: u64 = 0xe1;
 const PLAY: u64 = 0xe2;
 const SITE: u64 = 0xe3;
-/// Share of pages whose picture is loaded, as the others have it.
+/// The probability that a picture is loaded; other browsers have it cached.
 const LOADED: f64 = 0.9;
 
 fn weighed<T: Copy>(choices: &[(T, f64)], chance: &mut Stream) -> T {
@@ -191,21 +193,21 @@ fn normal(chance: &mut Stream) -> f64 {
 struct Play<'s> {
     site: &'s Site,
     load: Load,
-    /// From when on the first elephant is one.
+    /// When the first elephant becomes one.
     appears: f64,
     visitors: Vec<Visitor>,
     events: BinaryHeap<Reverse<At<Event>>>,
-    /// By their end.
+    /// Completed requests, by their end.
     done: BinaryHeap<Reverse<At<Done>>>,
     numbers: u64,
-    /// When each processor is free.
+    /// When each processor becomes free.
     free: [f64; PROCESSORS],
-    /// Seconds used in each second of the run.
+    /// Processor seconds used in each second of the run.
     used: Vec<f64>,
-    /// Seconds that were told.
+    /// The next second to report.
     told: usize,
     background: f64,
-    /// Logarithm of what work takes, of what it takes on average, in each second of the run.
+    /// The logarithm of the service-time factor in each second of the run.
     slowness: Vec<f64>,
     chance: Stream,
     around: Stream,
@@ -220,7 +222,7 @@ impl<'s> Play<'s> {
         let mut play = Self {
             site,
             load: world.load,
-            // From the start means before anybody looks.
+            // Zero means from the start, before the observation begins.
             appears: if world.appears == Span::ZERO {
                 0.0
             } else {
@@ -278,7 +280,7 @@ impl<'s> Play<'s> {
         self.at(ends + think, Event::Asks(visitor));
     }
 
-    /// How long work takes, of what it takes on average.
+    /// Returns the service-time factor: the ratio of current to average service times.
     fn slowness(&mut self, at: f64) -> f64 {
         if !matches!(self.load, Load::Shared | Load::Strained) {
             return 1.0;
@@ -292,7 +294,7 @@ impl<'s> Play<'s> {
         (self.slowness[at as usize] - SLOWNESS * SLOWNESS / 2.0).exp()
     }
 
-    /// How much more is asked for than on average.
+    /// Returns the ratio of current to average demand.
     fn eagerness(&self, at: f64) -> f64 {
         let wave = |period: f64| (std::f64::consts::TAU * at / period).sin();
         match self.load {
@@ -316,7 +318,7 @@ impl<'s> Play<'s> {
         }
     }
 
-    /// All that was over by now.
+    /// Reports everything that has ended by `now`.
     fn tell_until(&mut self, now: f64, see: &mut impl FnMut(Seen)) {
         while ((self.told + 1) as f64) <= now {
             let end = (self.told + 1) as f64;
@@ -332,7 +334,7 @@ impl<'s> Play<'s> {
         }
     }
 
-    /// What the database does beside: something that wanders, and a checkpoint.
+    /// Returns the other work of the database: a wandering background, checkpoints and noise.
     fn else_used(&mut self) -> f64 {
         self.background = 0.9 * self.background + 0.02 * normal(&mut self.around);
         let checkpoint = if self.told % 300 < 3 { 0.3 } else { 0.0 };

@@ -1,15 +1,15 @@
-//! `CoDel` for servers with adaptive LIFO: one queue that drops who has waited too long, late.
+//! `CoDel` for servers with adaptive LIFO: one queue that drops requests after a long wait.
 //!
 //! Source: Folly's `Codel` and `HBase`'s `AdaptiveLifoCoDelCallQueue`, after «Fail at Scale»
-//! (Maurer, ACM Queue 2015). At the end of each interval it is overload if the least time that
-//! anybody taken from the queue in it had waited exceeds `target`. While it is overload, a request
-//! that is taken and has waited longer than 2 · `target` is dropped. The newest goes first while the
+//! (Maurer, ACM Queue 2015). An interval is overloaded if the least wait of all requests taken from
+//! the queue in it exceeds `target`; this is decided at its end. During overload a request that is
+//! taken after a wait of more than 2 · `target` is dropped. The newest request goes first while the
 //! queue is fuller than `lifo_above` of its capacity.
 //!
-//! Both sources have services of milliseconds, and 5 or 100 ms as target; with services of a quarter
-//! of a second a target must be longer, so the scenario sets it. A request that meets a free slot
-//! never enters the queue here; that the queue was empty counts as a wait of zero instead. The trap
-//! of the sources is kept: under newest-first the waits that are measured are those of the newest.
+//! Both sources have services of milliseconds, and a target of 5 or 100 ms. With services of a
+//! quarter of a second the target must be longer, so the scenario sets it. A request that finds a
+//! free slot never enters the queue here; instead, an empty queue counts as a wait of zero. A
+//! weakness of the sources is kept: under LIFO the measured waits are those of the newest requests.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Moment, Order, Push};
@@ -21,7 +21,7 @@ use super::CAPACITY;
 const LEAST: Span = Span::from_millis(1);
 const MOST: Span = Span::from_secs(600);
 
-/// `CoDel` with adaptive LIFO.
+/// The policy `CoDel` with adaptive LIFO.
 pub(super) const POLICY: Policy = Policy {
     name: "codel-lifo",
     source: "Folly, HBase",
@@ -56,7 +56,7 @@ struct CodelLifo {
     newest_first: bool,
 }
 
-/// What `CoDel` remembers of waits.
+/// The state of `CoDel`.
 #[derive(Debug)]
 struct Codel {
     target: Span,
@@ -67,7 +67,7 @@ struct Codel {
 }
 
 impl Codel {
-    /// Somebody who has waited so long is taken. Says whether to drop her.
+    /// Records that a request with this wait is taken. Returns whether to drop it.
     fn taken(&mut self, now: Time, wait: Span) -> bool {
         if now > self.ends {
             self.ends = now + self.interval;
@@ -113,7 +113,7 @@ impl Order for CodelLifo {
         Push::Queued
     }
 
-    /// Every request is measured here, once, whether it is dropped or served.
+    /// Measures every request once, whether it is dropped or served.
     fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
         let next = self.next(moment)?;
         let drop = self.codel.taken(moment.now, moment.age(next));

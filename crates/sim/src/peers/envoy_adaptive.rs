@@ -1,17 +1,19 @@
-//! Envoy's adaptive concurrency: a limit that follows latency, and no queue.
+//! Envoy's adaptive concurrency: a limit that follows latency, without a queue.
 //!
-//! Source: Envoy 1.40, the filter `adaptive_concurrency` with its gradient controller. The limit is
-//! all there is to it: who comes while it is reached is refused. Every `probe` it is held at `min`
-//! until `samples` requests that began since have been answered; their median latency is the ideal
-//! one. Otherwise, every `update`, with g = clamp((1 + `buffer`) · ideal/median, ½, 2), the limit
-//! becomes g · limit + √(g · limit). Five times in a row at `min`, and the ideal is measured anew.
+//! Source: Envoy 1.40, the filter `adaptive_concurrency` with its gradient controller. A request
+//! that arrives while the limit is reached is refused. Every `probe` the limit is held at `min`
+//! until `samples` requests that began since then have been answered; their median latency is the
+//! ideal latency. Otherwise, every `update`, with g = clamp((1 + `buffer`) · ideal/median, ½, 2),
+//! the limit becomes g · limit + √(g · limit). After five consecutive updates at `min`, the ideal
+//! latency is measured again.
 //!
-//! So it is two policies here: an order that lets nobody wait, and a limit. What it lets in beyond
-//! the workers waits in the application, oldest first.
+//! The filter is two policies here: a queueing policy without a queue, and a limit. Requests
+//! admitted beyond the workers wait in the application, oldest first.
 //!
-//! Simplified: no jitter on `probe` (it keeps fleets from probing together; here is one), and the
-//! limit changes only when a request ends. The defaults are Envoy's, but `probe` and `max` as in
-//! Envoy's own example (60 s and 1000 would be its defaults).
+//! Simplifications: there is no jitter on `probe` (it keeps the members of a fleet from probing
+//! together; here is only one), and the limit changes only when a request ends. The defaults are
+//! Envoy's, except `probe` and `max`, which are those of Envoy's own example (its defaults would be
+//! 60 s and 1000).
 
 use bywash_engine::catalog::{Domain, LimitPolicy, LimitSettings, Parameter, Policy};
 use bywash_engine::limit::{Ended, Limit, Load, Way};
@@ -19,7 +21,7 @@ use bywash_engine::queue::{Moment, Order, Push};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Span, Time};
 
-/// No queue.
+/// The queueing policy without a queue.
 pub(super) const POLICY: Policy = Policy {
     name: "envoy-adaptive",
     source: "Envoy 1.40",
@@ -37,7 +39,7 @@ const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter
     Parameter { name, domain: Domain::Count { min: 1, max: 100_000, default }, why }
 }
 
-/// Its gradient controller.
+/// The gradient controller.
 pub(super) const LIMIT: LimitPolicy = LimitPolicy {
     name: "envoy-gradient",
     source: "Envoy 1.40",
@@ -74,7 +76,7 @@ impl Order for NoQueue {
     }
 }
 
-/// How often in a row the limit may be set to its minimum.
+/// The number of consecutive updates at the minimum that causes a probe.
 const OFTEN: u32 = 5;
 
 #[derive(Debug)]
@@ -94,9 +96,9 @@ struct Gradient {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Held at the minimum since then; the limit is this one again afterwards.
+    /// The limit is held at the minimum `since` this time, and `then` returns to this value.
     Probing { since: Time, then: u32 },
-    /// Follows latency until the next probe.
+    /// The limit follows latency until the next probe.
     Following { ideal: Span, updated: Time, probe_at: Time },
 }
 
@@ -124,7 +126,7 @@ impl Gradient {
         self.at_min = 0;
     }
 
-    /// The median of what was measured, and a new measurement.
+    /// Returns the median of the measured latencies and discards them.
     fn median(&mut self) -> Option<Span> {
         self.latencies.sort_unstable();
         let median = self.latencies.get(self.latencies.len() / 2).copied();
@@ -153,7 +155,7 @@ impl Limit for Gradient {
         };
         match self.phase {
             Phase::Probing { since, then } => {
-                // Those that began before it had more beside them.
+                // Requests that began before the probe ran at a higher concurrency.
                 if measured && now.since(since) >= ended.took {
                     self.latencies.push(ended.took);
                 }
@@ -194,7 +196,7 @@ mod tests {
 
     static LIMIT_FOR_TESTS: LimitPolicy = LIMIT;
 
-    /// One request ends every half second from `from` on; each took so many milliseconds.
+    /// Ends one request every half second from `from`, each with a duration in milliseconds.
     fn answers(gradient: &mut Gradient, from: u64, took: &[u64]) {
         for (number, took) in (0..).zip(took) {
             let now = Time::ZERO + Span::from_millis(from + 500 * number);
@@ -227,7 +229,8 @@ mod tests {
         answers(&mut gradient, 1000, &[100; 4]);
         answers(&mut gradient, 3000, &[100; 4]);
         assert_eq!(gradient.slots(), 8);
-        // The probe is due 30 s after 2.5 s; what ends just then sets the limit once more.
+        // The probe is due 30 s after 2.5 s; a request that ends exactly then sets the limit once
+        // before it.
         answers(&mut gradient, 32_500, &[100]);
         assert_eq!(gradient.slots(), 3);
         answers(&mut gradient, 32_550, &[100, 100, 100, 100]);

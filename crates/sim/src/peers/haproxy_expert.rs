@@ -1,22 +1,29 @@
-//! HAProxy in expert hands: by step and issued session, new visitors refused first, newest first.
+//! HAProxy in expert hands: priority by checkout step and issued session, new visitors refused
+//! first, newest first.
 //!
-//! Source: HAProxy 2.6.12, its manual and probes, and made as strong as its language allows. These are
-//! the rules of `lab/peers/haproxy-expert.cfg`, which `lab peers` plays live; the numbers stand here
-//! and are filled in there. A session is one that the application has issued (`stick store-response`,
-//! `in_table`): whoever makes up a cookie is new. The steps of the checkout with a session come first,
-//! the last step before all; then sessions that have ever asked for one; then other sessions; then
-//! whoever is new, also before the checkout. Within a class the newest go first once the queue is
-//! deep, but never at the checkout. That is decided when a request is queued: those that came while
-//! the queue was short stay in their order, behind all that came later.
+//! Source: HAProxy 2.6.12, its manual and probes, made as strong as its language allows. These are
+//! the rules of `lab/peers/haproxy-expert.cfg`, which `lab peers` runs live; the numbers are
+//! defined here and filled in there.
 //!
-//! Whoever is new is refused from a small depth on, browsing with a session from a greater one,
-//! everything from a greater one yet: the arriving request each time, as HAProxy cannot push out one
-//! that waits. Every bound is a multiple of `maxconn`, the server's limit, which the lab fills in. One
-//! address may have only so many requests of strangers (`track-sc1 src`, `conn_cur`). `abortonclose`
-//! is what the scenario's visible closes are. With `cookie = "told"` somebody has found out that a
-//! signal is seen more often in buyers, and has written the lines for it (`haproxy-told`, live).
+//! - A session is one that the application has issued (`stick store-response`, `in_table`). A
+//!   client with an invented cookie is new.
+//! - First come the steps of the checkout with a session, the last step before all others. Then
+//!   come sessions that have ever requested a step, then other sessions, then new clients, even
+//!   those at the checkout.
+//! - Within a class the newest go first once the queue is deep, but never at the checkout. The
+//!   order is decided when a request is queued: requests that arrived while the queue was short
+//!   keep their order, behind all that arrived later.
+//! - New clients are refused from a small depth on, browsing with a session from a greater depth,
+//!   and everything from a still greater one. The arriving request is refused each time, because
+//!   HAProxy cannot evict a waiting one.
+//! - Every bound is a multiple of `maxconn`, the server's limit, which the lab fills in.
+//! - The number of strangers' requests per address is limited (`track-sc1 src`, `conn_cur`).
+//! - `abortonclose` corresponds to the scenario's visible closes.
+//! - With `cookie = "told"` the operator has learned that a signal is more common among buyers, and
+//!   has written the lines for it (`haproxy-told`, live).
 //!
-//! Simplified: an address's requests are counted while they wait, as an order does not hear who runs.
+//! Simplification: an address's requests are counted while they wait, because a queueing policy
+//! does not learn which requests run.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,37 +35,38 @@ use bywash_units::Span;
 use super::SLOTS;
 use super::tree::{Backend, Rules, newest_first};
 
-/// When it tells those whom it refuses to come again, all of them the same.
+/// The `Retry-After` of every refusal.
 pub const RETRY_AFTER: Span = Span::from_secs(2);
-/// Waiting requests from which on the newest of a class goes first, for each slot. So the next five.
+/// Waiting requests per slot from which on the newest of a class goes first. The next five numbers
+/// are per slot as well.
 pub const DEEP: u32 = 2;
-/// From which on whoever is new is refused: a wait of sixteen services, when nothing else waits. With
-/// four, chance alone refuses a tenth of them at one worker and ρ = 0.9; with as many as make the
-/// queue full, nobody under way finds a place.
+/// Waiting requests from which on new clients are refused: a wait of sixteen services if nothing
+/// else waits. With four, chance alone refuses a tenth of them at one worker and ρ = 0.9. With as
+/// many as fill the queue, no visitor in a session finds a place.
 pub const MOST_NEW: u32 = 16;
-/// From which on also those new ones are who show a signal.
+/// Waiting requests from which on new clients that show a signal are refused as well.
 pub const MOST_TOLD: u32 = 32;
-/// From which on a page of a visit under way is refused.
+/// Waiting requests from which on browsing in a session is refused.
 pub const MOST_BROWSE: u32 = 50;
-/// From which on everything is refused.
+/// Waiting requests from which on everything is refused.
 pub const MOST_ALL: u32 = 100;
-/// Requests of strangers that one address may have. For each slot.
+/// The most requests of strangers per address, for each slot.
 pub const MOST_SOURCE: u32 = 2;
 
-/// The priority class of whoever is new. Lower ones go first; steps of the checkout have 1, 2, …
+/// The priority class of new clients. Lower classes go first; steps of the checkout have 1, 2, …
 pub const NEW: u16 = 1000;
-/// Of those of them who show a signal.
+/// The priority class of new clients that show a signal.
 pub const TOLD: u16 = 700;
-/// Of a session.
+/// The priority class of a session.
 pub const SESSION: u16 = 500;
-/// Of a session that was at the checkout before.
+/// The priority class of a session that was at the checkout before.
 pub const BUYER: u16 = 200;
 
 const fn times(name: &'static str, default: u32, why: &'static str) -> Parameter {
     Parameter { name, domain: Domain::Count { min: 0, max: 1_000_000, default }, why }
 }
 
-/// HAProxy as somebody sets it up who knows all of it.
+/// HAProxy in an expert's configuration.
 pub(super) const POLICY: Policy = Policy {
     name: "haproxy-expert",
     source: "HAProxy 2.6",
@@ -97,7 +105,7 @@ pub(super) const POLICY: Policy = Policy {
 
 #[derive(Debug)]
 struct Expert {
-    /// By class: its step of the checkout, the last one being 1.
+    /// The step of the checkout, by class; the last step is 1.
     steps: Vec<Option<u16>>,
     new: usize,
     told: usize,
@@ -105,10 +113,10 @@ struct Expert {
     total: usize,
     source: usize,
     lifo_from: usize,
-    /// It knows what signals mean.
+    /// Whether the meaning of signals is known.
     is_told: bool,
-    /// Sessions that have asked for a step of the checkout. HAProxy forgets them after half an hour
-    /// of silence; so does the engine, which then takes them for new.
+    /// Sessions that have requested a step of the checkout. HAProxy forgets them after half an hour
+    /// of silence; so does the engine, for which they are then new.
     buyers: HashSet<SessionKey>,
     /// Waiting requests of strangers, by address.
     strangers: HashMap<AddressKey, usize>,
@@ -201,7 +209,8 @@ impl Rules for Expert {
     }
 }
 
-/// Its session, if the application has issued it: an answer to somebody bore it.
+/// Returns the session of a request if the application has issued it, that is if an answer carried
+/// it.
 fn session(waiting: &Waiting) -> Option<SessionKey> {
     match waiting.principal {
         Some(Principal::Checkout(session) | Principal::Session(session)) => Some(session),
@@ -209,7 +218,7 @@ fn session(waiting: &Waiting) -> Option<SessionKey> {
     }
 }
 
-/// The address of a request without such a session.
+/// Returns the address of a request without such a session.
 fn stranger(waiting: &Waiting) -> Option<AddressKey> {
     match waiting.principal {
         Some(Principal::Address(address)) => Some(address),
@@ -217,7 +226,8 @@ fn stranger(waiting: &Waiting) -> Option<AddressKey> {
     }
 }
 
-/// The steps of the checkout: the class of the highest utility is the last of them.
+/// Returns the steps of the checkout, by class. The class with the highest utility is the last
+/// step.
 fn steps(classes: &[Class]) -> Vec<Option<u16>> {
     let mut checkout: Vec<usize> =
         (0..classes.len()).filter(|class| classes[*class].tier == Tier::Transact).collect();

@@ -1,9 +1,10 @@
 //! HAProxy in ordinary hands: transactions first by path, everything oldest first.
 //!
-//! Source: HAProxy 2.6.12, its manual and probes. These are the rules of `lab/peers/haproxy.cfg`, which
-//! `lab peers` plays live: `set-priority-class` 1 for transaction paths and 10 for others; nobody is
-//! refused when she comes; `timeout queue 20s`; `abortonclose`, which is what the scenario's visible
-//! closes are. It believes the path: a transaction is whoever asks for one.
+//! Source: HAProxy 2.6.12, its manual and probes. These are the rules of `lab/peers/haproxy.cfg`,
+//! which `lab peers` runs live: `set-priority-class` 1 for transaction paths and 10 for others; no
+//! request is refused on arrival; `timeout queue 20s`; `abortonclose`, which corresponds to the
+//! scenario's visible closes. The path is trusted: a request for a transaction's path is a
+//! transaction.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy};
 use bywash_engine::queue::Moment;
@@ -13,12 +14,12 @@ use bywash_units::Span;
 use super::tiers;
 use super::tree::{Backend, Rules};
 
-/// The priority class of transactions. The lower goes first.
+/// The priority class of transactions. Lower classes go first.
 pub const TRANSACT: u16 = 1;
-/// Of everything else.
+/// The priority class of everything else.
 pub const BROWSE: u16 = 10;
 
-/// HAProxy as most set it up.
+/// HAProxy in a common configuration.
 pub(super) const POLICY: Policy = Policy {
     name: "haproxy-ordinary",
     source: "HAProxy 2.6",

@@ -1,14 +1,15 @@
-//! What others do about overload, as orders (and one limit) of the very engine that runs ours.
+//! Overload controls of other programs, as queueing policies (and one limit) of the same engine.
 //!
-//! One file is one peer: its rule in our words, where it is from, and what is simplified. They are
-//! here and not in the engine because the product does not ship them; the lab finds them by name as
-//! it finds the product's own. An order sees of a request what the real program could see: its path's
-//! class, its address, whether it *claims* a session (sends a cookie) and whether that session was
-//! issued (an answer bore its cookie). It makes no use of what only our engine knows (what a session
-//! was served, what is a repetition).
+//! Each file is one peer: its rules in this project's terms, its source, and its simplifications.
+//! The peers are not in the engine because the product does not ship them; the lab finds them by
+//! name like the product's own. A policy sees only the properties of a request that the real
+//! program could see: the class of its path, its address, whether it *claims* a session (sends a
+//! cookie) and whether that session was issued (an answer carried its cookie). It does not use
+//! knowledge of this engine alone (the classes that a session was served, or whether a request is a
+//! retry).
 //!
-//! Common to all: refusing costs nothing, and a departure is seen at once or never. Whether a refusal
-//! says when to come again, [`come_again`] knows.
+//! Common to all: a refusal costs nothing, and a departure is seen immediately or never.
+//! [`come_again`] defines whether a refusal has a `Retry-After`.
 
 mod codel_lifo;
 mod envoy_adaptive;
@@ -22,7 +23,7 @@ use bywash_engine::catalog::{Domain, LimitPolicy, Parameter, Policy};
 use bywash_engine::{Class, Tier};
 use bywash_units::Span;
 
-/// Every peer there is, the one to beat first.
+/// Every peer, the strongest first.
 pub static POLICIES: [Policy; 6] = [
     haproxy_expert::POLICY,
     haproxy_ordinary::POLICY,
@@ -32,32 +33,32 @@ pub static POLICIES: [Policy; 6] = [
     envoy_adaptive::POLICY,
 ];
 
-/// Their limits.
+/// The limits of peers.
 pub static LIMITS: [LimitPolicy; 1] = [envoy_adaptive::LIMIT];
 
-/// The peer of this name.
+/// Returns the peer of this name.
 pub fn find(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().find(|policy| policy.name == name)
 }
 
-/// The limit of this name.
+/// Returns the limit of this name.
 pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
     LIMITS.iter().find(|policy| policy.name == name)
 }
 
-/// When a refused client is told to come again (`Retry-After`).
+/// The `Retry-After` of a refusal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ComeAgain {
-    /// As the engine estimates it: a policy of the product.
+    /// The engine's estimate, for a policy of the product.
     Estimated,
-    /// Always after so long.
+    /// A fixed time.
     After(Span),
-    /// That is not said.
+    /// No `Retry-After`.
     Unsaid,
 }
 
-/// What the policy of this name says. Of peers the configurations in `lab/peers` are meant: nobody writes
-/// such a line in ordinary hands, and Envoy's filter sends none.
+/// Returns the `Retry-After` of the policy of this name. Peers follow the configurations in
+/// `lab/peers`: ordinary HAProxy configurations set none, and Envoy's filter sends none.
 pub(crate) fn come_again(name: &str) -> ComeAgain {
     match find(name) {
         None => ComeAgain::Estimated,
@@ -68,7 +69,7 @@ pub(crate) fn come_again(name: &str) -> ComeAgain {
     }
 }
 
-/// The parameter by which a peer is told the limit of the server behind it.
+/// The parameter of a peer for the limit of the server behind it.
 pub(crate) const SLOTS: &str = "maxconn";
 
 const CAPACITY: Parameter = Parameter {
@@ -77,7 +78,7 @@ const CAPACITY: Parameter = Parameter {
     why: "Places in the queue.",
 };
 
-/// What a path says of a request: the tier of its class.
+/// Returns the tier that the path of a request suggests, by class.
 fn tiers(classes: &[Class]) -> Vec<Tier> {
     classes.iter().map(|class| class.tier).collect()
 }

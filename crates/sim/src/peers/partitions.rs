@@ -1,13 +1,14 @@
-//! A concurrency limit with partitions: shares that count only once the limit is hit.
+//! A concurrency limit with partitions: shares apply only when the limit is reached.
 //!
-//! Source: Netflix concurrency-limits, `AbstractPartitionedLimiter`.
-//! A request is refused if the limit is reached *and* its partition has its share already; so a
-//! small partition may use what others leave, and one below its share is let in above the limit. What
-//! is let in beyond the workers waits in the server, oldest first whatever its partition.
+//! Source: Netflix concurrency-limits, `AbstractPartitionedLimiter`. A request is refused if the
+//! limit is reached *and* its partition already has its share. So a small partition may use
+//! capacity that others leave, and a partition below its share is admitted above the limit.
+//! Requests admitted beyond the workers wait in the server, oldest first regardless of partition.
 //!
-//! Simplified: the limit is fixed (`places` beyond the workers; the library's limits that adapt are
-//! another matter), the partitions are transaction paths and the rest, and a partition's share is
-//! counted over those who wait, as an order does not hear who runs.
+//! Simplifications: the limit is fixed (`places` beyond the workers; the library's adaptive limits
+//! are a separate matter), and the partitions are transaction paths and the rest. A partition's
+//! share is counted over waiting requests, because a queueing policy does not learn which requests
+//! run.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Moment, Order, Push};
@@ -52,7 +53,8 @@ impl Partitions {
         }
     }
 
-    /// How many of `tier` wait, and how many may when the limit is reached.
+    /// Returns the number of waiting requests of `tier`, and the most that may wait when the limit
+    /// is reached.
     fn share_of(&self, moment: &Moment<'_>, tier: Tier) -> (u32, f64) {
         let classes = (0..self.tiers.len()).filter(|class| self.tiers[*class] == tier);
         let waiting = classes.map(|class| moment.length_of(class)).sum();

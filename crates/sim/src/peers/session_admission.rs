@@ -1,11 +1,12 @@
 //! Session-based admission control: no new sessions while the server is busy.
 //!
-//! Source: Cherkasova and Phaal, «Session-Based Admission Control».
-//! At the end of each interval the predicted utilisation becomes (1 − k) · prediction + k · what was
-//! measured. While it exceeds the threshold, requests that would begin a session are refused, a free
-//! server notwithstanding; requests of sessions in progress are always let in, oldest first.
+//! Source: Cherkasova and Phaal, «Session-Based Admission Control». At the end of each interval the
+//! predicted utilisation becomes (1 − k) · prediction + k · measurement. While it exceeds the
+//! threshold, requests that would begin a session are refused, even if a server is free. Requests
+//! of sessions in progress are always admitted, oldest first.
 //!
-//! A session in progress is here one that names itself: the cookie, which the paper's server issues.
+//! Here a session is in progress if the request claims one: it carries the cookie that the paper's
+//! server issues.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
 use bywash_engine::queue::{Moment, Order, Push};

@@ -1,10 +1,10 @@
-//! HAProxy's queue: one tree, ordered by class and then by time, from which the first is taken.
+//! HAProxy's queue: one tree ordered by class and then by time, from which the first is taken.
 //!
-//! Source: HAProxy 2.6.12, `src/queue.c`, and probes of the running program. A
-//! key is made once, when the request is queued, and never looked at again: `class`, then 20 bits
-//! of `now + offset` in milliseconds. The time is a clock face of 1,048,576 ms; what lies less than
-//! half of it back counts as earlier. So an order by offsets holds only within some minutes, and a
-//! trick with them breaks whenever they jump.
+//! Source: HAProxy 2.6.12, `src/queue.c`, and probes of the running program. A key is made once,
+//! when the request is queued, and never updated: `class`, then 20 bits of `now + offset` in
+//! milliseconds. The time is cyclic with a period of 1,048,576 ms; a time less than half a period
+//! back counts as earlier. So an order by offsets holds only within some minutes, and a scheme that
+//! relies on offsets breaks whenever they jump.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,26 +12,26 @@ use bywash_engine::queue::{Moment, Order, Push};
 use bywash_engine::{Reason, RequestId};
 use bywash_units::{Span, Time};
 
-/// Milliseconds on the clock face of a key, and how far back a time on it can lie.
+/// The period of a key's time in milliseconds, and how far back a time in it can lie.
 const FACE: i64 = 1 << 20;
 const LOOK_BACK: i64 = 1 << 19;
 
-/// What a configuration says of a request that comes.
+/// The queueing rules of a configuration.
 pub(super) trait Rules: Send {
-    /// One has come, whether it finds a slot or not.
+    /// Notes the arrival of a request, whether it finds a slot or not.
     fn comes(&mut self, moment: &Moment<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
-    /// Its priority class and offset; `None`: it is refused.
+    /// Returns the priority class and offset of a request; `None` refuses it.
     fn queue(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<(u16, i64)>;
 
-    /// One that was queued waits no longer.
+    /// Notes that a queued request waits no longer.
     fn leaves(&mut self, moment: &Moment<'_>, id: RequestId) {
         let _ = (moment, id);
     }
 
-    /// Whether newest go first somewhere.
+    /// Returns whether the newest go first in some class.
     fn newest_first(&self) -> bool {
         false
     }
@@ -52,7 +52,7 @@ impl<R: Rules> Backend<R> {
 }
 
 impl<R: Rules> Order for Backend<R> {
-    /// Who meets a free slot is refused nowhere, but is looked at.
+    /// Notes a request that finds a free slot; none is refused.
     fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
         self.rules.comes(moment, id);
         None
@@ -67,8 +67,9 @@ impl<R: Rules> Order for Backend<R> {
         Push::Queued
     }
 
-    /// Who has been waiting for longer than `timeout queue`. HAProxy has a timer for each; here
-    /// they are cleared up when the next slot is given, which is no later than one service after.
+    /// Returns a request that has waited longer than `timeout queue`. HAProxy has a timer for each
+    /// request. Here they are removed when the next slot is assigned, which is at most one service
+    /// later.
     fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
         let late = moment.oldest().filter(|id| moment.age(*id) > self.timeout)?;
         self.remove(moment, late);
@@ -99,7 +100,8 @@ struct Tree {
     queued: u64,
 }
 
-/// Lower comes first; equal times in the order in which they were queued.
+/// The position of a request; lower comes first. Equal times keep the order in which they were
+/// queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     class: u16,
@@ -117,7 +119,8 @@ impl Tree {
         self.keys.insert(id, key);
     }
 
-    /// The first of the best class: from half a face ago onwards, or else from the face's zero.
+    /// Returns the first request of the best class: the first one from half a period ago on, or
+    /// else from the period's zero.
     fn first(&self, now: Time) -> Option<RequestId> {
         let (best, first) = self.waiting.first_key_value()?;
         let time = (milliseconds(now) - LOOK_BACK).rem_euclid(FACE);
@@ -126,7 +129,7 @@ impl Tree {
         Some(later.map_or(*first, |(_, id)| *id))
     }
 
-    /// `id` waits no longer.
+    /// Removes `id`, which waits no longer.
     fn remove(&mut self, id: RequestId) {
         if let Some(key) = self.keys.remove(&id) {
             self.waiting.remove(&key);
@@ -138,8 +141,8 @@ fn milliseconds(now: Time) -> i64 {
     (now.as_nanos() / 1_000_000).cast_signed()
 }
 
-/// The offset that makes the newest first: `date(0,ms),mod(262144),mul(-2)`. It jumps back to 0
-/// every 262 s; what was queued before the jump then goes before what comes after it.
+/// Returns the offset that puts the newest first: `date(0,ms),mod(262144),mul(-2)`. It jumps back
+/// to 0 every 262 s; requests queued before the jump then go before those that arrive after it.
 pub(super) fn newest_first(now: Time) -> i64 {
     milliseconds(now) % 262_144 * -2
 }

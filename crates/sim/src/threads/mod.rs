@@ -1,8 +1,9 @@
-//! An application whose requests are tasks on threads: what seed 3 varies.
+//! An application that runs requests as tasks on threads, as paper 3 does.
 //!
-//! [`system`] leaves threads to the operating system, as the seed does; [`pool`] asks the product's levels. A request's
-//! demand is its work on one thread: a serial rest, done at the end by one thread, and before it tasks of equal size,
-//! taken one after the other by whichever of its threads is free. Threads cost nothing to start and nothing to switch.
+//! [`system`] leaves threads to the operating system, as the paper does; [`pool`] uses the
+//! product's levels. The demand of a request is its work on one thread. It consists of tasks of
+//! equal size, each taken by the next free thread of the request, and of a serial rest that one
+//! thread does at the end. Starting and switching threads costs nothing.
 
 mod pool;
 mod system;
@@ -13,7 +14,7 @@ use bywash_units::Span;
 use crate::servers::Meters;
 use crate::stations::Application;
 
-/// The application of a scenario that has threads.
+/// Returns the application of a scenario that has threads.
 pub(crate) fn application(scenario: &Scenario) -> Option<Box<dyn Application>> {
     let threads = scenario.servers.threads.as_ref()?;
     let classes: Vec<Parallel> = scenario.classes.iter().map(|class| class.parallel).collect();
@@ -25,7 +26,7 @@ pub(crate) fn application(scenario: &Scenario) -> Option<Box<dyn Application>> {
     })
 }
 
-/// Adds up a time in which so many processors were busy, and so many requests had none.
+/// Adds a time in which `busy` processors worked and `without` requests had no processor.
 fn pass(meters: &mut Meters, time: Span, processors: u32, busy: u32, without: u32) {
     let nanos = time.as_nanos() as f64;
     meters.busy += time * u64::from(busy);
@@ -38,14 +39,14 @@ fn pass(meters: &mut Meters, time: Span, processors: u32, busy: u32, without: u3
     }
 }
 
-/// What is left of a request.
+/// The remaining work of a request.
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    /// Tasks that nobody has taken.
+    /// Tasks that no thread has taken.
     tasks: u32,
-    /// Work of one, in nanoseconds.
+    /// The work of one task, in nanoseconds.
     task: u64,
-    /// Work of the rest, in nanoseconds.
+    /// The work of the serial rest, in nanoseconds.
     serial: u64,
 }
 

@@ -1,8 +1,9 @@
-//! Threads as the product's levels run them: the engine's decisions, on processors of virtual time.
+//! Threads under the product's levels: the engine's decisions on processors of virtual time.
 //!
-//! A slot is a processor. A thread that is between two tasks gives its slot back if somebody else would get it, and
-//! goes on if that is itself; a request whose tasks are all taken gives back the slot of its own thread until the last
-//! of the others hands over to it. The pool of `crates/levels` does the same with real threads.
+//! A slot is a processor. Between two tasks a thread returns its slot if another request would
+//! receive it, and continues otherwise. When all tasks of a request are taken, its own thread
+//! returns its slot until the last of the other threads hands over to it. The pool of
+//! `crates/levels` does the same with real threads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,24 +21,24 @@ struct Request {
     ticket: Ticket,
     left: Left,
     begun: bool,
-    /// Threads that are at work: none while it waits between two tasks.
+    /// The number of working threads; zero while the request waits between two tasks.
     threads: u32,
-    /// Work done on it, of tasks that are over.
+    /// Work of completed tasks, in nanoseconds.
     done: u64,
     serial: u64,
 }
 
-/// A thread at work.
+/// A working thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Thread {
     ends: Time,
     order: u64,
     id: u32,
     serial: u64,
-    /// Since when it has its slot.
+    /// The time since which it has its slot.
     since: Time,
     work: u64,
-    /// Whether it is the request's own, which does not leave it.
+    /// Whether it is the request's own thread, which stays with the request.
     own: bool,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Pool {
     levels: Levels,
     now: Time,
     requests: Vec<Option<Request>>,
-    /// Whose ticket it is, by its number.
+    /// Working threads by the end of their task; the requests of some have left.
     threads: BinaryHeap<Reverse<Thread>>,
     busy: u32,
     inside: u32,
@@ -97,7 +98,7 @@ impl Pool {
         self.now = now;
     }
 
-    /// Slots go to whom the levels give them.
+    /// Starts threads on the slots that the levels grant.
     fn assign(&mut self) {
         while let Some(grant) = self.levels.grant(self.now) {
             let ticket = grant.ticket();
@@ -117,7 +118,7 @@ impl Pool {
         self.requests[id as usize].as_mut().expect("it is here")
     }
 
-    /// A thread with a slot takes the request's next task, which there is.
+    /// Lets a thread with a slot take the next task of a request that has one.
     fn take_task(&mut self, id: u32, own: bool, since: Time) {
         let request = self.request(id);
         request.left.tasks -= 1;
@@ -133,7 +134,7 @@ impl Pool {
         self.threads.push(Reverse(Thread { ends, order, id, serial, since, work, own }));
     }
 
-    /// A thread leaves its request, or its own waits for the others.
+    /// Releases the slot of a thread that leaves its request, or waits for the others.
     fn rest(&mut self, thread: Thread) {
         let request = self.request(thread.id);
         request.threads -= 1;
@@ -142,12 +143,12 @@ impl Pool {
         self.levels.release(self.now, ticket, self.now.since(thread.since));
     }
 
-    /// What the thread does that has ended a task: whether its request is done.
+    /// Continues a thread that has ended a task. Returns whether its request is done.
     fn next_step(&mut self, thread: Thread) -> bool {
         let Left { tasks, serial, .. } = self.request(thread.id).left;
         if tasks > 0 {
             if self.levels.pressed() {
-                // If nobody has a better claim it is given this very slot.
+                // If no other request has a better claim, the same slot is granted again.
                 self.rest(thread);
             } else {
                 self.take_task(thread.id, thread.own, thread.since);
@@ -158,7 +159,7 @@ impl Pool {
             self.rest(thread);
             return false;
         }
-        // The last thread: it is the request's own, or hands its slot over to that.
+        // This is the last thread: the request's own, or one that hands its slot over to that.
         if serial > 0 {
             self.request(thread.id).left.serial = 0;
             self.work(thread.id, true, thread.since, serial);
@@ -283,7 +284,7 @@ mod tests {
         pool.admit(at(0.0), 0, 0, Span::from_secs(1));
         let ends = play(&mut pool);
         assert_eq!(ends.len(), 1);
-        // Four tasks of 0.2 s side by side, then 0.2 s by one thread.
+        // Four tasks of 0.2 s in parallel, then 0.2 s on one thread.
         assert!((ends[0].1 - 0.4).abs() < 1e-6, "{ends:?}");
     }
 

@@ -1,7 +1,8 @@
-//! Threads as the operating system runs them: all that can run share the processors evenly.
+//! Threads under the operating system: all runnable threads share the processors evenly.
 //!
-//! A request has its threads from the moment that it is let in, one each for as many tasks as its class may have threads
-//! [seed 3.1]. As in `servers`, one clock of progress serves all: each thread gets on at the same rate.
+//! A request has its threads from its admission: one per task, up to the most of its class
+//! [seed 3.1]. As in `servers`, there is one clock of progress: all threads progress at the same
+//! rate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,10 +28,10 @@ pub(super) struct System {
     serial_share: f64,
     classes: Vec<Parallel>,
     now: Time,
-    /// Work done so far by each thread that ran all the time, in nanoseconds.
+    /// Work done by a thread that ran all the time, in nanoseconds.
     progress: f64,
     requests: Vec<Option<Running>>,
-    /// Threads by the progress at which their task is done; some of their requests have left.
+    /// Threads by the progress at which their task is done; the requests of some have left.
     ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
     threads: u32,
     inside: u32,
@@ -69,13 +70,13 @@ impl System {
         self.now = now;
     }
 
-    /// A thread of a request begins with so much work.
+    /// Starts a task on a thread of a request.
     fn run(&mut self, id: u32, serial: u64, work: u64) {
         let done = (self.progress + work as f64).ceil() as u64;
         self.ends.push(Reverse((done, serial, id)));
     }
 
-    /// The next thread that is done with its task. Drops those whose request has left.
+    /// Returns the next thread to finish its task. Drops those whose request has left.
     fn next_done(&mut self) -> Option<(u64, u32)> {
         loop {
             let Reverse((done, serial, id)) = *self.ends.peek()?;
@@ -174,7 +175,8 @@ mod tests {
         let mut system = System::new(2, 0.0, vec![Parallel::default(), wide]);
         system.admit(at(0.0), 0, 0, Span::from_secs(1));
         system.admit(at(0.0), 1, 1, Span::from_secs(2));
-        // Four threads at half speed: tasks of half a second take one; then the fourth task beside the plain request.
+        // Four threads run at half speed, so tasks of half a second take one second. Then the
+        // fourth task runs in parallel with the plain request.
         let mut ends = Vec::new();
         while let Some(next) = system.next_end() {
             ends.extend(system.finish(next).map(|id| (id, next.as_secs_f64())));

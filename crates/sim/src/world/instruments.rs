@@ -1,4 +1,4 @@
-//! What is read of the servers: for the engine, and for whoever looks at a run.
+//! Readings of the servers, for the engine and for traces.
 
 use bywash_engine::{Event, Meter, Reading};
 use bywash_units::{Share, Span};
@@ -44,7 +44,7 @@ impl World<'_> {
             asked: if asked { self.asked.clone() } else { Vec::new() },
         });
         self.asked.fill(0);
-        // Clients of sets are there to the end.
+        // Clients of sets stay to the end.
         let comes = if self.clients.is_empty() { !self.arrivals_over } else { self.now < self.end };
         if comes {
             self.events.schedule(self.now + step, Happening::Trace);

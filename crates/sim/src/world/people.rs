@@ -1,4 +1,4 @@
-//! Who makes requests: visitors, and adversaries beside them.
+//! The clients of a run: visitors, and adversaries.
 
 use bywash_engine::throttle::RuleId;
 use bywash_engine::{
@@ -13,7 +13,7 @@ use crate::case::Case;
 use crate::events::Happening;
 use crate::peers::ComeAgain;
 
-/// Who makes a request, by slab index.
+/// The client of a request, by slab index.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum By {
     Visitor(u32),
@@ -25,43 +25,43 @@ pub(super) enum By {
 pub(super) struct Live {
     by: By,
     session: SessionKey,
-    /// It names its session: whoever makes it has a cookie, or pretends to.
+    /// Whether it claims a session: its client has a cookie, or an invented one.
     claims: bool,
     pub(super) of: Of,
     pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
     pub(super) demand: Span,
-    /// Its client keeps the slot beyond the service.
+    /// Set if its client keeps the slot beyond the service.
     pub(super) slow: Option<Slow>,
     pub(super) made: Time,
     pub(super) client: Presence,
-    /// What becomes of it is counted.
+    /// Whether its outcome is counted.
     counts: bool,
-    /// Changes with every use of the slot; events that name another are void.
+    /// Changes with every use of the slab entry; events with another serial are void.
     pub(super) serial: u64,
 }
 
-/// Whether the client of a request is there.
+/// Whether the client of a request is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// It waits for its answer.
+    /// The client waits for its answer.
     Waits,
-    /// It has given up, and nobody knows.
+    /// The client has given up unnoticed.
     GaveUp,
-    /// It has given up, and the gateway holds the slot while the application works on.
+    /// The client has given up, and the gateway holds the slot while the application works on.
     GaveUpHeld,
-    /// It has given up, the slot is free, and the application works on.
+    /// The client has given up, the slot is free, and the application works on.
     GaveUpUnnoticed,
 }
 
 impl Live {
-    /// Its client has given up.
+    /// Returns whether the client has given up.
     pub(super) const fn is_abandoned(&self) -> bool {
         !matches!(self.client, Presence::Waits)
     }
 
-    /// The session that its answer belongs to. The answer to a request without a cookie begins a
-    /// session; if nobody reads it, one that nobody will ever name.
+    /// Returns the session that its answer belongs to. The answer to a request without a cookie
+    /// begins a session. If no client reads it, that is a session that no request will ever claim.
     pub(super) const fn served_session(&self) -> SessionKey {
         let unread = self.is_abandoned() && !self.claims;
         if unread { SessionKey(u64::MAX - self.serial) } else { self.session }
@@ -71,14 +71,15 @@ impl Live {
 /// A visitor in the world.
 #[derive(Debug)]
 pub(super) struct Guest {
-    /// Which visitor of the run: the name of her session, and of her address.
+    /// The number of the visitor in the run, which is also the key of the session and of the
+    /// address.
     number: u64,
     visitor: Visitor,
-    /// She has read an answer, and with it got her session's cookie.
+    /// Whether the visitor has read an answer, and so received the session's cookie.
     cookie: bool,
-    /// She is always there: which of the clients of all sets.
+    /// The index among the clients of all sets; `None` for a visitor that arrived.
     client: Option<u32>,
-    /// When her session began.
+    /// When the session began.
     since: Time,
 }
 
@@ -103,7 +104,7 @@ impl World<'_> {
         self.schedule_next_session();
     }
 
-    /// All clients of all sets: each begins somewhere within a pause.
+    /// Starts all clients of all sets, each at some time within a pause.
     pub(super) fn clients_come(&mut self) {
         for client in 0..self.clients.len() {
             self.client_pauses(client as u32);
@@ -130,7 +131,7 @@ impl World<'_> {
         self.attempt(visitor);
     }
 
-    /// Whether what becomes of a visitor's requests is counted.
+    /// Returns whether the outcomes of a visitor's requests are counted.
     fn counts(&self, client: Option<u32>) -> bool {
         client.is_none_or(|client| {
             self.case.scenario.sets[self.clients[client as usize].set()].counted
@@ -152,7 +153,7 @@ impl World<'_> {
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
         };
-        // A client of a set is asked what she got when her request has ended, and then it was made.
+        // A request of a client of a set is counted when it has ended.
         if !is_of_set {
             self.out.tally.generated(attempt.class, self.now);
         }
@@ -179,7 +180,7 @@ impl World<'_> {
 
     pub(super) fn intrude(&mut self, intruder: u32) {
         let Hit { request, session, demand, patience, slow } = self.adversaries.hit(intruder);
-        // She has put nothing into a cart, and the application says so.
+        // The request is not an order, as the adversary has put nothing into a cart.
         let of = Of { class: request.class.index(), order: false };
         let mut live = self.live(By::Intruder(intruder), session, &request, of, demand);
         if let Some(Slow { holds, .. }) = slow {
@@ -188,7 +189,7 @@ impl World<'_> {
         self.comes(live, patience, request);
     }
 
-    /// A request that is made now.
+    /// Creates a request that is made now.
     fn live(
         &mut self,
         by: By,
@@ -232,8 +233,8 @@ impl World<'_> {
         self.tell(Event::Arrived { id: RequestId(id), request });
     }
 
-    /// Says to a refused client when to come again: as the gateway does, to each another time within half
-    /// as much again, in whole seconds; or as a peer does.
+    /// Sends the `Retry-After` of a refusal to the visitor. It is the gateway's estimate in whole
+    /// seconds with a jitter of ±50 %, or the peer's.
     pub(super) fn says(&mut self, live: &Live, retry_after: Span) {
         let By::Visitor(visitor) = live.by else { return };
         let told = match self.come_again {
@@ -247,7 +248,7 @@ impl World<'_> {
         self.visitors.get_mut(visitor).visitor.asked_to_wait(told);
     }
 
-    /// A request ended for its client; what does she do now?
+    /// Handles the end of a request for its client, and schedules the client's next step.
     pub(super) fn ended(&mut self, live: &Live, ending: Ending) {
         match live.by {
             By::Visitor(visitor) => self.ended_for_visitor(visitor, live, ending),
@@ -265,7 +266,7 @@ impl World<'_> {
         guest.cookie |= ending == Ending::Completed;
         let (client, since) = (guest.client, guest.since);
         let next = guest.visitor.ended(self.case.scenario, ending);
-        // A client of a set is not done when the time is over: what she had till then is what counts.
+        // A client of a set has no last request; only requests that ended in time count.
         let counts = self.counts(client) && (client.is_none() || self.now <= self.end);
         if counts && client.is_some() {
             self.out.tally.generated(live.of.class, live.made);
@@ -274,7 +275,7 @@ impl World<'_> {
             self.out.tally.ended(live.of, self.now, response, ending);
         }
         match next {
-            // She would have come again, but the time is over for her then, also for another session.
+            // The next attempt would be after the end, and so would be another session.
             Next::After(pause) if client.is_some() && self.now + pause >= self.end => {
                 if counts {
                     self.out.tally.session_over(0);
@@ -297,7 +298,7 @@ impl World<'_> {
         }
     }
 
-    /// The servers have worked on a request, and somebody has got its answer in time or nobody.
+    /// Records work on a request, and whether its answer arrived in time.
     pub(super) fn worked(&mut self, live: &Live, work: Span, in_time: bool) {
         match live.by {
             By::Intruder(_) => self.adversaries.worked(self.now, work),
