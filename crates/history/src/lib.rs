@@ -7,10 +7,10 @@
 //!
 //! # Bounds
 //!
-//! At most [`SECONDS`] and [`MINUTES`] rows are kept, and in each only classes with any event, at
-//! 92 bytes each. A site with 64 classes that are all busy all day takes 14 MB, a site with eight
-//! takes 1.7 MB. Class names are kept once, and at most [`MOST_NAMES`] of them: for further classes
-//! nothing is kept.
+//! At most [`SECONDS`] and [`MINUTES`] rows are kept, and in each only the classes in which
+//! something happened, at 92 bytes each. A site with 64 classes that are all busy all day takes 14
+//! MB, a site with eight takes 1.7 MB. Class names are kept once, and at most [`MOST_NAMES`] of
+//! them: for further classes nothing is kept.
 //!
 //! # Time
 //!
