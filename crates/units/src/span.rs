@@ -10,7 +10,6 @@ use core::str::FromStr;
 pub struct Span(u64);
 
 /// The units in which a duration may be written, the smallest first.
-/// with.
 const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
     ("us", 1_000),
