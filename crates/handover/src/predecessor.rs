@@ -32,8 +32,8 @@ impl Successor {
         self.process.id()
     }
 
-    /// Ends the successor (SIGTERM). A signal to this process during the handover was meant for the
-    /// service.
+    /// Sends SIGTERM to the successor, because a signal to this process during the handover was
+    /// meant for the service.
     pub fn terminate(&self) -> io::Result<()> {
         // The process ID cannot be reused before the process is reaped, which needs `&mut self`.
         Ok(kill_process(Pid::from_child(&self.process), Signal::TERM)?)
