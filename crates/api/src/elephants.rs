@@ -1,229 +1,241 @@
-//! `/v1/elephants` and `/v1/kinds`: which requests cause the load, and an operator's word about them.
+//! `/v1/elephants` and `/v1/kinds`: which requests cause the load, and operators' decisions about
+//! them.
 
 use bywash_control::{Change, Effect, Entry, Gauge, Grants, Lot, OneClient};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was found.
+/// The elephants that were found, and the resources that are watched.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Elephants {
-    /// See `revisions` of `/v1/status`.
+    /// The current revision; see `revisions` of `/v1/status`.
     pub revision: u64,
-    /// For how long requests were held against resources.
+    /// How long requests have been compared with the use of resources, in seconds.
     pub seen_s: f64,
-    /// Requests that were too many to be counted.
+    /// The number of requests that were not counted because there were too many.
     pub missed: u64,
-    /// What is looked at.
+    /// The watched resources.
     pub resources: Vec<Looked>,
-    /// Whether bytes are held back by lanes of the network device.
+    /// Whether lanes of the network device hold back the bytes of responses.
     pub lanes: Lanes,
-    /// What is decided outlives the process.
+    /// Whether decisions survive a restart of the process.
     pub kept: bool,
-    /// By number.
+    /// The elephants, by number.
     pub elephants: Vec<Elephant>,
 }
 
-/// A resource.
+/// A watched resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Looked {
-    /// What the file calls it.
+    /// Its name in the configuration file.
     pub name: String,
-    /// For how long it was read.
+    /// How long it was read, in seconds.
     pub seen_s: f64,
-    /// Share of its capacity that was used; `null` before it was read. Of slots it may be more than 1: the limit was higher
-    /// before, or requests that are only observed run beyond it.
+    /// The fraction of its capacity that was used; `null` before the first reading. For slots it
+    /// may exceed 1: the limit was higher before, or requests that are only observed run beyond it.
     pub used: Option<f64>,
     /// Why it cannot be read.
     pub trouble: Option<String>,
 }
 
-/// Ways out for answers whose bytes are held back.
+/// Lanes of the network device, through which responses leave whose bytes a rule holds back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lanes {
-    /// There are lanes.
+    /// Whether there are lanes.
     pub in_force: bool,
-    /// Why there are none; a bucket holds back then.
+    /// Why there are no lanes. A token bucket in the gateway holds the bytes back instead.
     pub why: Option<String>,
 }
 
-/// One of them.
+/// An elephant, and the state of its rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Elephant {
-    /// What was found, and what was decided.
+    /// The elephant as it was found, and the decisions about it.
     #[serde(flatten)]
     pub entry: Entry,
-    /// What a rule would grant if nobody says otherwise, or what it grants.
+    /// The grants of the rule in force, or those that bywash proposes.
     pub proposed: Option<Grants>,
-    /// What that will do.
+    /// The predicted effect of these grants.
     pub effect: Option<Effect>,
-    /// Why that is not known.
+    /// Why no effect is predicted.
     pub unpredicted: Option<String>,
-    /// How bytes are held back, where the rule does so.
+    /// How the rule holds bytes back, if it does.
     pub lanes: Option<Lanes>,
-    /// How the site was under the rule in force: in the last minute, or since it holds. Only of one by itself.
+    /// How the site performed under the rule in force: in the last minute, or since the rule began
+    /// if that is shorter. Only in responses about a single elephant.
     pub under: Option<Gauge>,
-    /// Requests that wait under the rule in force.
+    /// The number of requests that wait under the rule in force.
     pub waiting: Option<u32>,
-    /// Requests that run under it.
+    /// The number of requests that run under the rule in force.
     pub running: Option<u32>,
-    /// Kinds of their own that the pattern matches too, which a rule leaves alone. Only of one by itself.
+    /// Other kinds of requests that the pattern matches as well; a rule does not apply to them.
+    /// Only in responses about a single elephant.
     pub within: Option<Vec<String>>,
-    /// In the answer to a decision: what is to be said about it.
+    /// A remark about the decision. Only in the response to a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
-    /// How a request gets around a rule with this pattern, if the pattern names all parameters; and what to write instead.
+    /// How a request evades a rule with this pattern, if the pattern names all parameters, and
+    /// which pattern to write instead.
     pub evaded: Option<String>,
 }
 
-/// An operator's word about one of them.
+/// An operator's decision about an elephant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
-    /// Who. Whoever comes with a token is who that says.
+    /// The author. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// For how long it holds, `1h` if nothing is said; of what is undone, how long nobody does it again without asking.
+    /// How long the decision holds, for example `1h`. For `undo` it is how long bywash applies no
+    /// rule of its own to the elephant. If absent: `1h`, except that an approval which changes a
+    /// rule keeps the end of that rule.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
-    /// What of the rule is to be otherwise.
+    /// The changes to the proposed grants, or to those of the rule in force. Only for `approve` and
+    /// `try`.
     #[serde(default)]
     pub change: Change,
-    /// Of the elephant, as whoever decides has seen it. If it is another by now, nothing is done.
+    /// The revision of the elephant that the operator has seen. If it has changed since, the
+    /// decision is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// What of a rule is to be otherwise, to see what it would do.
+/// Changes to a rule, to preview their effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Preview {
-    /// What.
+    /// The changes to the grants.
     #[serde(default)]
     pub change: Change,
 }
 
-/// What a rule would do. Nothing is changed.
+/// The predicted effect of a rule. A preview changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Previewed {
-    /// What it would grant.
+    /// The grants that the rule would have.
     pub grants: Grants,
-    /// What that would do.
+    /// The predicted effect of these grants.
     pub effect: Option<Effect>,
-    /// Why that is not known.
+    /// Why no effect is predicted.
     pub unpredicted: Option<String>,
 }
 
-/// What was used of a resource over time, and by which kinds: the costs that were found times what was worked on.
+/// The use of a resource over time, and the part of each elephant: its estimated cost times the
+/// requests that were worked on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Use {
-    /// What the file calls it.
+    /// The resource's name in the configuration file.
     pub resource: String,
-    /// Units of it that there are in a second.
+    /// The resource's capacity, in units per second.
     pub capacity: f64,
-    /// Seconds of a window.
+    /// The length of a window, in seconds.
     pub step_s: f64,
-    /// The end of each, in milliseconds since 1970. Those that were not read are missing.
+    /// The end of each window, in milliseconds since 1970. Windows in which the resource was not
+    /// read are missing.
     pub at_ms: Vec<u64>,
-    /// Share of the capacity that was used.
+    /// The fraction of the capacity that was used, by window.
     pub used: Vec<f64>,
-    /// The same by kind, for each elephant of this resource; the largest first.
+    /// The same for each elephant of this resource, the largest first.
     pub kinds: Vec<KindUse>,
-    /// What is left: of all other requests, of the resource itself, and what is not understood. It may be below nothing.
+    /// The remaining use, by window: all other requests, the resource's own use, and use without an
+    /// explanation. It may be negative.
     pub residual: Vec<f64>,
 }
 
-/// What one kind used.
+/// The use of a resource by one elephant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindUse {
-    /// Number of the elephant.
+    /// The elephant's number.
     pub number: u32,
-    /// Which requests.
+    /// The pattern that its requests match.
     pub pattern: String,
-    /// Share of the capacity, by window.
+    /// The fraction of the capacity that it used, by window.
     pub used: Vec<f64>,
 }
 
-/// What an elephant's cost was read from: a point for each window.
+/// The evidence for an elephant's cost: one point per window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// Which requests.
+    /// The pattern that the elephant's requests match.
     pub pattern: String,
-    /// Of which resource.
+    /// The resource's name.
     pub resource: String,
-    /// Seconds of a window.
+    /// The length of a window, in seconds.
     pub step_s: f64,
-    /// The end of each, in milliseconds since 1970.
+    /// The end of each window, in milliseconds since 1970.
     pub at_ms: Vec<u64>,
-    /// Requests a second of this kind that were worked on.
+    /// The number of requests of this kind that were worked on, per second.
     pub requests_per_s: Vec<f64>,
-    /// Share of the resource's capacity that was used.
+    /// The fraction of the resource's capacity that was used.
     pub used: Vec<f64>,
-    /// The same, without what the other elephants cost.
+    /// The same without the cost of the other elephants.
     pub without_others: Vec<f64>,
-    /// By how much that rises with one request a second more: the line through the points.
+    /// The slope of the line through the points: how much that fraction rises with one more request
+    /// per second.
     pub slope: f64,
 }
 
-/// What an elephant's requests and all others got over the last quarter of an hour, window by window, as far back as it is
-/// remembered: the last 200,000 requests.
+/// The responses to an elephant's requests and to all others over the last 15 minutes, by window.
+/// It covers the last 200,000 requests at most.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answers {
-    /// Which requests.
+    /// The pattern that the elephant's requests match.
     pub pattern: String,
-    /// Seconds of a window.
+    /// The length of a window, in seconds.
     pub step_s: f64,
-    /// The end of each, in milliseconds since 1970.
+    /// The end of each window, in milliseconds since 1970.
     pub at_ms: Vec<u64>,
-    /// Of these requests.
+    /// The responses to the elephant's requests, by window.
     pub elephants: Vec<Lot>,
-    /// Of all others.
+    /// The responses to all other requests, by window.
     pub ants: Vec<Lot>,
 }
 
-/// An operator asks for a kind by its name, whether it was found to use much or not.
+/// Asks for a kind by its name, whether or not it was found to use much.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// Who. Whoever comes with a token is who that says.
+    /// The author. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// Its name, as `/v1/kinds` has it.
+    /// The name of the kind, as `/v1/kinds` shows it.
     pub pattern: String,
 }
 
-/// Which requests there are: as many kinds as are told apart.
+/// The kinds of requests that are distinguished.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kinds {
-    /// The heaviest first.
+    /// The kinds, the heaviest first.
     pub kinds: Vec<Kind>,
-    /// All others together.
+    /// All other requests together.
     pub others: Kind,
 }
 
-/// A kind of request, as of late: older requests count less.
+/// The recent load of one kind of request. Older requests count less.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kind {
-    /// Which requests; nothing for all others.
+    /// The pattern that its requests match; empty for all other requests.
     pub pattern: String,
-    /// How many came in a second.
+    /// The number of requests per second.
     pub requests_per_s: f64,
-    /// Seconds for which one holds a slot.
+    /// How long one request holds a slot, on average, in seconds.
     pub lasts_s: f64,
-    /// Slots that they hold, on average.
+    /// The number of slots that they hold, on average.
     pub slots: f64,
-    /// Bytes of their answers in a second.
+    /// The bytes of their responses, per second.
     pub bytes_per_s: f64,
-    /// Of the time that they took, the part of one client at most.
+    /// The fraction of their service time that one client caused, at most.
     pub by_one: f64,
-    /// Who that is, if it is much.
+    /// The client that caused the most, if it caused at least a tenth.
     pub one_client: Option<OneClient>,
-    /// Some of them are transactions.
+    /// Whether some of them are transactions.
     pub transacts: bool,
-    /// The elephant that they are, if they are one.
+    /// The number of the elephant with this pattern, if there is one.
     pub elephant: Option<u32>,
 }
 

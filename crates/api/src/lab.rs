@@ -1,26 +1,28 @@
-//! `/v1/lab`: results of the laboratory, from `console.results` of the file.
+//! `/v1/lab`: results of the laboratory, from the folder `console.results` of the configuration
+//! file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What there is.
+/// The results that are available.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LabResults {
-    /// The folder, if the file names one.
+    /// The folder, if the configuration file names one.
     pub folder: Option<String>,
-    /// Why it cannot be read.
+    /// Why the folder cannot be read.
     pub trouble: Option<String>,
-    /// The newest first. Each is at `/v1/lab/NAME`, as `bywash lab … --json` has written it.
+    /// The results, the newest first. Each is available at `/v1/lab/NAME`, as `bywash lab … --json`
+    /// wrote it.
     pub results: Vec<LabResult>,
 }
 
 /// A file with a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LabResult {
-    /// Of the file.
+    /// The name of the file.
     pub name: String,
-    /// Its length.
+    /// The length of the file, in bytes.
     pub bytes: u64,
-    /// When it was written, in milliseconds since 1970.
+    /// When the file was last modified, in milliseconds since 1970.
     pub written_ms: u64,
 }

@@ -1,20 +1,23 @@
-//! What operators are told and may say: the shapes of the API under `/v1`, and the `OpenAPI` document that describes them.
+//! The data types of the operators' API under `/v1`, and the `OpenAPI` document that describes
+//! them.
 //!
-//! The gateway writes these, `bywash` and the console read them, and the document ([`openapi`]) is made of the same
-//! types, so none of them can differ from the others. What was decided of elephants and overrides has its shapes in
-//! `bywash_control`, what became of requests in `bywash_history`; they are part of the document like these.
+//! The gateway writes these types, `bywash` and the console read them, and [`openapi`] generates
+//! the document from the same types, so none of them can differ from the others. The types for
+//! decisions about elephants and for overrides are in `bywash_control`, the types for the history
+//! of outcomes in `bywash_history`. The document contains them as well.
 //!
-//! **Version.** Within `/v1` fields are added, and none is taken away or gets another meaning. Whoever reads leaves alone
-//! what it does not know. What is said *to* the gateway is read strictly: a field that it does not know is an error,
-//! as it would otherwise be ignored.
+//! **Version.** Within `/v1`, fields are added, but no field is removed or changes its meaning. A
+//! client ignores fields that it does not know. The gateway reads request bodies strictly: an
+//! unknown field is an error, because it would otherwise be ignored without notice.
 //!
-//! **Units.** They end the name: `_ms`, `_us`, `_s`, `_bytes`, `per_s`. A share is a part of one. A moment `_ms` is in milliseconds since
-//! 1970; one without a unit is text (RFC 3339).
+//! **Units.** A name ends with its unit: `_ms`, `_us`, `_s`, `_bytes`, `per_s`. A share is a
+//! fraction of one. A timestamp that ends with `_ms` is in milliseconds since 1970; a timestamp
+//! without a unit is text (RFC 3339).
 //!
-//! # Rooms
+//! # Modules
 //!
-//! `routes` is the one table of what can be asked; `openapi` writes it down. The others are the shapes, by what they are
-//! about.
+//! `routes` is the table of all operations; `openapi` generates the document from it. Each of the
+//! other modules has the data types of one subject.
 #![forbid(unsafe_code)]
 
 mod elephants;

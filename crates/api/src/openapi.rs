@@ -1,4 +1,4 @@
-//! The document: `OpenAPI` 3.1, whose schemas are JSON Schema.
+//! The API's document: `OpenAPI` 3.1, whose schemas are JSON Schema.
 
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -8,7 +8,7 @@ use crate::problem::Problem;
 use crate::routes::{Access, Body, Route, routes};
 use crate::status::Revisions;
 
-/// The API, described by the types that it is made of.
+/// Returns the `OpenAPI` document, generated from the table of routes and the API's types.
 pub fn openapi() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with(|settings| settings.definitions_path = "/components/schemas".into());
@@ -19,7 +19,7 @@ pub fn openapi() -> Value {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.to_lowercase()] = operation;
     }
-    // Named by the text of an event only.
+    // No route has `Revisions` as its body: only the text about `/v1/events` names it.
     let _ = schemas.subschema_for::<Revisions>();
     json!({
         "openapi": "3.1.0",
@@ -114,7 +114,7 @@ const fn meaning(status: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    /// Every `$ref` in it.
+    /// Collects every `$ref` of the document.
     fn references(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => {

@@ -1,4 +1,5 @@
-//! `/v1/policy`, `/v1/bypass` and `/v1/audit`: what is in force, what overrides the file, and who has decided what.
+//! `/v1/policy`, `/v1/bypass` and `/v1/audit`: the policy in force, what overrides the
+//! configuration file, and the log of decisions.
 
 use bywash_control::{Note, Override};
 use schemars::JsonSchema;
@@ -8,133 +9,140 @@ use crate::status::PolicyInForce;
 
 pub use bywash_control::Mode;
 
-/// What is in force.
+/// The policy in force.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
-    /// See `revisions` of `/v1/status`; what changes this one asks for it.
+    /// The current revision, which a request to change the policy may name; see `revisions` of
+    /// `/v1/status`.
     pub revision: u64,
     /// The configuration file, if there is one.
     pub file: Option<String>,
-    /// When that was read, in milliseconds since 1970.
+    /// When the file was read, in milliseconds since 1970.
     pub read_ms: u64,
-    /// What the file says of classes that say nothing.
+    /// The mode that the file sets for classes without one of their own.
     pub mode: Mode,
-    /// Nothing is decided.
+    /// Whether the gateway is bypassed: it takes no decisions.
     pub bypassed: bool,
-    /// Which waiting request gets the next slot.
+    /// The queueing discipline: which waiting request gets the next slot.
     pub order: PolicyInForce,
-    /// How many run at once.
+    /// The concurrency limit: how many requests run at once.
     pub limit: PolicyInForce,
-    /// How long a request may run.
+    /// The termination policy: how long a request may run.
     pub terminate: PolicyInForce,
-    /// By class, in the order of the file.
+    /// The classes, in the order of the file.
     pub classes: Vec<ClassPolicy>,
-    /// What holds instead of what the file says.
+    /// The overrides: settings in force instead of those of the file.
     pub overrides: Vec<Override>,
-    /// Overrides outlive the process.
+    /// Whether overrides survive a restart of the process.
     pub kept: bool,
-    /// In the answer to a decision: what is to be said about it.
+    /// Remarks about the decision. Only in the response to a decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
 
-/// What is in force of a class.
+/// The policy in force for a class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassPolicy {
-    /// What it is called.
+    /// The class's name.
     pub name: String,
-    /// `transact` or `browse`.
+    /// The tier: `transact` or `browse`.
     pub tier: String,
-    /// Which requests; none for `other`.
+    /// The patterns of its requests; none for the class `other`.
     pub matches: Vec<String>,
-    /// Worth of a request.
+    /// The utility of a request.
     pub utility: f64,
-    /// How long a client waits for an answer that is in time, if the file says so.
+    /// How long a client waits for a response that still counts as in time, if the file sets it.
     pub patience_ms: Option<u64>,
-    /// Its requests may be stopped while they run.
+    /// Whether its requests may be stopped while they run.
     pub stoppable: bool,
-    /// What is in force.
+    /// The mode in force.
     pub mode: Mode,
-    /// Of so many of a hundred visitors.
+    /// The percentage of clients that the mode applies to.
     pub percent: u8,
-    /// What the file says.
+    /// The mode that the file sets.
     pub file_mode: Mode,
-    /// What the file says.
+    /// The percentage that the file sets.
     pub file_percent: u8,
-    /// Number of what overrides the file.
+    /// The number of the override, if one is in force.
     pub overridden: Option<u32>,
 }
 
-/// A class is to be treated otherwise than the file says, for a while.
+/// Overrides the mode of a class for a limited time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetClass {
-    /// Which.
+    /// The class's name.
     pub class: String,
-    /// How.
+    /// The mode.
     pub mode: Mode,
-    /// Of so many of a hundred visitors, 100 if nothing is said.
+    /// The percentage of clients that the mode applies to; 100 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<u8>,
-    /// Who. Whoever comes with a token is who that says.
+    /// The author. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// For how long. If nothing is said, an override of the class that holds keeps its end; else it is `1h`.
+    /// How long the override holds, for example `1h`. If absent, it keeps the end of the class's
+    /// present override, or holds for `1h` if there is none.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
-    /// Of the policy, as whoever decides has seen it. If it is another by now, nothing is done.
+    /// The revision of the policy that the operator has seen. If it has changed since, the decision
+    /// is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// Nothing is decided for a while, or decisions are taken again.
+/// Bypasses the gateway for a limited time, or ends the bypass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetBypass {
-    /// Whether nothing is decided.
+    /// Whether the gateway is to take no decisions.
     pub on: bool,
-    /// Who. Whoever comes with a token is who that says.
+    /// The author. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// For how long. If nothing is said, a bypass that holds keeps its end; else it is `24h`.
+    /// How long the bypass holds, for example `24h`. If absent, it keeps the end of the present
+    /// bypass, or holds for `24h` if there is none.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
-    /// As of a class.
+    /// The revision of the policy that the operator has seen. If it has changed since, the decision
+    /// is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// What the file says is to hold again.
+/// Ends an override: the setting of the configuration file is in force again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Undo {
-    /// Who. Whoever comes with a token is who that says.
+    /// The author. Taken from the operator token when one is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// As of a class.
+    /// The revision of the policy that the operator has seen. If it has changed since, the decision
+    /// is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// All that holds beside the file, as it would stand there.
+/// The overrides and rules in force that are not in the configuration file, written as in that
+/// file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exported {
-    /// Lines with comments that say who decided, and why.
+    /// TOML, with comments that name the author and the reason of each decision.
     pub toml: String,
 }
 
 /// The last decisions, the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Audit {
-    /// See `revisions` of `/v1/status`.
+    /// The current revision; see `revisions` of `/v1/status`.
     pub revision: u64,
-    /// They are written down and outlive the process.
+    /// Whether decisions are written to disk, and so survive a restart of the process.
     pub kept: bool,
     /// The decisions.
     pub notes: Vec<Note>,

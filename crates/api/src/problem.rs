@@ -1,46 +1,49 @@
-//! Why something was not done (RFC 9457); and that it is a gateway who says so.
+//! Why a request to the API failed (RFC 9457), and the proof that a gateway answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The body of every answer that is no success, as `application/problem+json`.
+/// The body of every response that is not a success, as `application/problem+json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// The answer's status.
+    /// The status of the response.
     pub status: u16,
-    /// What kind of problem it is.
+    /// The kind of problem.
     pub code: Code,
-    /// What is wrong and what helps, for people.
+    /// The fault and its remedy, for people.
     pub detail: String,
 }
 
-/// Kinds of problems.
+/// The kinds of problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
-    /// What was said cannot be read or makes no sense.
+    /// The request cannot be parsed, or its values make no sense.
     Invalid,
-    /// There is no such thing.
+    /// The path or the item does not exist.
     NotFound,
-    /// That cannot be done with it.
+    /// The path does not support the method.
     MethodNotAllowed,
-    /// No token, or one that this gateway did not sign.
+    /// The token is missing, or this gateway did not sign it.
     Unauthorised,
-    /// The token was good once.
+    /// The token has expired.
     Expired,
-    /// The token does not allow it, or the page that asks is not the console.
+    /// The token does not permit the operation, or the page that sent the request is not the
+    /// console.
     Forbidden,
-    /// Somebody else has decided meanwhile: ask what holds now.
+    /// The revision has changed: another decision came first. Read the current state before the
+    /// next try.
     Conflict,
-    /// It is larger than what is answered here.
+    /// The file is larger than this API returns.
     TooLarge,
-    /// It cannot be done now.
+    /// The operation is not possible now.
     Unavailable,
 }
 
-/// That the gateway has the operators' key: see `/v1/proof`.
+/// The proof that the gateway has the operators' key; see `/v1/proof`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// HMAC-SHA256 over the nonce, a space and the address that it listens on; base64url.
+    /// The HMAC-SHA256 of the nonce, a space and the address that the gateway listens on, in
+    /// base64url.
     pub proof: String,
 }

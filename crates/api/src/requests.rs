@@ -1,84 +1,84 @@
-//! Single requests: `/v1/requests`.
+//! `/v1/requests`: single requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Some of the last requests, the newest first.
+/// The last requests that match the filters, the newest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Requests {
-    /// How many are remembered.
+    /// The number of requests that are remembered.
     pub remembered: usize,
-    /// Those that were asked for.
+    /// The requests that match.
     pub requests: Vec<Request>,
 }
 
-/// A request that has ended, as the access log and `/v1/tap` show it. What is not known of it is `null`.
+/// A request that has ended, as the access log and `/v1/tap` show it. An unknown value is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
     /// When it ended, in milliseconds since 1970.
     pub time: u64,
-    /// Address of its client.
+    /// The address of its client.
     pub client: String,
-    /// Of its answer; `null` if it got none.
+    /// The status of its response; `null` if it got none.
     pub status: Option<u16>,
-    /// What was wrong with a message that was no request; there is nothing more of such a one.
+    /// The fault of a message that was not a valid request. Such a message has no further fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// What it was and became.
+    /// The request, the decision about it, and its outcome.
     #[serde(flatten)]
     pub life: Option<Life>,
 }
 
-/// What a request was, what was decided about it, and what came of it.
+/// A request, the decision about it, and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Life {
-    /// Its name: sixteen hexadecimal digits.
+    /// The name of the request: sixteen hexadecimal digits.
     pub request: String,
-    /// Its method.
+    /// The method.
     pub method: String,
-    /// Path and query. Method and target together are cut to 512 characters.
+    /// The path and query. Method and target together are cut to 512 characters.
     pub target: String,
-    /// The target was cut: it goes on. Left out if it was not.
+    /// Whether the target was cut. Left out if it was not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// `HTTP/1.1`, `HTTP/2`.
+    /// The protocol: `HTTP/1.1` or `HTTP/2`.
     pub protocol: String,
-    /// Its class.
+    /// The class.
     pub class: String,
-    /// Its level, if there are levels.
+    /// The service level, if levels are configured.
     pub level: Option<String>,
-    /// Its session, by a name that says nothing of the cookie.
+    /// The name of the session, from which its cookie cannot be derived.
     pub session: Option<String>,
-    /// What its session had proven: `transaction`, `in_progress`, `new`.
+    /// The standing of its session: `transaction`, `in_progress` or `new`.
     pub standing: Option<String>,
-    /// `observe` or `enforce`.
+    /// The mode: `observe` or `enforce`.
     pub mode: String,
-    /// `run`, `shed`, `stop`, `wait`; of one that was only observed: what would have been.
+    /// The decision: `run`, `shed`, `stop` or `wait`. In mode `observe`, it was not carried out.
     pub decision: Option<String>,
-    /// Why.
+    /// The reason for the decision.
     pub reason: Option<String>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: String,
-    /// From its arrival to the start of service, or to its end.
+    /// The time from arrival to the start of service, or to the end if it never ran.
     pub queue_wait_us: u64,
-    /// From there to its end.
+    /// The time from the start of service to the end.
     pub service_us: u64,
-    /// The server's place in the list of the upstream.
+    /// The index of the server in the list of the upstream.
     pub server: Option<usize>,
-    /// Number of the elephant whose rule it came under.
+    /// The number of the elephant whose rule applied to it.
     pub rule: Option<u32>,
-    /// Of its body.
+    /// The bytes of the request's body.
     pub request_bytes: u64,
-    /// Of its answer's body.
+    /// The bytes of the response's body.
     pub response_bytes: u64,
 }
 
-/// One request with the reason in words: `/v1/requests/NAME`.
+/// One request with the reason explained: `/v1/requests/NAME`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
     /// The request.
     #[serde(flatten)]
     pub request: Request,
-    /// What its `reason` means.
+    /// The meaning of its `reason`.
     pub explanation: Option<String>,
 }

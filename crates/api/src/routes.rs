@@ -1,5 +1,5 @@
-//! The one table of what can be asked of the admin listener. The document is written from it, and the gateway's answers are tested
-//! against it.
+//! The table of all operations of the admin listener. The `OpenAPI` document is generated from it,
+//! and tests compare the gateway's responses with it.
 
 use bywash_history::Columns;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -10,48 +10,48 @@ use crate::{
     SetClass, Status, Undo, Use,
 };
 
-/// Who may ask.
+/// The callers that may use an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Whoever reaches the listener.
+    /// Any client that reaches the listener.
     Anybody,
-    /// Whoever has a token, or opens the socket.
+    /// Clients with a token, and clients of the unix socket.
     Operator,
-    /// The same, and the token is not one that only reads.
+    /// The same clients, except those whose token is read-only.
     Decider,
 }
 
-/// What a body consists of.
+/// The content of a body.
 #[derive(Clone, Copy)]
 pub enum Body {
     /// One JSON document.
     Json(fn(&mut SchemaGenerator) -> Schema),
-    /// A JSON document on each line, for as long as it is wanted.
+    /// A JSON document on each line, until the client closes the connection.
     Lines(fn(&mut SchemaGenerator) -> Schema),
     /// Server-sent events.
     Events,
-    /// Something else, of this media type.
+    /// Another format, with this media type.
     Other(&'static str),
 }
 
-/// Something that can be asked.
+/// An operation of the API.
 #[derive(Clone, Copy)]
 pub struct Route {
-    /// `GET` (and so `HEAD`) or `POST`.
+    /// The method: `GET` (which includes `HEAD`) or `POST`.
     pub method: &'static str,
-    /// Its path; a part in braces is a parameter.
+    /// The path; a part in braces is a parameter.
     pub path: &'static str,
-    /// Who may.
+    /// The callers that may use it.
     pub access: Access,
-    /// What it is for.
+    /// The purpose of the operation.
     pub about: &'static str,
-    /// Parameters of the query: name, and what it says.
+    /// The parameters of the query: name and description.
     pub query: &'static [(&'static str, &'static str)],
-    /// What is sent.
+    /// The body of the request.
     pub sends: Option<Body>,
-    /// What comes back with status 200.
+    /// The body of the response with status 200.
     pub gets: Body,
-    /// Other statuses, each with a problem.
+    /// The other statuses, each with a problem as its body.
     pub problems: &'static [u16],
 }
 
@@ -104,7 +104,7 @@ const DECIDED: Body = Body::Json(of::<Elephant>);
 const DECISION: Body = Body::Json(of::<Decision>);
 const POLICY: Body = Body::Json(of::<Policy>);
 
-/// Filters of `/v1/requests` and `/v1/tap`: only requests of which that is so.
+/// The filters of `/v1/requests` and `/v1/tap`: a request matches all that are given.
 const FILTERS: &[(&str, &str)] = &[
     ("class", "Name of the class"),
     ("level", "Name of the level"),
@@ -118,7 +118,7 @@ const FILTERS: &[(&str, &str)] = &[
     ("rule", "Number of the elephant whose rule it came under"),
 ];
 
-/// The same, and how many.
+/// The same filters, and a limit on the number of requests.
 const LAST: &[(&str, &str)] = &[
     ("limit", "How many at most: 1 to 1000, 100 if nothing is said"),
     FILTERS[0],
@@ -133,7 +133,7 @@ const LAST: &[(&str, &str)] = &[
     FILTERS[9],
 ];
 
-/// All of it.
+/// Returns all operations of the API.
 pub const fn routes() -> &'static [Route] {
     ROUTES
 }

@@ -1,77 +1,79 @@
-//! `/v1/sessions`: what sessions do and what they are worth.
+//! `/v1/sessions`: how sessions proceed and what they are worth.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was learned.
+/// The knowledge that bywash has learned about sessions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
-    /// Sessions that are remembered.
+    /// The number of sessions that are remembered.
     pub remembered: u32,
-    /// Those of them that are proven: they were served a class that another one names in `after`, or a
-    /// transaction.
+    /// The number of those that are proven: the session was served a transaction, or a class that
+    /// another class names in `after`.
     pub proven: u32,
-    /// Sessions that were forgotten before their time.
+    /// Sessions that were evicted early.
     pub evicted: SessionsEvicted,
-    /// Answers that earned, older ones counting less.
+    /// The number of responses with revenue; older ones count less.
     pub orders: f64,
-    /// Enough was seen to rank requests by what they are worth.
+    /// Whether enough was learned to rank requests by their worth.
     pub ranked_by_worth: bool,
-    /// Each class.
+    /// The classes.
     pub classes: Vec<ClassLearned>,
-    /// Each combination of signals that a session has begun with.
+    /// The combinations of signals that sessions began with.
     pub signals: Vec<SignalsSeen>,
 }
 
-/// Sessions that made room for others, as the table was full, since the process started.
+/// Sessions that were evicted because the table was full, since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionsEvicted {
-    /// Those that had proven nothing.
+    /// The number of evicted sessions that had proven nothing.
     pub fresh: u64,
-    /// Those that were proven.
+    /// The number of evicted sessions that were proven.
     pub proven: u64,
-    /// Those of both whose address held more than its quota.
+    /// The number of both whose address held more than its quota.
     pub over_quota: u64,
 }
 
-/// What was learned of a class.
+/// The knowledge about one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassLearned {
-    /// What it is called.
+    /// The class's name.
     pub name: String,
-    /// Visits by sessions that were not there before, older ones counting less.
+    /// The number of visits that began a session; older ones count less.
     pub first_visits: f64,
-    /// By sessions that were.
+    /// The number of visits by sessions that had begun before; older ones count less.
     pub later_visits: f64,
-    /// Probability of each class to be asked for next, those below a thousandth left out.
+    /// The probability that a session asks for each class next. Probabilities below 0.001 are left
+    /// out.
     pub next: BTreeMap<String, f64>,
-    /// Expected revenue of a session from here on.
+    /// The expected revenue of a session from here on.
     pub worth: f64,
-    /// The same an hour or less ago; `null` if it was not known then.
+    /// The same as it was up to an hour ago; `null` if it was unknown then.
     pub worth_before: Option<f64>,
-    /// The file says what it is worth.
+    /// Whether the configuration file sets the worth.
     pub pinned: bool,
-    /// Expected revenue per second of work, of sessions that come here; `null` while it is not known.
+    /// The expected revenue per second of work, for sessions that continue here; `null` while
+    /// unknown.
     pub index_per_s: Option<f64>,
-    /// The same of sessions that begin here.
+    /// The same for sessions that begin here.
     pub first_index_per_s: Option<f64>,
-    /// Mean service time, if it is known.
+    /// The mean service time, if known.
     pub service_ms: Option<f64>,
-    /// Part of its requests that is answered once it runs.
+    /// The fraction of its requests that are answered in time once they run.
     pub completes: f64,
 }
 
-/// Sessions that began with these signals.
+/// Sessions that began with one combination of signals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SignalsSeen {
-    /// Which.
+    /// The signals.
     pub shown: Vec<String>,
-    /// How many, older ones counting less.
+    /// The number of these sessions; older ones count less.
     pub sessions: f64,
-    /// Those that ordered.
+    /// The number of those that ended in an order.
     pub ordered: f64,
-    /// How much likelier that is than for all.
+    /// How many times more likely an order is than for all sessions.
     pub times_as_likely: f64,
 }

@@ -1,4 +1,4 @@
-//! `/v1/status`: how the gateway stands.
+//! `/v1/status`: the state of the gateway.
 
 use std::collections::BTreeMap;
 
@@ -6,194 +6,196 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How a gateway stands. Counts are since the start of the process.
+/// The state of the gateway. Counts are since the start of the process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
-    /// Of the program.
+    /// The version of the program.
     pub version: String,
-    /// `observe` or `enforce`, as the file says it of classes that say nothing; `bypass` while nothing is decided.
+    /// The mode of classes that set none: `observe` or `enforce`. While the gateway takes no
+    /// decisions it is `bypass`.
     pub mode: String,
-    /// Number of the process.
+    /// The process ID.
     pub pid: u32,
-    /// The beginning of the SHA-256 of the configuration file in force, in 16 hexadecimal digits: as
-    /// `sha256sum FILE | cut -c1-16` prints it.
+    /// The first 16 hexadecimal digits of the SHA-256 of the configuration file in force, as
+    /// `sha256sum FILE | cut -c1-16` prints them.
     pub config_hash: String,
-    /// It is about to end.
+    /// Whether the process is about to end.
     pub draining: bool,
-    /// Since its start.
+    /// The time since the process started.
     pub uptime_ms: u64,
-    /// Slots.
+    /// The concurrency limit: the number of slots.
     pub limit: u32,
-    /// Requests that have one.
+    /// The number of requests that hold a slot.
     pub running: u32,
-    /// Requests that wait for one.
+    /// The number of requests that wait for a slot.
     pub waiting: u32,
-    /// Requests that do not wait yet, as their bodies are still read.
+    /// The number of requests that do not wait yet, because their bodies are still being read.
     #[serde(default)]
     pub uploads: u64,
-    /// Running requests whose clients have gone while the application works on.
+    /// The number of running requests whose clients have left while the application works on.
     #[serde(default)]
     pub departed: u64,
-    /// Requests that wait under a rule for elephants.
+    /// The number of requests that wait under a rule for an elephant.
     pub held: u32,
-    /// How long the oldest has waited.
+    /// How long the oldest waiting request has waited.
     pub oldest_wait_ms: u64,
-    /// The newest goes first: it is overload.
+    /// Whether the newest request goes first, because of overload.
     pub newest_first: bool,
-    /// Of late; zero while it is unknown.
+    /// The recent mean service time; zero while unknown.
     pub mean_service_ms: f64,
-    /// Sessions that are remembered.
+    /// The number of sessions that are remembered.
     pub sessions: u32,
-    /// The cookie that sessions are known by, and the cookies that the application sets. Missing where
+    /// The cookie that identifies sessions, and the cookies that the application sets. Missing if
     /// `identify.session` is `token` or `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_cookie: Option<SessionCookieStatus>,
-    /// Open connections of clients.
+    /// The number of open client connections.
     pub connections: u64,
-    /// `WebSocket`s and event streams, counted apart from the limit.
+    /// The number of `WebSocket`s and event streams, which are counted apart from the limit.
     pub streams: u64,
-    /// What clients make the gateway hold.
+    /// The memory that clients make the gateway hold.
     pub memory: MemoryStatus,
-    /// Of the upstream.
+    /// The servers of the upstream.
     pub servers: Vec<ServerStatus>,
-    /// Which waiting request gets the next slot.
+    /// The queueing discipline: which waiting request gets the next slot.
     pub policy: PolicyInForce,
-    /// How many run at once.
+    /// The policy of the concurrency limit: how many requests run at once.
     pub limit_policy: PolicyInForce,
-    /// Lines of the access log that could not be written.
+    /// The number of lines of the access log that could not be written.
     pub access_log_dropped: u64,
-    /// By class, in the order of the file.
+    /// The classes, in the order of the configuration file.
     pub classes: Vec<ClassStatus>,
-    /// Why what operators have decided could not be written down, if that is so: it holds until the process ends, and writing
-    /// is tried again.
+    /// Why decisions of operators could not be written to disk, if they could not. They hold until
+    /// the process ends, and writing is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
-    /// What changes: each number is another when there is something new to ask for.
+    /// Revisions, which tell a client when there is something new to read.
     pub revisions: Revisions,
 }
 
-/// The cookie that sessions are known by. Counts are since the start, or since the cookie was configured or picked.
+/// The cookie that identifies sessions. Counts are since the start of the process, or since the
+/// cookie was configured or picked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionCookieStatus {
-    /// `identify.session`: `cookie:NAME` or `auto`.
+    /// The value of `identify.session`: `cookie:NAME` or `auto`.
     pub source: String,
     /// The cookie's name; `null` while `auto` has picked none.
     pub name: Option<String>,
-    /// Requests that the application answered.
+    /// The number of requests that the application answered.
     pub answered: u64,
-    /// Those of them that had the cookie.
+    /// The number of those that carried the cookie.
     pub carried: u64,
-    /// The cookies that answers have set, the last set last; at most 16. They are watched as long as the cookie is not
-    /// seen in at least one of 100 requests.
+    /// The cookies that responses have set, the most recent last; at most 16. They are watched as
+    /// long as fewer than one of 100 requests carries the cookie.
     pub set: Vec<CookieStatus>,
-    /// Why sessions are unknown, if that is so.
+    /// Why sessions are unknown, if they are.
     pub warning: Option<String>,
 }
 
-/// A cookie that answers of the application have set.
+/// A cookie that responses of the application have set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CookieStatus {
-    /// Its name.
+    /// The cookie's name.
     pub name: String,
-    /// Scripts of the page cannot read it.
+    /// Whether it is `HttpOnly`: scripts of the page cannot read it.
     pub http_only: bool,
-    /// Times that an answer has set it.
+    /// The number of responses that set it.
     pub answers: u64,
-    /// Times that an answer has deleted it.
+    /// The number of responses that deleted it.
     pub deletions: u64,
-    /// Answered requests that had it.
+    /// The number of answered requests that carried it.
     pub requests: u64,
 }
 
-/// The budget of memory.
+/// The memory budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryStatus {
-    /// Bytes in use.
+    /// The bytes in use.
     pub used: u64,
-    /// Bytes there may be: `limits.memory`.
+    /// The budget in bytes: `limits.memory`.
     pub budget: u64,
-    /// `calm`, `shrink`, `close` or `refuse`.
+    /// The level of memory pressure: `calm`, `shrink`, `close` or `refuse`.
     pub level: String,
 }
 
-/// Numbers that are others when there is something new under `/v1/elephants`, `/v1/policy` and `/v1/audit`. They are not
-/// to be compared but for being equal.
+/// Numbers that change when there is something new under `/v1/elephants`, `/v1/policy` or
+/// `/v1/audit`. Compare them for equality only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revisions {
-    /// Of what was found and decided of elephants.
+    /// The revision of the elephants and the decisions about them.
     pub elephants: u64,
-    /// Of the policy in force and what overrides it.
+    /// The revision of the policy in force and its overrides.
     pub policy: u64,
-    /// Of the audit log.
+    /// The revision of the audit log.
     pub audit: u64,
 }
 
 /// A server of the upstream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerStatus {
-    /// Its address.
+    /// The server's address.
     pub server: String,
-    /// `up`, `down` and others in between.
+    /// The state: `up`, `slow_start`, `probation`, `ejected` or `down`.
     pub state: String,
-    /// Requests that it works on.
+    /// The number of requests that it works on.
     pub running: u32,
-    /// One after the other, of late.
+    /// The number of consecutive failures.
     pub failures: u32,
-    /// No connection came about.
+    /// The number of requests for which no connection could be opened.
     pub connect_failures: u64,
-    /// No whole answer came.
+    /// The number of requests that got no complete response.
     pub response_failures: u64,
 }
 
 /// A policy with its parameters, as the catalogue names them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyInForce {
-    /// Its name.
+    /// The policy's name.
     pub name: String,
-    /// Numbers, words, spans as text.
+    /// The parameters: numbers, words, and durations as text.
     pub parameters: BTreeMap<String, Value>,
 }
 
-/// A class.
+/// The state of a class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassStatus {
-    /// What it is called.
+    /// The class's name.
     pub name: String,
-    /// `transact` or `browse`.
+    /// The tier: `transact` or `browse`.
     pub tier: String,
-    /// What is in force: `observe` or `enforce`.
+    /// The mode in force: `observe` or `enforce`.
     pub mode: String,
-    /// Of a hundred visitors so many are treated by that; the others are only observed.
+    /// The percentage of clients that the mode applies to. The others are only observed.
     pub percent: u8,
-    /// Worth of a request.
+    /// The utility of a request.
     pub utility: f64,
-    /// How long a client waits for an answer that is in time, if the file says so.
+    /// How long a client waits for a response that still counts as in time, if the file sets it.
     pub patience_ms: Option<u64>,
-    /// How long a request of it may run, as things are; `null` where none is stopped.
+    /// How long a request may run at present; `null` if its requests are never stopped.
     pub may_run_ms: Option<u64>,
-    /// Requests that wait.
+    /// The number of requests that wait.
     pub waiting: u32,
-    /// Requests that ended.
+    /// The requests that ended, by outcome.
     pub outcomes: OutcomeCounts,
 }
 
-/// Requests by what became of them.
+/// The number of requests by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutcomeCounts {
-    /// Answered in time.
+    /// Requests that were answered in time.
     pub served: u64,
-    /// Answered after their clients' patience.
+    /// Requests that were answered after their client's patience had ended.
     pub late: u64,
-    /// Refused before they ran.
+    /// Requests that were rejected before they ran.
     pub shed: u64,
-    /// Refused by an elephant's rule.
+    /// Requests that an elephant's rule rejected.
     pub throttled: u64,
-    /// Waited longer than a request may.
+    /// Requests that waited longer than allowed.
     pub expired: u64,
-    /// Stopped while they ran, for their age.
+    /// Requests that were stopped while they ran, because they had run too long.
     pub terminated: u64,
-    /// Their clients left.
+    /// Requests whose clients left.
     pub orphaned: u64,
-    /// The upstream failed them.
+    /// Requests that the upstream failed.
     pub upstream_error: u64,
 }

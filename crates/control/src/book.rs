@@ -1,5 +1,5 @@
-//! All elephants, and the only place where anything about them changes: by what was `found`, by operators' `words`, by the
-//! `file`, and by time (here).
+//! All elephants. Only this module changes them: through findings (`found`), operators' decisions
+//! (`words`), the configuration file (`file`), and time (here).
 
 mod exempt;
 mod export;
@@ -24,63 +24,67 @@ pub use file::Written;
 pub use found::Act;
 pub use refused::Refused;
 
-/// Rules that can hold at once: each request is held against all of them.
+/// The number of rules that can be in force at once. Each request is matched against all of them.
 pub const MOST_RULES: usize = 64;
-/// Elephants that are remembered.
+/// The number of elephants that are remembered.
 pub const MOST_ENTRIES: usize = 256;
 
-/// An elephant that nothing is decided of is forgotten so long after it was last found.
+/// How long after its last finding an elephant without a decision is forgotten.
 const FORGOTTEN: Span = Span::from_secs(7 * 86_400);
-/// And what an operator has asked for and not tried, so long after that.
+/// How long after the request for it an elephant is forgotten that an operator asked for and did
+/// not try.
 const ASKED: Span = Span::from_secs(3600);
 
-/// Why what was kept cannot be read.
+/// Why a stored document cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("this is no book of elephants: {0}")]
 pub struct BookError(#[from] serde_json::Error);
 
-/// A rule as it is carried out.
+/// A rule in the form in which it is applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InForce {
     /// The elephant's number.
     pub id: RuleId,
-    /// Which requests.
+    /// The pattern of the requests that the rule applies to.
     pub pattern: String,
-    /// And which of these not.
+    /// Patterns of requests that the rule does not apply to.
     pub exempt: Vec<String>,
-    /// How they wait.
+    /// The limits on waiting and running.
     pub rule: throttle::Rule,
-    /// Bytes a second of their answers, if these are held back.
+    /// The bytes per second of the responses, if the rule limits them.
     pub bytes: Option<u64>,
 }
 
 /// The version of the document that [`Book::text`] writes.
 const VERSION: u32 = 1;
 
-/// See the module. Fields of a later version are ignored when it is read.
+/// All elephants. See the module. Fields of a later version are ignored when the document is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Book {
-    /// The version of the program's document that wrote it. For people; 0 if it was written before there were versions.
+    /// The version of the document when it was written, for people. It is 0 for a document from
+    /// before there were versions.
     #[serde(default)]
     version: u32,
     entries: Vec<Entry>,
-    /// The number given last.
+    /// The last number that was given.
     next: u32,
-    /// Somebody has decided something once, or `auto` has, be it undone or over by now.
+    /// Whether an operator or `auto` ever took a decision, even if it was undone or has ended.
     #[serde(default)]
     decided: bool,
 }
 
 impl Book {
-    /// What [`Book::text`] gave once. What has ended since, [`Book::tick`] says.
+    /// Reads what [`Book::text`] returned earlier. A decision may have ended since; [`Book::tick`]
+    /// ends it.
     ///
     /// # Errors
-    /// If it did not.
+    /// If the text is not such a document.
     pub fn read(text: &str) -> Result<Self, BookError> {
         let mut book: Self = serde_json::from_str(text)?;
         book.version = 0;
         book.entries.truncate(MOST_ENTRIES);
-        // A file may have been written by hand: what could not have been decided does not hold.
+        // The file may have been edited by hand: a rule that could not have been decided is
+        // dropped.
         for entry in &mut book.entries {
             if matches!(&entry.state, State::Ruled(rule) if rule.grants.wrong().is_some()) {
                 entry.state = State::Proposed;
@@ -92,7 +96,7 @@ impl Book {
         Ok(book)
     }
 
-    /// All of it, to be kept.
+    /// Returns the document to be stored.
     ///
     /// # Panics
     /// Never.
@@ -101,8 +105,8 @@ impl Book {
         serde_json::to_string_pretty(&written).expect("a book is made of numbers and texts")
     }
 
-    /// What was decided while the clock was wrong holds for as long as was said, and no longer; what was undone then is left
-    /// alone for no longer than can be said.
+    /// Corrects decisions that were taken while the clock was wrong: none holds for longer than its
+    /// duration, and no elephant is left alone for longer than the longest duration.
     pub fn began_by(&mut self, now: Timestamp) {
         for entry in &mut self.entries {
             (entry.since, entry.seen) = (entry.since.min(now), entry.seen.min(now));
@@ -122,33 +126,33 @@ impl Book {
         }
     }
 
-    /// All elephants, by number.
+    /// Returns all elephants, by number.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// One elephant.
+    /// Returns one elephant.
     ///
     /// # Errors
-    /// If there is none of that number.
+    /// If there is no elephant with this number.
     pub fn entry(&self, number: u32) -> Result<&Entry, Refused> {
         self.entries.iter().find(|entry| entry.number == number).ok_or(Refused::Unknown(number))
     }
 
-    /// Whether somebody has decided something once, or `auto` has, be it undone or over by now. What stands in the file is
-    /// nobody's decision.
+    /// Returns whether an operator or `auto` ever took a decision, even if it was undone or has
+    /// ended. A rule of the file is not a decision.
     pub const fn was_decided(&self) -> bool {
         self.decided
     }
 
-    /// What is found from now on gets no number that the other one has given.
+    /// Makes sure that new elephants get no number that `other` has given.
     #[must_use]
     pub fn numbered_after(mut self, other: &Self) -> Self {
         self.next = self.next.max(other.next);
         self
     }
 
-    /// Rules that hold.
+    /// Returns the rules in force.
     pub fn in_force(&self) -> Vec<InForce> {
         let rule = |entry: &Entry| match &entry.state {
             State::Ruled(rule) => Some(InForce {
@@ -163,7 +167,8 @@ impl Book {
         self.entries.iter().filter_map(rule).collect()
     }
 
-    /// Ends what has come to its end. `gauge` tells how the site was between two moments, for trials.
+    /// Ends the decisions whose time is over. `gauge` returns how the site performed between two
+    /// moments, for trials.
     pub fn tick(
         &mut self,
         now: Timestamp,
@@ -225,7 +230,7 @@ impl Book {
         note
     }
 
-    /// The only way to another state.
+    /// Changes the state of an entry. All changes of state go through here.
     fn change(&mut self, now: Timestamp, at: usize, state: State) {
         let entry = &mut self.entries[at];
         if let State::Ruled(rule) = std::mem::replace(&mut entry.state, state) {
@@ -269,7 +274,7 @@ impl Book {
     }
 }
 
-/// So long after this; the end of time if there is none.
+/// Returns the time `span` after `at`, or the latest possible time.
 pub(crate) fn after(at: Timestamp, span: Span) -> Timestamp {
     let span = jiff::SignedDuration::try_from(span.to_std()).unwrap_or(jiff::SignedDuration::MAX);
     at.checked_add(span).unwrap_or(Timestamp::MAX)

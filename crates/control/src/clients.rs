@@ -1,7 +1,8 @@
-//! How much of a kind's requests is one client's.
+//! How much of a kind's work one client causes.
 //!
-//! Misra and Gries (1982): eight counters for each kind. A client who is not counted takes from all of them; so whoever
-//! has more than a ninth of the work is among those that are left, and is counted too low by a ninth at most.
+//! The algorithm is that of Misra and Gries (1982), with eight counters per kind. A client without
+//! a counter takes from all of them. So a client that has more than a ninth of the work keeps a
+//! counter, which is too low by a ninth of the work at most.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,26 +10,26 @@ use bywash_discover::{Column, MOST_COLUMNS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Counters of a kind.
+/// The number of counters of a kind.
 const COUNTED: usize = 8;
-/// Part of a kind's work from which on its client is named.
+/// The fraction of a kind's work above which a client is named.
 const MUCH: f64 = 0.1;
 
-/// Who asks.
+/// A client, or rather its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// A number that nobody can choose, of the network.
+    /// A number of the network that no client can choose.
     pub key: u64,
-    /// The first address of its network.
+    /// The first address of the network.
     pub network: IpAddr,
 }
 
-/// The client who makes most of some requests.
+/// The client that causes most of the work of some requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneClient {
-    /// Its address; of IPv6 its network, with the length of the prefix.
+    /// The address; for IPv6 the network, with the length of the prefix.
     pub address: String,
-    /// Of the time that these requests took, at least this part was its.
+    /// The fraction of these requests' service time that this client caused, at least.
     pub at_least: f64,
 }
 
@@ -48,13 +49,13 @@ impl Default for Counted {
 #[derive(Clone, Debug, Default)]
 struct Kind {
     counted: [Counted; COUNTED],
-    /// All work.
+    /// The work of all clients.
     work: f64,
-    /// Of transactions.
+    /// The work of transactions.
     transactions: f64,
 }
 
-/// By kind, whose work it is.
+/// The work of each client, by kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Clients(Vec<Kind>);
 
@@ -65,7 +66,7 @@ impl Default for Clients {
 }
 
 impl Clients {
-    /// So much work was done for this client.
+    /// Adds work of a client, in seconds.
     pub(crate) fn worked(&mut self, column: Column, client: Client, seconds: f64, transacts: bool) {
         let Some(kind) = column.number().and_then(|number| self.0.get_mut(number)) else { return };
         kind.work += seconds;
@@ -89,7 +90,7 @@ impl Clients {
         }
     }
 
-    /// What was is worth this part of itself from now on.
+    /// Multiplies all earlier work by `part`.
     pub(crate) fn fade(&mut self, part: f64) {
         for kind in &mut self.0 {
             kind.work *= part;
@@ -98,15 +99,16 @@ impl Clients {
         }
     }
 
-    /// Another kind has this column.
+    /// Clears a column that another kind gets.
     pub(crate) fn forget(&mut self, column: Column) {
         if let Some(kind) = column.number().and_then(|number| self.0.get_mut(number)) {
             *kind = Kind::default();
         }
     }
 
-    /// The part of the one client who has most, at most: what is counted of nobody may be hers as far as each of the
-    /// counters gave as much away.
+    /// Returns the largest fraction of the work that a single client may have caused. Work that is
+    /// in no counter may belong to the largest client, up to the amount that each counter was
+    /// reduced by.
     pub(crate) fn by_one(&self, column: Column) -> f64 {
         self.part(column, |kind| {
             let counted: f64 = kind.counted.iter().map(|one| one.work).sum();
@@ -115,7 +117,7 @@ impl Clients {
         })
     }
 
-    /// Who that is, if it is much.
+    /// Returns the client with the most work, if it certainly caused much of it.
     pub(crate) fn one(&self, column: Column) -> Option<OneClient> {
         let at_least = self.part(column, |kind| kind.most().work);
         let kind = column.number().and_then(|number| self.0.get(number))?;
@@ -128,7 +130,7 @@ impl Clients {
         })
     }
 
-    /// Whether more than a hundredth of it are transactions.
+    /// Returns whether more than a hundredth of the work is transactions.
     pub(crate) fn transacts(&self, column: Column) -> bool {
         self.part(column, |kind| kind.transactions) > 0.01
     }

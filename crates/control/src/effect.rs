@@ -1,4 +1,4 @@
-//! What a rule will do, and what a trial has shown.
+//! The predicted effect of a rule, and the measured result of a trial.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,22 +7,23 @@ use serde::{Deserialize, Serialize};
 use crate::elephant::{Elephant, Resource};
 use crate::grants::Grants;
 
-/// What is predicted of a rule.
+/// The predicted effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
-    /// Of the resource's capacity, the most that these requests can use under the rule.
+    /// The fraction of the resource's capacity that these requests can use at most under the rule.
     pub elephants_most: f64,
-    /// Of the resource's capacity, what they use without it.
+    /// The fraction of the resource's capacity that these requests use without the rule.
     pub elephants_now: f64,
-    /// Requests a second of theirs that will not run, at the present rate and at least: who waits for something else than
-    /// the resource holds a place meanwhile.
+    /// The number of these requests per second that will not run, at the present rate. It is a
+    /// lower bound: a request that waits for something other than the resource still holds its
+    /// place under the rule.
     pub held_back: f64,
 }
 
-/// Why nothing is predicted of a rule.
+/// Why no effect is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unpredicted {
-    /// Of this resource a request may use any part while it runs.
+    /// A request may use any amount of this resource while it runs.
     #[error(
         "none: what one request uses of this resource at most while it runs is not known, and others may get faster \
          with it or not; try the rule, which measures it"
@@ -34,15 +35,15 @@ pub enum Unpredicted {
 }
 
 impl Effect {
-    /// Of this rule on these requests.
+    /// Predicts the effect of a rule with these grants on these requests.
     ///
     /// # Errors
-    /// If the rule does not bound what they use.
+    /// If the rule does not bound the use by these requests.
     pub fn of(elephant: &Elephant, grants: &Grants) -> Result<Self, Unpredicted> {
         let by_rate = grants.rate.map(|rate| rate * elephant.cost);
         let at_once = f64::from(grants.at_once);
         let most = match elephant.consists_of {
-            // One that runs fills one of them.
+            // A request that runs fills one processor or one slot.
             Resource::Processors | Resource::Slots => {
                 by_rate.map_or(at_once, |by_rate| by_rate.min(at_once))
             }
@@ -64,31 +65,34 @@ impl Effect {
     }
 }
 
-/// How a site was over some time.
+/// How a site performed over some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gauge {
-    /// When that time was over, where it matters.
+    /// When that time ended, where it matters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// How long, in seconds.
+    /// How long that time was, in seconds.
     pub seconds: f64,
-    /// Share of the resource's capacity that was used; `null` where it is counted and not read.
+    /// The fraction of the resource's capacity that was used; `null` if the resource is counted and
+    /// not read.
     pub used: Option<f64>,
-    /// Of these requests.
+    /// The responses to these requests.
     pub elephants: Lot,
-    /// Of all others, but for those that came under another elephant's rule.
+    /// The responses to all other requests, except those under another elephant's rule.
     pub ants: Lot,
 }
 
-/// What requests got.
+/// The responses to a group of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lot {
-    /// Answered in a second.
+    /// The number of requests per second that were answered.
     pub answered: f64,
-    /// Not answered in a second: refused, failed, or their clients left.
+    /// The number of requests per second that were not answered: rejected, failed, or abandoned by
+    /// their clients.
     pub refused: f64,
-    /// Seconds until the answer was there, of one in two of those that came in that time; `null` if none of these was answered.
+    /// The median time to the complete response, in seconds, of the requests that arrived in that
+    /// time; `null` if none of them was answered.
     pub p50: Option<f64>,
-    /// Of all but one in a hundred of them.
+    /// The 99th percentile of the same.
     pub p99: Option<f64>,
 }

@@ -1,21 +1,22 @@
-//! What was found, as an operator sees it.
+//! A finding, as an operator sees it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clients::OneClient;
 
-/// What a resource consists of, which decides what of a rule holds its use back.
+/// The units that a resource consists of. They decide which limit of a rule holds back its use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
-    /// Processors: a request that runs keeps one of them busy at most.
+    /// Processors: a running request keeps at most one of them busy.
     Processors,
-    /// Bytes that go out to clients.
+    /// Bytes that are sent to clients.
     Bytes,
     /// Requests that run at once.
     Slots,
-    /// Disks, bytes that come in, stalls: what one request keeps busy of it at most is not known.
+    /// Disks, received bytes, stalls: the maximum that one request uses of such a resource is
+    /// unknown.
     #[default]
     Other,
 }
@@ -24,51 +25,54 @@ pub enum Resource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct Elephant {
-    /// Which requests.
+    /// The pattern that the requests match.
     pub pattern: String,
-    /// Patterns that always come with it: it may be one of these, and costs are of all together.
+    /// Patterns that always occur together with this one. Any of them may cause the load, and the
+    /// cost is that of all together.
     pub twins: Vec<String>,
-    /// The resource that they use.
+    /// The resource that the requests use.
     pub resource: String,
-    /// What that consists of.
+    /// The units that the resource consists of.
     #[serde(default)]
     pub consists_of: Resource,
-    /// Units of it that there are in a second: of two processors two seconds.
+    /// The resource's capacity, in units per second. Two processors have two seconds per second.
     pub capacity: f64,
-    /// Share of its capacity that is used, by whomever.
+    /// The fraction of the capacity that all requests use together.
     pub used: f64,
-    /// Units of it for each request.
+    /// The estimated cost of one request, in units.
     pub cost: f64,
-    /// Where that is in nineteen of twenty cases, about.
+    /// The confidence interval of the cost, of about 95 %.
     pub interval: [f64; 2],
-    /// Of all that is used, the part that these use.
+    /// The fraction of the used amount that these requests use.
     pub share: f64,
-    /// Requests a second.
+    /// The number of requests per second.
     pub rate: f64,
-    /// Seconds for which one is worked on, on average.
+    /// How long one request is worked on, on average, in seconds.
     #[serde(default)]
     pub lasts: f64,
-    /// It was seen for less than a quarter of an hour: costs are too low rather than too high.
+    /// Whether it was observed for less than 15 minutes. Then the cost is rather too low than too
+    /// high.
     pub provisional: bool,
-    /// Of the time that these requests took, at most this part was one client's.
+    /// The fraction of these requests' service time that one client caused, at most.
     pub by_one: f64,
-    /// Who that is, if it is much.
+    /// The client that caused the most of it, if it caused at least a tenth.
     #[serde(default)]
     pub one_client: Option<OneClient>,
-    /// Some of them are transactions.
+    /// Whether some of the requests are transactions.
     pub transacts: bool,
-    /// The seed's coefficient and its p-value, beside.
+    /// The paper's correlation coefficient and its p-value, for comparison.
     pub correlation: Option<[f64; 2]>,
 }
 
 impl Elephant {
-    /// Share of the resource's capacity that these requests use.
+    /// Returns the fraction of the resource's capacity that these requests use.
     pub fn of_capacity(&self) -> f64 {
         self.cost * self.rate / self.capacity
     }
 
-    /// Whether one could use so much while it is worked on, by one processor. If not, something else does that happens at the same time, or work
-    /// goes on behind its answer.
+    /// Returns whether one processor could do the estimated work while a request is worked on. If
+    /// not, something else that happens at the same time does the work, or the work goes on after
+    /// the response.
     pub fn is_plausible(&self) -> bool {
         self.consists_of != Resource::Processors || self.cost <= self.lasts
     }

@@ -1,4 +1,4 @@
-//! An elephant, and all that was decided about it.
+//! An elephant, and all decisions about it.
 
 use bywash_units::Span;
 use jiff::Timestamp;
@@ -11,68 +11,71 @@ use crate::elephant::Elephant;
 use crate::grants::{Change, Grants};
 use crate::word::Word;
 
-/// A rule so lately makes the last minute its own.
+/// A rule that ended this recently was in force during some of the last minute.
 const MINUTE: Span = Span::from_secs(60);
-/// How a site was longer ago says nothing of now.
+/// The age up to which an earlier measurement of the site still says something about the present.
 const FRESH: Span = Span::from_secs(3600);
 
 /// An elephant under its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
-    /// What operators call it by. Given once.
+    /// The number by which operators name it. A number is given only once.
     pub number: u32,
-    /// Which requests.
+    /// The pattern that its requests match.
     pub pattern: String,
-    /// What was found last, if it was found: a rule of the file needs no evidence.
+    /// The last finding, if there is one: a rule of the file needs no evidence.
     pub found: Option<Elephant>,
-    /// When it was found first, or came into the file.
+    /// When it was first found, or came into the file.
     pub since: Timestamp,
-    /// When it was found last.
+    /// When it was last found.
     pub seen: Timestamp,
-    /// Whether it was said to be found, as is said once.
+    /// Whether the audit log has reported that it was found. That is reported once.
     #[serde(default)]
     pub told: bool,
-    /// Nobody found that it uses much: an operator has asked for it by name.
+    /// Whether it is here only because an operator asked for it by name. It was not found to use
+    /// much.
     #[serde(default)]
     pub asked: bool,
-    /// What holds of it.
+    /// The state: proposed, rejected or ruled.
     pub state: State,
     /// The last trial, if there was one.
     pub trial: Option<Trial>,
-    /// An operator has undone what was decided: nobody holds it back without asking before then.
+    /// The time until which bywash applies no rule of its own, because an operator has undone a
+    /// decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_alone: Option<Timestamp>,
-    /// The last rule that has ended, or gave way to another.
+    /// The last rule that has ended, or was replaced by another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Box<Ended>>,
-    /// Another one whenever something was decided, or has ended.
+    /// The revision. It changes with every decision, and whenever one ends.
     #[serde(default)]
     pub revision: u64,
 }
 
-/// What holds of an elephant.
+/// The state of an elephant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Nobody has decided yet, or what was decided is over.
+    /// No decision is in force.
     Proposed,
-    /// It is not to be held back, and not to be proposed, until then.
+    /// An operator has rejected the proposal: the elephant is neither held back nor proposed for
+    /// some time.
     Rejected {
-        /// Whose word that is.
+        /// The decision.
         word: Word,
-        /// Until when.
+        /// The end of the rejection.
         until: Timestamp,
     },
-    /// It is held back.
+    /// A rule is in force.
     Ruled(Rule),
 }
 
-/// A rule that holds no more.
+/// A rule that has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
-    /// When it has ended.
+    /// When it ended.
     pub at: Timestamp,
-    /// How the site was before it, if that is known.
+    /// How the site performed before the rule, if that is known.
     #[serde(default)]
     pub before: Option<Gauge>,
 }
@@ -80,54 +83,59 @@ pub struct Ended {
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
-    /// What it grants.
+    /// The limits that it sets.
     pub grants: Grants,
-    /// Kinds of their own that the pattern matches too, and that the rule leaves alone: none if it stands in the file.
+    /// Other kinds of requests that the pattern matches as well, and that the rule does not apply
+    /// to. Empty for a rule of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exempt: Vec<String>,
-    /// Where it comes from.
+    /// The origin of the rule.
     pub origin: Origin,
-    /// Who decided it.
+    /// The author of the decision.
     pub by: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// Since when it holds.
+    /// When the rule began.
     pub since: Timestamp,
-    /// When it ends; never where the file says so.
+    /// When the rule ends. A rule of the file has no end.
     pub until: Option<Timestamp>,
-    /// How the site was in the last minute without a rule for these requests, if that was measured; never of the file's.
+    /// How the site performed in the last minute without a rule for these requests, if that was
+    /// measured. Always absent for a rule of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Box<Gauge>>,
 }
 
-/// Where a rule comes from.
+/// The origin of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// An operator has approved it.
+    /// An operator approved it.
     Operator,
-    /// An operator tries it: it is measured, and short.
+    /// An operator tries it: it is short, and its effect is measured.
     Trial,
-    /// The file says that elephants are to be held back without asking.
+    /// The configuration file says that elephants are held back without an operator's approval.
     Auto,
-    /// It stands in the file.
+    /// The configuration file contains it.
     File,
 }
 
-/// What a rule was tried for.
+/// A trial of a rule: its prediction and its measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// The rule.
+    /// The limits of the rule.
     pub grants: Grants,
-    /// What was predicted.
+    /// The predicted effect.
     pub predicted: Option<Effect>,
-    /// How the site was before, for as long as the trial or as it was before another rule; of no seconds if that is not known.
+    /// How the site performed before the trial, over as long a time. If another rule was in force
+    /// then, it is the measurement from before that rule. If nothing is known, the gauge has zero
+    /// seconds.
     pub before: Gauge,
-    /// How it was meanwhile, if the trial is over.
+    /// How the site performed during the trial, if the trial is over.
     pub during: Option<Gauge>,
 }
 
-/// When something holds that has begun by now: no longer than was said.
+/// Returns the beginning and the end of a decision that has begun by `now`. Its duration is no
+/// longer than the operator asked for.
 pub(crate) fn began_by(
     now: Timestamp,
     since: Timestamp,
@@ -139,10 +147,11 @@ pub(crate) fn began_by(
 }
 
 impl Entry {
-    /// What a rule would grant of which this is to be otherwise than usual.
+    /// Returns the grants of a rule with `change` applied to the usual ones.
     ///
     /// # Errors
-    /// If it makes no sense, or nothing was found or decided yet that it could follow from.
+    /// If the grants make no sense, or if there is neither a finding nor a rule that they could be
+    /// based on.
     pub fn with(&self, change: Change) -> Result<Grants, Refused> {
         let grants = self.usual().ok_or(Refused::Nothing(self.number))?.changed(change);
         match grants.wrong() {
@@ -151,7 +160,8 @@ impl Entry {
         }
     }
 
-    /// Whether somebody has decided of it what does not stand in the file, as far as can be told from it alone.
+    /// Returns whether a decision about it was taken outside the file, as far as the entry alone
+    /// shows.
     pub(crate) fn was_decided(&self) -> bool {
         let holds = match &self.state {
             State::Ruled(rule) => rule.origin != Origin::File,
@@ -161,17 +171,18 @@ impl Entry {
         holds || self.left_alone.is_some() || self.trial.is_some()
     }
 
-    /// Whether nothing holds of it, not even that it is left alone: nothing is lost if it is forgotten.
+    /// Returns whether nothing is in force for it, not even that it is left alone. Such an entry
+    /// can be forgotten without loss.
     pub(crate) fn is_open(&self, now: Timestamp) -> bool {
         self.state == State::Proposed && !self.is_left_alone(now)
     }
 
-    /// Whether nobody is to hold it back without asking.
+    /// Returns whether bywash must not apply a rule of its own.
     pub(crate) fn is_left_alone(&self, now: Timestamp) -> bool {
         self.left_alone.is_some_and(|until| now < until)
     }
 
-    /// Returns when the rule that holds ends, if there is one and it does.
+    /// Returns when the rule in force ends, if there is one with an end.
     pub fn ends(&self) -> Option<Timestamp> {
         self.rule().and_then(|rule| rule.until)
     }
@@ -183,8 +194,9 @@ impl Entry {
         }
     }
 
-    /// How the site was without a rule for these requests: in the time until now that was measured, if that was none's. Else as
-    /// it was before that rule, if that is known and not long ago.
+    /// Returns how the site performed without a rule for these requests. That is `measured`, the
+    /// time until now, if no rule was in force during it. Otherwise it is the measurement from
+    /// before that rule, if it is known and recent.
     pub(crate) fn without_rule(&self, now: Timestamp, measured: Option<Gauge>) -> Option<Gauge> {
         let is_within = |at: Timestamp, most: Span| at <= now && now < after(at, most);
         let lasted =
@@ -197,7 +209,8 @@ impl Entry {
         known.filter(|known| known.at.is_some_and(|at| is_within(at, FRESH)))
     }
 
-    /// What a rule would grant if nobody says otherwise: what it grants already, or what is proposed.
+    /// Returns the grants that a rule has by default: those of the rule in force, or the proposed
+    /// ones.
     fn usual(&self) -> Option<Grants> {
         match &self.state {
             State::Ruled(rule) => Some(rule.grants),

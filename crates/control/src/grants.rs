@@ -1,4 +1,4 @@
-//! What a rule says.
+//! The content of a rule.
 
 use std::ops::RangeInclusive;
 
@@ -10,32 +10,32 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::elephant::{Elephant, Resource};
 use crate::text;
 
-/// What a rule grants the elephants that it is for.
+/// The limits that a rule sets for the requests that it applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Grants {
-    /// How many may run at once.
+    /// How many requests may run at once.
     pub at_once: u32,
-    /// How many may start in a second; as many as there is room for if nothing is said.
+    /// How many requests may start per second. If absent, as many as there is room for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// How many may wait.
+    /// How many requests may wait.
     pub queue: u32,
-    /// Who would have to wait longer is refused.
+    /// How long a request may wait. A request that would have to wait longer is rejected.
     #[serde(with = "text")]
     #[schemars(with = "String")]
     pub wait: Span,
-    /// Bytes a second of all their answers together.
+    /// The bytes per second of all their responses together. If absent, there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 
-/// What a limit is to be.
+/// A new value for an optional limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Limit<T> {
-    /// So much.
+    /// The limit has this value.
     At(T),
-    /// There is to be none.
+    /// There is no limit.
     Gone,
 }
 
@@ -48,44 +48,48 @@ impl<T: Copy> Limit<T> {
     }
 }
 
-/// `null` says something, and is not the same as nothing.
+/// Deserializes a limit that is present. `null` removes the limit, which is not the same as an
+/// absent field.
 fn limit<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Option<Limit<T>>, D::Error> {
     Ok(Some(Option::deserialize(from)?.map_or(Limit::Gone, Limit::At)))
 }
 
-/// What of a rule is to be otherwise than it would be.
+/// Changes to the grants of a rule. An absent field leaves its limit as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// How many may run at once.
+    /// How many requests may run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
-    /// How many may start in a second; `null`: as many as there is room for.
+    /// How many requests may start per second. `null` removes the limit: as many as there is room
+    /// for.
     #[serde(default, deserialize_with = "limit", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<f64>")]
     pub rate: Option<Limit<f64>>,
-    /// How many may wait.
+    /// How many requests may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
-    /// How long, in milliseconds.
+    /// How long a request may wait, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// Bytes a second; `null`: as many as go out.
+    /// The bytes per second of their responses. `null` removes the limit.
     #[serde(default, deserialize_with = "limit", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>")]
     pub bytes: Option<Limit<u64>>,
 }
 
 impl Grants {
-    /// What holds back the use of the resource that they fill, and what is usual otherwise:
+    /// Returns the limits that bywash proposes: those that hold back the use of the resource that
+    /// the elephant fills, and usual values for the rest.
     ///
-    /// - Processors: as many at once as there are.
-    /// - Bytes: as many a second as others leave of four fifths of the line, and a tenth of it at least. Each that runs
-    ///   keeps a slot for as long as its answer takes, so there are few.
+    /// - Processors: as many requests at once as there are processors.
+    /// - Bytes: the bytes per second that other requests leave of four fifths of the line, and at
+    ///   least a tenth of the line. Each request that runs keeps a slot until its response is
+    ///   complete, so few may run at once.
     /// - Slots: a fifth of them.
-    /// - Others: one at once. What that does a trial has to show.
+    /// - Other resources: one request at once. The effect has to be measured by a trial.
     pub fn proposed(elephant: &Elephant) -> Self {
         let whole = |number: f64| number.clamp(1.0, f64::from(Self::MOST)) as u32;
         let (at_once, bytes) = match elephant.consists_of {
@@ -98,26 +102,26 @@ impl Grants {
         Self { at_once: usual.at_once, rate: None, queue: usual.queue, wait: usual.wait, bytes }
     }
 
-    /// Bytes a second that others leave.
+    /// Returns the bytes per second that other requests leave.
     fn left(elephant: &Elephant) -> u64 {
         let others = elephant.used * (1.0 - elephant.share);
         let left = elephant.capacity * (Self::LINE - others).max(Self::LEAST);
         (left as u64).clamp(*Self::BYTES.start(), *Self::BYTES.end())
     }
 
-    /// Answers that go out at once.
+    /// How many responses may be sent at once.
     const ANSWERS: u32 = 8;
-    /// Part of the slots.
+    /// The fraction of the slots.
     const SLOTS: f64 = 0.2;
-    /// Of a line, what may be full.
+    /// The fraction of a line that may be used.
     const LINE: f64 = 0.8;
-    /// Of a line, what those have at least that are held back.
+    /// The fraction of a line that the requests under a rule get at least.
     const LEAST: f64 = 0.1;
     const MOST: u32 = 100_000;
-    /// Bytes a second that can be kept to.
+    /// The limits in bytes per second that the gateway can keep to.
     const BYTES: RangeInclusive<u64> = 8_000..=4_000_000_000;
 
-    /// These, but for what is to be otherwise.
+    /// Returns these grants with `change` applied.
     pub(crate) fn changed(self, change: Change) -> Self {
         Self {
             at_once: change.at_once.unwrap_or(self.at_once),
@@ -128,7 +132,7 @@ impl Grants {
         }
     }
 
-    /// What is wrong with them, if anything is.
+    /// Returns the fault of these grants, if there is one.
     pub fn wrong(&self) -> Option<&'static str> {
         if !(1..=Self::MOST).contains(&self.at_once) {
             Some("1 to 100000 may run at once")
@@ -145,7 +149,7 @@ impl Grants {
         }
     }
 
-    /// As the engine knows them.
+    /// Returns the rule for the engine.
     pub fn rule(&self) -> throttle::Rule {
         throttle::Rule {
             at_once: self.at_once,

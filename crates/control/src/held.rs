@@ -1,24 +1,24 @@
-//! What is counted of each kind, window by window: how long it held slots, and how many bytes it was answered with.
+//! Counts of each kind by window: how long it held slots, and how many bytes its responses had.
 //!
-//! A request is known when it has ended, and held its slot since its beginning: so its time goes to all windows that it
-//! lasted in, the last [`WINDOWS`] of them.
+//! A request is reported when it has ended, but it held its slot from its start. So its time is
+//! divided among all windows that it lasted in, up to the last [`WINDOWS`].
 
 use std::collections::VecDeque;
 
 use bywash_discover::Column;
 use bywash_units::{Span, Time};
 
-/// As long as discovery's.
+/// The length of a window: the same as discovery's.
 pub(crate) const WINDOW: Span = Span::from_secs(5);
-/// Half an hour.
+/// The number of windows: half an hour.
 const WINDOWS: usize = 360;
 
-/// Of one kind in one window.
+/// The counts of one kind in one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Lot {
-    /// Requests, parts of them counting as parts.
+    /// The number of requests. A request that spans windows counts by fractions.
     pub(crate) requests: f64,
-    /// Slots times seconds.
+    /// Slot-seconds.
     pub(crate) held: f64,
     pub(crate) bytes: f64,
 }
@@ -31,19 +31,19 @@ impl Lot {
     }
 }
 
-/// Kinds of which something happened, each once, in their order.
+/// The kinds of a window that are not zero. Each stands once; the list is sorted.
 type Lots = Vec<(Column, Lot)>;
 
-/// See the module.
+/// The counts of the last windows. See the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
-    /// Number of the first.
+    /// The number of the first window.
     first: u64,
     windows: VecDeque<Lots>,
 }
 
 impl Held {
-    /// A request was worked on between these moments.
+    /// Counts a request that was worked on from `from` to `to`.
     pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, bytes: f64) {
         let last = number(to);
         self.reach(last);
@@ -61,7 +61,7 @@ impl Held {
         }
     }
 
-    /// There are windows up to this one, and no more than are kept.
+    /// Makes sure that there is a window `last`, and no more windows than are kept.
     fn reach(&mut self, last: u64) {
         let kept = WINDOWS as u64;
         if self.windows.is_empty() || last >= self.first + 2 * kept {
@@ -76,7 +76,7 @@ impl Held {
         self.first += too_many as u64;
     }
 
-    /// What has this column is known by another name.
+    /// Moves the counts of a column to the other kinds, because its kind has lost its name.
     pub(crate) fn forget(&mut self, column: Column) {
         for window in &mut self.windows {
             if let Ok(at) = window.binary_search_by_key(&column, |(known, _)| *known) {
@@ -86,7 +86,8 @@ impl Held {
         }
     }
 
-    /// Windows that are over: their ends, what was of each of these kinds, and of all.
+    /// Returns the complete windows: the end of each, its counts of `columns`, and its counts of
+    /// all kinds.
     pub(crate) fn windows(
         &self,
         now: Time,
@@ -96,7 +97,7 @@ impl Held {
         let oldest = self.first.max(now.saturating_sub(WINDOWS as u64));
         let over = if self.windows.is_empty() { now..now } else { oldest..now };
         over.map(|number| {
-            // In which nobody asked for anything.
+            // A window without requests may be missing.
             let window = self.windows.get((number - self.first) as usize).unwrap_or(&none);
             let of = |column: &Option<Column>| {
                 column.map_or_else(Lot::default, |column| of(window, column))
@@ -172,7 +173,7 @@ mod tests {
         assert_eq!(held.windows.len(), WINDOWS);
         held.request(column(1), at(0.0), at(1e9), 1.0);
         assert!(held.windows.len() <= WINDOWS);
-        // What ends before all that is kept is of nobody's window.
+        // A request that ended before all windows that are kept is ignored.
         held.request(column(1), at(0.0), at(1.0), 1.0);
     }
 

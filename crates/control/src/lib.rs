@@ -1,23 +1,32 @@
-//! From what was found to what is done: proposals, an operator's word, rules that end.
+//! Turns findings into actions: proposals, operators' decisions, and rules that end.
 //!
-//! Discovery says which requests cause the load. That is evidence, and no reason to hold anybody back by itself: the
-//! operator knows whether the page may be slow [seed 5.5]. So what was found becomes a *proposal*, with its evidence and
-//! what a rule would do; whoever decides says who they are, why, and for how long. From then on it is a *rule*, until
-//! it ends, is undone, or the file says otherwise. A minute's *trial* is a rule too, and is measured.
+//! Discovery reports which requests cause the load. That is evidence. By itself it is no reason to
+//! hold a client back, because only the operator knows whether the page may be slow [seed 5.5]. So
+//! a finding becomes a *proposal*, with its evidence and the predicted effect of a rule. An
+//! operator who decides gives their name, a reason and a duration. From then on it is a *rule*,
+//! until it ends, is undone, or the configuration file replaces it. A *trial* is a rule as well; it
+//! is short, and its effect is measured.
 //!
-//! Nothing here reads a clock or a file: the time comes in as an argument, and [`Book::text`] is what is to be kept.
+//! Nothing here reads a clock or a file: the time is an argument, and [`Book::text`] returns the
+//! text to be stored.
 //!
-//! # What is believed
+//! # Trust
 //!
-//! Strangers send the requests that evidence is made of. A page may be made to look heavy by one client who asks for it
-//! whenever the site is busy; so each finding says how much of its page's work is one client's
-//! ([`Elephant::by_one`]), and nothing is done without an operator where that is much. A rule for transactions is
-//! refused, whoever asks. There are no more than [`MOST_RULES`] rules and [`MOST_ENTRIES`] entries.
+//! The evidence is made of requests from strangers. One client can make a page look heavy by
+//! requesting it whenever the site is busy. So each finding says how much of its page's work one
+//! client caused ([`Elephant::by_one`]), and if that is much, nothing is done without an operator.
+//! A rule for transactions is rejected, no matter who asks for it. There are no more than
+//! [`MOST_RULES`] rules and [`MOST_ENTRIES`] entries.
 //!
-//! # Rooms
+//! # Modules
 //!
-//! `watch` makes evidence of requests and use, with `clients`, `tally`, `held` and `recent`, and tells of it what can be drawn (`spent`); `elephant` is that evidence, `grants` what a rule says, `effect` what it will do; `entry` is an elephant with all that was
-//! decided about it; `book` has them all and is the only one to change them; `note` is a line of the audit log; `overrides` is what else operators say for a while.
+//! - `watch` derives evidence from requests and from the use of resources, with `clients`, `tally`,
+//!   `held` and `recent`. It also returns time series for charts (`spent`).
+//! - `elephant` is that evidence, `grants` the content of a rule, `effect` its predicted effect.
+//! - `entry` is an elephant with all decisions about it.
+//! - `book` stores the entries and is the only module that changes them.
+//! - `note` is a line of the audit log.
+//! - `overrides` has the other settings that operators change for a limited time.
 #![forbid(unsafe_code)]
 
 mod book;

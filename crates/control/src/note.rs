@@ -1,4 +1,4 @@
-//! A line of the audit log: what was decided, by whom, why, until when.
+//! A line of the audit log: the decision, its author, its reason and its end.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,32 +7,34 @@ use serde::{Deserialize, Serialize};
 use crate::grants::Grants;
 use crate::overrides::Mode;
 
-/// What was decided, or has happened.
+/// A decision, or an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Of what.
+    /// The subject of the decision.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What.
+    /// The event.
     pub what: What,
-    /// By whom; `bywash` for what time has done, `the file` for what stands there.
+    /// The author: `bywash` if a time has ended, `the file` for the content of the configuration
+    /// file.
     pub by: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// What a rule grants from now on.
+    /// The limits of the rule from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grants: Option<Grants>,
-    /// Until when.
+    /// When the decision ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Why the decision could not be written down at once: it holds until the process ends.
+    /// Why the decision could not be written to disk at once. Until it is, it holds only until the
+    /// process ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
 }
 
-/// What a decision is about.
+/// The subject of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum Subject {
@@ -40,44 +42,44 @@ pub enum Subject {
     Elephant {
         /// The elephant's number.
         number: u32,
-        /// Which requests.
+        /// The pattern that its requests match.
         pattern: String,
     },
-    /// How a class is treated.
+    /// The mode of a class.
     Class {
-        /// Which.
+        /// The class's name.
         class: String,
-        /// How it was to be treated instead of what the file says.
+        /// The mode that the override sets.
         mode: Mode,
-        /// Of so many of a hundred visitors.
+        /// The percentage of clients that the override applies to.
         percent: u8,
     },
-    /// That nothing is decided.
+    /// The bypass, during which the gateway takes no decisions.
     Bypass,
     /// The configuration file.
     File,
 }
 
-/// What happened.
+/// The kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// An elephant was found.
     Proposed,
-    /// An operator asks what a rule would do, though none was found.
+    /// An operator asked for the effect of a rule although no elephant was found.
     Asked,
-    /// A rule holds from now on.
+    /// A rule began.
     Approved,
-    /// A rule holds for a while, to be measured.
+    /// A trial of a rule began.
     Tried,
-    /// It is not to be held back.
+    /// A proposal was rejected: the elephant is not held back.
     Rejected,
-    /// Something holds from now on instead of what the file says.
+    /// A setting of the file was overridden.
     Overridden,
-    /// What was decided does not hold any more.
+    /// A decision was undone.
     Undone,
-    /// The time of what was decided is over.
+    /// The time of a decision ended.
     Ended,
-    /// It was read again, and is in force.
+    /// The configuration file was reloaded and is in force.
     Reloaded,
 }

@@ -1,9 +1,11 @@
-//! What holds for a while instead of what the file says: how a class is treated, and that nothing is decided at all.
+//! Settings that hold for a limited time instead of those in the file: the mode of a class, and the
+//! bypass of the whole gateway.
 //!
-//! As with elephants, each has an author, a reason and an end. A class has one at most: who decides again replaces it. What
-//! changes anything may say which [`Overrides::revision`] it has seen; if that is another by now, somebody else has decided
-//! meanwhile, and nothing is done. Revisions are never given twice, so that one of a process before this one is no
-//! other's.
+//! Like a decision about an elephant, each override has an author, a reason and an end. A class has
+//! at most one: a new decision replaces it. A change may name the [`Overrides::revision`] that its
+//! author has seen. If the revision has changed, another decision came first, and the change is
+//! rejected. No revision is given twice, so a revision from an earlier process never matches a
+//! different state.
 
 mod export;
 
@@ -18,21 +20,21 @@ use crate::note::{Note, Subject, What};
 use crate::text::{escaped, next_revision};
 use crate::word::{Word, WordError};
 
-/// Overrides that can hold at once: one of each class, and one of all.
+/// The number of overrides that can be in force at once: one per class, and the bypass.
 pub const MOST_OVERRIDES: usize = 65;
 
-/// How requests of a class are treated.
+/// How the requests of a class are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// What is decided is recorded and not done.
+    /// Decisions are recorded but not carried out.
     Observe,
-    /// It is done.
+    /// Decisions are carried out.
     Enforce,
 }
 
 impl Mode {
-    /// The word for it, as it stands in the file.
+    /// Returns the mode's name in the configuration file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Observe => "observe",
@@ -41,68 +43,68 @@ impl Mode {
     }
 }
 
-/// What is to be otherwise than the file says.
+/// The setting that an override replaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// How the requests of a class are treated.
+    /// The mode of a class.
     Class {
-        /// Which.
+        /// The class's name.
         class: String,
-        /// How.
+        /// The mode.
         mode: Mode,
-        /// Of so many of a hundred visitors; the others are only observed.
+        /// The percentage of clients that the mode applies to. The others are only observed.
         percent: u8,
     },
-    /// Nothing is decided.
+    /// The bypass: the gateway takes no decisions.
     Bypass,
 }
 
-/// One of them.
+/// An override.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Override {
-    /// What operators call it by. Given once.
+    /// The number by which operators name it. A number is given only once.
     pub number: u32,
-    /// What it is about.
+    /// The setting that it replaces.
     pub target: Target,
-    /// Who has decided it.
+    /// The author of the decision.
     pub by: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// Since when it holds.
+    /// When the override began.
     pub since: Timestamp,
-    /// When it ends.
+    /// When the override ends.
     pub until: Timestamp,
 }
 
-/// Why a decision was refused.
+/// Why a decision was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOverridden {
-    /// There is none of that number.
+    /// No override has this number.
     #[error("there is no override {0}: `bywash policy` has them all")]
     Unknown(u32),
-    /// There is no such class.
+    /// No class has this name.
     #[error("there is no class `{}`: `bywash policy` has them all", shown(.0))]
     NoClass(String),
-    /// Of nobody, or of more than all.
+    /// The percentage is not in the range from 1 to 100.
     #[error("of 1 to 100 visitors in a hundred")]
     Percent,
-    /// A part of those of whom none is.
+    /// A percentage was given together with mode `observe`, in which all clients are observed.
     #[error(
         "a part of all visitors can be enforced: where a class only observes, all are observed"
     )]
     Observed,
-    /// The word does not count.
+    /// The author, the reason or the duration is invalid.
     #[error(transparent)]
     Word(#[from] WordError),
-    /// Somebody else has decided meanwhile.
+    /// The revision has changed: another decision came first.
     #[error(
         "somebody else has decided meanwhile (revision {is}, you have seen {seen}): look again"
     )]
     Conflict {
-        /// The one that there is.
+        /// The current revision.
         is: u64,
-        /// The one that was seen.
+        /// The revision that the operator has seen.
         seen: u64,
     },
 }
@@ -112,7 +114,7 @@ fn shown(text: &str) -> String {
     escaped(&text.chars().take(40).collect::<String>())
 }
 
-/// Why what was kept cannot be read.
+/// Why stored overrides cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("these are no overrides: {0}")]
 pub struct OverridesError(#[from] serde_json::Error);
@@ -120,32 +122,36 @@ pub struct OverridesError(#[from] serde_json::Error);
 /// The version of the document that [`Overrides::text`] writes.
 const VERSION: u32 = 1;
 
-/// See the module.
+/// The overrides in force. See the module.
 ///
-/// Fields of a later version are ignored when it is read: an older program must keep an active bypass, not lose it.
+/// Fields of a later version are ignored when the document is read: an older program must keep an
+/// active bypass, not lose it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overrides {
-    /// The version of the program's document that wrote it. For people; 0 if it was written before there were versions.
+    /// The version of the document when it was written, for people. It is 0 for a document from
+    /// before there were versions.
     #[serde(default)]
     version: u32,
     list: Vec<Override>,
-    /// The number given last.
+    /// The last number that was given.
     next: u32,
     revision: u64,
-    /// Somebody has decided something once, be it undone or over by now.
+    /// Whether any decision was ever taken, even if it was undone or has ended.
     #[serde(default)]
     decided: bool,
 }
 
 impl Overrides {
-    /// What [`Overrides::text`] gave once. What has ended since, [`Overrides::tick`] says.
+    /// Reads what [`Overrides::text`] returned earlier. An override may have ended since;
+    /// [`Overrides::tick`] ends it.
     ///
     /// # Errors
-    /// If it did not.
+    /// If the text is not such a document.
     pub fn read(text: &str) -> Result<Self, OverridesError> {
         let mut overrides: Self = serde_json::from_str(text)?;
         overrides.version = 0;
-        // A file may have been written by hand: what could not have been decided does not hold.
+        // The file may have been edited by hand: an override that could not have been decided is
+        // dropped.
         overrides.list.retain(|one| is_percent(&one.target));
         overrides.list.truncate(MOST_OVERRIDES);
         let last = overrides.list.iter().map(|one| one.number).max().unwrap_or(0);
@@ -154,7 +160,7 @@ impl Overrides {
         Ok(overrides)
     }
 
-    /// All of it, to be kept.
+    /// Returns the document to be stored.
     ///
     /// # Panics
     /// Never.
@@ -163,17 +169,17 @@ impl Overrides {
         serde_json::to_string_pretty(&written).expect("overrides are made of numbers and texts")
     }
 
-    /// All that hold, by number.
+    /// Returns the overrides in force, by number.
     pub fn list(&self) -> &[Override] {
         &self.list
     }
 
-    /// Another one whenever something has changed.
+    /// Returns the revision. It changes with every change of the overrides.
     pub const fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Whether somebody has decided something once, be it undone or over by now.
+    /// Returns whether any decision was ever taken, even if it was undone or has ended.
     pub const fn was_decided(&self) -> bool {
         self.decided
     }
@@ -184,7 +190,7 @@ impl Overrides {
         same.map(|one| one.until)
     }
 
-    /// How a class is treated instead of what the file says.
+    /// Returns the override of a class, with its mode and percentage.
     pub fn of_class(&self, class: &str) -> Option<(&Override, Mode, u8)> {
         self.list.iter().find_map(|one| match &one.target {
             Target::Class { class: of, mode, percent } if of == class => {
@@ -194,20 +200,20 @@ impl Overrides {
         })
     }
 
-    /// Whether nothing is decided.
+    /// Returns whether the gateway is bypassed.
     pub fn bypasses(&self) -> bool {
         self.bypass().is_some()
     }
 
-    /// Lines of the configuration file that say the same of classes.
+    /// Returns the overrides of classes as lines of the configuration file.
     pub fn exported(&self) -> String {
         export::toml(&self.list)
     }
 
-    /// Something holds from now on instead of what the file says. `classes` are those that there are.
+    /// Sets an override. `classes` are the names of all classes.
     ///
     /// # Errors
-    /// If it cannot; then nothing has changed.
+    /// If the override is not possible. Then nothing has changed.
     pub fn set(
         &mut self,
         now: Timestamp,
@@ -241,10 +247,10 @@ impl Overrides {
         Ok(note)
     }
 
-    /// What the file says holds again.
+    /// Ends an override: the setting of the file is in force again.
     ///
     /// # Errors
-    /// If it cannot; then nothing has changed.
+    /// If that is not possible. Then nothing has changed.
     pub fn undo(
         &mut self,
         now: Timestamp,
@@ -263,11 +269,11 @@ impl Overrides {
         Ok(note(now, &ended.target, What::Undone, &word.by, &word.why, None))
     }
 
-    /// Decisions are taken again. `is_started_so`: whoever has started the process wanted none. Nothing to say if they are
-    /// taken already.
+    /// Ends the bypass. `is_started_so` tells whether the process was started in bypass. Returns no
+    /// note if the gateway is not bypassed.
     ///
     /// # Errors
-    /// If it cannot be; then nothing has changed.
+    /// If that is not possible. Then nothing has changed.
     pub fn end_bypass(
         &mut self,
         now: Timestamp,
@@ -286,26 +292,27 @@ impl Overrides {
         Ok(Some(note(now, &Target::Bypass, What::Undone, &word.by, &word.why, None)))
     }
 
-    /// What was decided while the clock was wrong holds for as long as was said, and no longer.
+    /// Corrects decisions that were taken while the clock was wrong, so that none holds for longer
+    /// than its duration.
     pub fn began_by(&mut self, now: Timestamp) {
         for one in &mut self.list {
             (one.since, one.until) = began_by(now, one.since, one.until);
         }
     }
 
-    /// The number of the one by which nothing is decided.
+    /// Returns the number of the override that bypasses the gateway.
     pub fn bypass(&self) -> Option<u32> {
         self.list.iter().find(|one| one.target == Target::Bypass).map(|one| one.number)
     }
 
-    /// Ends what has come to its end.
+    /// Ends the overrides whose time is over.
     pub fn tick(&mut self, now: Timestamp) -> Vec<Note> {
         self.end(now, "its time is over", |one| one.until <= now)
     }
 
-    /// There are these classes and no others: what was said of another one ends.
+    /// Ends the overrides of classes that are no longer in the configuration.
     pub fn configured(&mut self, now: Timestamp, classes: &[&str]) -> Vec<Note> {
-        // Who has seen what was before has not seen this.
+        // A revision from before the reload must not match the state after it.
         self.revision = next_revision(self.revision, now);
         self.end(now, "the class is gone from the file", |one| match &one.target {
             Target::Class { class, .. } => !classes.contains(&class.as_str()),

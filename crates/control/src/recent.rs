@@ -1,4 +1,4 @@
-//! The last minutes, request by request: what a trial is measured by.
+//! The last minutes, request by request, from which the effect of a rule is measured.
 
 use std::collections::VecDeque;
 
@@ -7,40 +7,40 @@ use bywash_units::{Span, Time};
 
 use crate::effect::{Gauge, Lot};
 
-/// Requests that are kept.
+/// The number of requests that are kept.
 const MOST: usize = 200_000;
-/// Seconds for which answers are put together to be drawn.
+/// The length of a window of [`Answers`], for charts.
 pub const WINDOW: Span = Span::from_secs(10);
-/// A quarter of an hour of these.
+/// The number of these windows: 15 minutes.
 const WINDOWS: u64 = 90;
-/// So long after its end a request is known here, if nothing is very busy.
+/// How long after its end a request is known here at the latest, unless the gateway is very busy.
 const LATE: Span = Span::from_secs(1);
-/// For how long: a trial, and as long before it.
+/// How long requests are kept: for the longest trial, and as long before it.
 const KEPT: Span = Span::from_secs(1300);
 
-/// What requests got in one window.
+/// The responses of one window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answers {
-    /// Its end.
+    /// The end of the window.
     pub until: Time,
-    /// These requests.
+    /// The responses to the elephant's requests.
     pub elephants: Lot,
-    /// All others.
+    /// The responses to all other requests.
     pub ants: Lot,
 }
 
-/// How a request ended.
+/// A request that has ended.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     at: Time,
     column: Column,
-    /// The elephant whose rule it came under.
+    /// The elephant whose rule applied to it.
     rule: Option<u32>,
-    /// How long its client waited for its answer; nothing if it got none.
+    /// How long its client waited for the response; `None` if it got none.
     response: Option<Span>,
 }
 
-/// Which requests are an elephant's: those of its kind, and whatever came under its rule.
+/// Selects an elephant's requests: those of its kind, and all that its rule applied to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Which {
     pub(crate) column: Option<Column>,
@@ -48,7 +48,8 @@ pub(crate) struct Which {
 }
 
 impl Which {
-    /// Whether it is one of these; nothing: it came under another elephant's rule.
+    /// Returns whether the request is one of these; `None` if another elephant's rule applied to
+    /// it.
     fn has(self, ended: &Ended) -> Option<bool> {
         match ended.rule {
             Some(rule) => (rule == self.rule).then_some(true),
@@ -57,16 +58,18 @@ impl Which {
     }
 }
 
-/// See the module.
+/// The last requests, and the last use of resources. See the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recent {
     ended: VecDeque<Ended>,
-    /// Until then, since the one before, the share of the capacity of a resource that was used.
+    /// The use of resources: the end of a period, the resource, and the fraction of its capacity
+    /// that was used. A period begins where the previous one of its resource ended.
     used: VecDeque<(Time, usize, f64)>,
 }
 
 impl Recent {
-    /// A request has ended, with an answer after that long, or refused.
+    /// Adds a request that has ended. `response` is the time to its response; `None` if it was
+    /// rejected.
     pub(crate) fn ended(
         &mut self,
         at: Time,
@@ -83,7 +86,8 @@ impl Recent {
         }
     }
 
-    /// The share of a resource's capacity that was used until then, since this was last said.
+    /// Adds the fraction of a resource's capacity that was used until `until`, since the previous
+    /// call.
     pub(crate) fn used(&mut self, resource: usize, until: Time, share: f64) {
         self.used.push_back((until, resource, share));
         while self.used.front().is_some_and(|(first, ..)| *first + KEPT < until) {
@@ -91,15 +95,16 @@ impl Recent {
         }
     }
 
-    /// What has this column is known by another name.
+    /// Moves the requests of a column to the other kinds, because its kind has lost its name.
     pub(crate) fn forget(&mut self, column: Column) {
         for ended in self.ended.iter_mut().filter(|ended| ended.column == column) {
             ended.column = Column::OTHER;
         }
     }
 
-    /// How it was between two moments, for an elephant's requests and for all others; as far back as it is known. How
-    /// long they took is said of those that came in that time: what had waited since before it tells of before.
+    /// Returns how the site performed between two moments, for an elephant's requests and for all
+    /// others, as far back as requests are kept. Response times are those of requests that arrived
+    /// in that time: a request that had waited since before says something about the time before.
     pub(crate) fn gauge(&self, of: Which, resource: Option<usize>, from: Time, to: Time) -> Gauge {
         let is_in = |at: Time| from <= at && at < to;
         let first = self.ended.front().map_or(to, |first| first.at);
@@ -117,8 +122,8 @@ impl Recent {
         Gauge { at: None, seconds, used, elephants, ants }
     }
 
-    /// The same, window by window, the oldest first: all that are over by now, as far back as everything is known. Windows
-    /// begin where they always did, so that what was said of one is said of it again.
+    /// Returns the same by window, the oldest first: all windows that are over and fully known.
+    /// Windows begin at fixed times, so a window always has the same values.
     pub(crate) fn answers(&self, of: Which, now: Time) -> Vec<Answers> {
         let number = |at: Time| at.as_nanos() / WINDOW.as_nanos();
         let last = number(now - LATE);
@@ -141,7 +146,7 @@ impl Recent {
     }
 }
 
-/// What requests of one side got.
+/// The responses to one of the two groups of requests.
 #[derive(Clone, Debug, Default)]
 struct Side {
     answered: u64,
@@ -150,7 +155,8 @@ struct Side {
 }
 
 impl Side {
-    /// One that has ended; how long it took counts if it came since then.
+    /// Counts a request that has ended. Its response time counts only if it arrived at `since` or
+    /// later.
     fn count(&mut self, ended: &Ended, since: Time) {
         let Some(response) = ended.response else {
             self.refused += 1;

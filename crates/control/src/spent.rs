@@ -1,7 +1,7 @@
-//! What was used of a resource, window by window, and what of it was whose: to be looked at.
+//! Time series of the use of a resource, in total and by kind, for charts.
 //!
-//! Of a resource that is read, what a kind used is its cost times the requests that were worked on. Of one that is counted
-//! (slots, bytes of answers) it is what was counted.
+//! If the resource is read, the use by a kind is its estimated cost times the requests that were
+//! worked on. If it is counted (slots, bytes of responses), the use by a kind is the count.
 
 use bywash_discover::{Column, Discovery, Seen};
 use bywash_units::{Span, Time};
@@ -9,44 +9,45 @@ use bywash_units::{Span, Time};
 use crate::elephant::Resource;
 use crate::held::{Held, WINDOW};
 
-/// The last windows.
+/// The use of a resource in the last windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spent {
-    /// Units of the resource that there are in a second.
+    /// The resource's capacity, in units per second.
     pub capacity: f64,
-    /// Seconds of a window.
+    /// The length of a window, in seconds.
     pub step: f64,
-    /// The oldest first.
+    /// The windows, the oldest first.
     pub windows: Vec<Window>,
 }
 
-/// One of them. What was read of a part of it stands for the whole.
+/// The use in one window. If only part of the window was read, that part stands for the whole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
-    /// Its end.
+    /// The end of the window.
     pub until: Time,
-    /// Share of the capacity that was used.
+    /// The fraction of the capacity that was used.
     pub used: f64,
-    /// By each of the kinds that were asked for.
+    /// The use by each of the requested kinds.
     pub kinds: Vec<Lot>,
 }
 
-/// What one kind did in a window.
+/// The use by one kind in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lot {
-    /// Requests that were worked on, parts of them counting as parts.
+    /// The number of requests that were worked on. A request that spans windows counts by
+    /// fractions.
     pub requests: f64,
-    /// Share of the capacity that they used.
+    /// The fraction of the capacity that they used.
     pub used: f64,
 }
 
-/// So far back it goes.
+/// How far back the windows go.
 const KEPT: Span = Span::from_secs(1800);
-/// Part of a window that must have been read.
+/// The fraction of a window that must have been read.
 const READ: f64 = 0.5;
 
 impl Spent {
-    /// Of a resource that is read; each kind with its cost.
+    /// Returns the use of a resource that is read, given the cost of each kind.
     pub(crate) fn read(
         capacity: f64,
         discovery: &Discovery,
@@ -68,7 +69,7 @@ impl Spent {
         Self { capacity, step, windows: discovery.windows(KEPT).filter_map(window).collect() }
     }
 
-    /// Of one that is counted.
+    /// Returns the use of a resource that is counted.
     pub(crate) fn counted(
         capacity: f64,
         of: Resource,

@@ -1,22 +1,23 @@
-//! What is counted and needs no estimate: for how long each kind holds slots, and how many bytes it is answered with.
+//! Sums that need no estimate: how long each kind holds slots, and how many bytes its responses
+//! have.
 
 use bywash_discover::{Column, MOST_COLUMNS};
 
-/// Of one kind, older ones counting less.
+/// The sums of one kind. Older requests count less.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
     pub(crate) requests: f64,
-    /// Slots times seconds.
+    /// Slot-seconds.
     pub(crate) held: f64,
     pub(crate) bytes: f64,
 }
 
-/// See the module.
+/// The sums of all kinds. See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     kinds: Vec<Sum>,
     all: Sum,
-    /// Seconds, older ones counting less.
+    /// The seconds that the sums cover; older ones count less.
     seconds: f64,
 }
 
@@ -34,7 +35,7 @@ impl Sum {
         self.bytes += bytes;
     }
 
-    /// Without that one.
+    /// Subtracts `other`.
     pub(crate) fn take(&mut self, other: Self) {
         self.requests -= other.requests;
         self.held -= other.held;
@@ -72,14 +73,14 @@ impl Tally {
         }
     }
 
-    /// Kinds that were asked for.
+    /// Returns the sums of each kind that had requests.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = (Column, Sum)> + '_ {
         let kinds = self.kinds.iter().enumerate();
         let asked = kinds.filter(|(_, sum)| sum.requests > 0.0);
         asked.filter_map(|(number, sum)| Some((Column::new(number)?, *sum)))
     }
 
-    /// Seconds of one request of this kind, on average.
+    /// Returns how long one request of this kind lasts, on average, in seconds.
     pub(crate) fn lasts(&self, column: Column) -> f64 {
         let kind = column.number().and_then(|number| self.kinds.get(number));
         kind.map_or(0.0, |sum| if sum.requests > 0.0 { sum.held / sum.requests } else { 0.0 })
@@ -89,7 +90,7 @@ impl Tally {
         self.all
     }
 
-    /// How long all that was.
+    /// Returns the seconds that the sums cover.
     pub(crate) const fn seconds(&self) -> f64 {
         self.seconds
     }

@@ -1,4 +1,4 @@
-//! Quantities in files as people write them: `"10s"`; texts of others, escaped; revisions.
+//! Durations in stored text, such as `"10s"`; escaped text from outside; revisions.
 
 use std::fmt::{Display, Write};
 use std::str::FromStr;
@@ -17,14 +17,16 @@ where
     String::deserialize(from)?.parse().map_err(de::Error::custom)
 }
 
-/// Returns whether a character is printed as it is. Control characters, characters that change the direction of writing,
-/// and invisible ones are not: a terminal obeys them, and a reader does not see them.
+/// Returns whether a character is printed as it is. Control characters, characters that change the
+/// direction of writing, and invisible ones are not: a terminal obeys them, and a reader does not
+/// see them.
 fn is_printed(c: char) -> bool {
     matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1
 }
 
-/// Returns a text of somebody else on one line, for a terminal. Characters that are not printed are escaped as in Rust
-/// (`\u{202e}`), and so is the backslash, so that no text can look like an escape.
+/// Returns a text from outside on one line, for a terminal. Characters that are not printed are
+/// escaped as in Rust (`\u{202e}`), and so is the backslash, so that no text can look like an
+/// escape.
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -36,7 +38,8 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
-/// Returns JSON in which characters that are not printed are escaped. The value stays the same. Line breaks stay.
+/// Returns JSON in which characters that are not printed are escaped. The value and the line breaks
+/// stay the same.
 pub fn printable_json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
@@ -52,7 +55,8 @@ pub fn printable_json(json: &str) -> String {
     shown
 }
 
-/// Returns a text as a TOML string on one line. A JSON string is one, but for DEL, and for surrogates.
+/// Returns a text as a TOML string on one line. A JSON string is valid TOML except for DEL and
+/// surrogates.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     for c in serde_json::Value::from(text).to_string().chars() {
@@ -69,8 +73,8 @@ pub(crate) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// The revision after this one. It is the time where that is later, so that a process that has lost what was before does
-/// not give one twice.
+/// Returns the revision after `revision`. It is the time in milliseconds if that is larger, so that
+/// a process that has lost its earlier state does not give a revision twice.
 pub(crate) fn next_revision(revision: u64, now: Timestamp) -> u64 {
     (revision + 1).max(u64::try_from(now.as_millisecond()).unwrap_or(0))
 }

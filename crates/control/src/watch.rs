@@ -1,11 +1,12 @@
-//! Told of requests and of what was used, it says which requests are elephants, by name.
+//! Receives requests and the use of resources, and reports which requests are elephants, by name.
 //!
-//! Here the parts of `discover` come together: templates name a request's kind, some kinds have a column, and columns
-//! are what costs are estimated for. Beside them stand what needs no estimate (`tally`), whose work it is (`clients`)
-//! and the last minutes one by one (`recent`).
+//! This module combines the parts of `discover`: templates give each request the name of its kind,
+//! some kinds have a column, and costs are estimated for columns. Next to them are the sums that
+//! need no estimate (`tally`), the clients that cause the work (`clients`), and the last minutes
+//! request by request (`recent`).
 //!
-//! A gateway tells of requests as they end; whoever reads a log, of requests as they stand there. Moments are on one
-//! clock, and need not be now.
+//! A gateway reports requests as they end; a log reader reports them in the order of the log. All
+//! times are of one clock, which need not show the present.
 
 use bywash_discover::template::{Asked, Templates};
 use bywash_discover::{Column, Discovery, Evidence, Finding, Kinds, Resource, Settings};
@@ -21,60 +22,60 @@ use crate::recent::{Answers, Recent, Which};
 use crate::spent::Spent;
 use crate::tally::{Sum, Tally};
 
-/// A resource that is looked at.
+/// A watched resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
-    /// What operators call it.
+    /// The name that operators use.
     pub name: String,
-    /// What it consists of.
+    /// The units that it consists of.
     pub consists_of: ConsistsOf,
-    /// Units of it that there are in a second.
+    /// Its capacity, in units per second.
     pub capacity: f64,
-    /// Units of it that are used in a second without any request.
+    /// Its use without any request, in units per second.
     pub idle: f64,
 }
 
 /// A request that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'t> {
-    /// Its method.
+    /// The method.
     pub method: &'t str,
-    /// Path and query.
+    /// The path and query.
     pub target: &'t str,
-    /// Who asked.
+    /// The client.
     pub client: Client,
-    /// When it was worked on, from then to then; `None`: it was refused.
+    /// When work on it began and ended; `None` if it was rejected.
     pub worked: Option<(Time, Time)>,
-    /// The elephant whose rule it came under.
+    /// The elephant whose rule applied to it.
     pub rule: Option<u32>,
-    /// How long its client waited for the whole answer; `None`: it got none.
+    /// How long its client waited for the complete response; `None` if it got none.
     pub response: Option<Span>,
-    /// Bytes of its answer.
+    /// The bytes of the response.
     pub bytes: u64,
-    /// It is a transaction.
+    /// Whether it is a transaction.
     pub transacts: bool,
-    /// It was answered, and not by saying that there is no such thing.
+    /// Whether it was answered, and the response does not say that the page does not exist.
     pub is_good: bool,
 }
 
-/// A kind of request, and what it takes that needs no estimate. Older requests count less.
+/// The load of one kind of request, as far as it needs no estimate. Older requests count less.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// Which; nothing for all others.
+    /// The pattern that its requests match; empty for all other requests.
     pub pattern: String,
-    /// How many came in a second.
+    /// The number of requests per second.
     pub rate: f64,
-    /// Seconds for which one holds a slot.
+    /// How long one request holds a slot, on average, in seconds.
     pub lasts: f64,
-    /// Slots that they hold.
+    /// The number of slots that they hold, on average.
     pub slots: f64,
-    /// Bytes of their answers in a second.
+    /// The bytes of their responses, per second.
     pub bytes: f64,
-    /// Of the time that they took, at most this part was one client's.
+    /// The fraction of their service time that one client caused, at most.
     pub by_one: f64,
-    /// Who that is, if it is much.
+    /// The client that caused the most, if it caused at least a tenth.
     pub one_client: Option<OneClient>,
-    /// Some of them are transactions.
+    /// Whether some of them are transactions.
     pub transacts: bool,
 }
 
@@ -92,36 +93,38 @@ impl Part {
     }
 }
 
-/// What is counted and not read goes by these names.
+/// The name of the slots as a resource. Slots are counted, not read.
 pub const SLOTS: &str = "slots";
-/// See [`SLOTS`].
+/// The name of the bytes of responses as a resource. They are counted, not read.
 pub const BYTES: &str = "bytes";
 
 const SLOTS_OF: (&str, ConsistsOf) = (SLOTS, ConsistsOf::Slots);
 const HELD: fn(Sum) -> f64 = |sum| sum.held;
 
-/// Kinds of their own that a rule leaves alone: a request under it is held against each.
+/// The number of other kinds that a rule can exempt. A request under the rule is matched against
+/// each of them.
 pub const MOST_EXEMPT: usize = 64;
-/// Kinds that have not been asked for in so long hardly are.
+/// Kinds that have not been requested for this long are rarely requested.
 const SETTLED: Span = Span::from_secs(900);
-/// How often columns are given away anew, and older requests fade.
+/// How often columns are reassigned, and older requests lose weight.
 const WEIGHED: Span = Span::from_secs(60);
-/// Of less time nothing is said.
+/// Nothing is reported from less observation than this.
 const SOME: Span = Span::from_secs(60);
-/// What was not read for so long says nothing about now.
+/// A resource that has not been read for this long says nothing about the present.
 const STALE: Span = Span::from_secs(120);
-/// Of a resource that is counted, what a kind must use of its capacity to be an elephant: half of all that is asked for
-/// is somebody's, and nothing of it is wrong while there is room.
+/// The fraction of the capacity that a kind must use to be an elephant, for a resource that is
+/// counted. One kind may account for half of the use; while there is room, that is no fault.
 const MUCH: f64 = 0.2;
 
-/// See the module.
+/// The evidence about all kinds of requests. See the module.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    /// Each by itself: one that cannot be read leaves the others alone.
+    /// The watched resources. Each has a discovery of its own, so a resource that cannot be read
+    /// does not affect the others.
     resources: Vec<(Watched, Discovery)>,
     half_life: Span,
     templates: Templates,
-    /// Of the templates when columns were last named.
+    /// The version of the templates when columns were last named.
     version: u64,
     kinds: Kinds<String>,
     clients: Clients,
@@ -134,7 +137,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of these resources; requests that match a pin are one kind.
+    /// Creates a watch of these resources. Requests that match a pin are one kind.
     pub fn new(pins: Vec<Pattern>, resources: Vec<Watched>, half_life: Span) -> Self {
         let discovery = |watched: Watched| {
             let resource = Resource { capacity: watched.capacity, idle: watched.idle };
@@ -157,7 +160,7 @@ impl Watch {
         }
     }
 
-    /// A request has ended at that moment.
+    /// Adds a request that ended at `ended`.
     pub fn request(&mut self, ended: Time, seen: &Seen<'_>) {
         let Seen { method, target, client, worked, rule, response, bytes, transacts, is_good } =
             *seen;
@@ -180,7 +183,8 @@ impl Watch {
         }
     }
 
-    /// Names were taken back: what had one of them is no kind of its own any more.
+    /// Forgets the kinds whose names the templates have withdrawn. Their requests join the other
+    /// kinds.
     fn rename(&mut self) {
         self.version = self.templates.version();
         for number in 0.. {
@@ -203,7 +207,7 @@ impl Watch {
         self.recent.forget(column);
     }
 
-    /// Between these moments so many units were used of the resource of this number, as they were given.
+    /// Adds the units of a resource, by its index, that were used from `from` to `to`.
     pub fn used(&mut self, resource: usize, from: Time, to: Time, used: f64) {
         let Some((watched, discovery)) = self.resources.get_mut(resource) else { return };
         discovery.used(from, to, &[used]);
@@ -213,12 +217,12 @@ impl Watch {
         }
     }
 
-    /// So far it is.
+    /// Advances the watch's clock to `now`.
     pub fn advance(&mut self, now: Time) {
         for (_, discovery) in &mut self.resources {
             discovery.advance(now);
         }
-        // It may begin long after its clock.
+        // The clock may have run for long before the watch begins.
         self.begun.get_or_insert(now);
         let before = self.advanced.unwrap_or(now);
         self.tally.passed(now.since(before).as_secs_f64());
@@ -238,7 +242,8 @@ impl Watch {
         }
     }
 
-    /// Each resource, for how long it was seen, and the share of its capacity that was used.
+    /// Returns each resource, how long it was observed, and the fraction of its capacity that was
+    /// used.
     pub fn resources(&self) -> impl Iterator<Item = (&Watched, Span, f64)> {
         self.resources.iter().map(|(watched, discovery)| {
             let used = discovery.utilisation(0);
@@ -246,8 +251,9 @@ impl Watch {
         })
     }
 
-    /// What was used of a resource, and what of it by each of these patterns, which cost so much a request. `slots`: as many
-    /// as there are. `bytes`: as many as go out in a second, if that is known. `None`: there is no such resource.
+    /// Returns the use of a resource in total and by each of these patterns, given with the cost of
+    /// a request. `slots` is the number of slots. `bytes` is the capacity of the line in bytes per
+    /// second, if known. Returns `None` if there is no such resource.
     pub fn spent(
         &self,
         resource: &str,
@@ -274,7 +280,7 @@ impl Watch {
         Some(Spent::counted(capacity, of, &self.held, now, &columns))
     }
 
-    /// For how long requests were counted, and the share of so many slots that they held.
+    /// Returns how long requests were counted, and the fraction of `slots` that they held.
     pub fn held(&self, slots: f64) -> (Span, f64) {
         let seen = self.begun.zip(self.advanced).map_or(Span::ZERO, |(from, to)| to.since(from));
         let seconds = self.tally.seconds();
@@ -286,7 +292,7 @@ impl Watch {
         (seen, used)
     }
 
-    /// Every kind that is told apart, the heaviest first, and all others together.
+    /// Returns all kinds that have a column, the heaviest first, and all others together.
     pub fn kinds(&self) -> (Vec<Part>, Part) {
         let seconds = self.tally.seconds();
         let mut others = self.tally.all();
@@ -305,8 +311,9 @@ impl Watch {
         (kinds, Part::of(String::new(), others, seconds))
     }
 
-    /// The elephants: by resource, the largest share first; then those that are counted. `slots`: as many as there
-    /// are. `bytes`: as many as go out in a second, if that is known.
+    /// Returns the elephants: by resource, the largest share first; then those of counted
+    /// resources. `slots` is the number of slots. `bytes` is the capacity of the line in bytes per
+    /// second, if known.
     pub fn elephants(&self, slots: f64, bytes: Option<f64>) -> Vec<Elephant> {
         let mut elephants = Vec::new();
         for (watched, discovery) in &self.resources {
@@ -367,8 +374,9 @@ impl Watch {
         }
         let elephant = |(column, sum): (Column, Sum)| {
             let found = self.counted_one(column, sum, counted, capacity, of)?;
-            // Who takes no more than others do is a crowd of ants; while all wait, all hold slots. More than there are is held where
-            // nobody is held back.
+            // A kind whose requests take no more than the average is a crowd of ants: while all
+            // requests wait, they all hold slots. More slots than there are can be held in mode
+            // observe.
             let is_much =
                 found.cost >= all / every.requests && found.share * found.used.min(1.0) >= MUCH;
             is_much.then_some(found)
@@ -378,7 +386,7 @@ impl Watch {
         found
     }
 
-    /// What one kind takes of what is counted.
+    /// Returns the use of a counted resource by one kind.
     fn counted_one(
         &self,
         column: Column,
@@ -409,20 +417,20 @@ impl Watch {
         })
     }
 
-    /// What a kind of this name takes of so many slots, be it much or little.
+    /// Returns the use of `slots` by the kind with this name, whether it is much or little.
     pub fn named(&self, pattern: &str, slots: f64) -> Option<Elephant> {
         let column = self.column(pattern)?;
         let (_, sum) = self.tally.kinds().find(|(of, sum)| *of == column && sum.requests > 0.0)?;
         let found = self.counted_one(column, sum, SLOTS_OF, slots, HELD)?;
-        // Of a moment nothing can be said.
+        // The first moment gives no finite rates.
         [found.cost, found.share, found.used, found.rate]
             .iter()
             .all(|x| x.is_finite())
             .then_some(found)
     }
 
-    /// Of each of these patterns, the kinds of their own that it matches as well: more specific ones, the heaviest of
-    /// them, in the order of their names.
+    /// Returns for each pattern the other kinds that it matches as well: more specific ones, of
+    /// these the heaviest, sorted by name.
     pub fn within(&self, patterns: &[&str]) -> Vec<Vec<String>> {
         let mut known = Vec::new();
         for name in self.kinds.by_weight() {
@@ -442,32 +450,35 @@ impl Watch {
         patterns.iter().map(within).collect()
     }
 
-    /// Whether a pattern is the name of a kind now. Of one that is none, what has names of its own beside it may have that
-    /// name later.
+    /// Returns whether a pattern is the name of a kind at present. If it is not, requests that it
+    /// matches and that have other names now may get this name later.
     pub fn is_kind(&self, pattern: &str) -> bool {
         self.templates.now(pattern) == pattern
     }
 
-    /// Whether it was told of requests for so long that what it does not know hardly comes.
+    /// Returns whether the watch has observed requests long enough that hardly any kind is still
+    /// unknown.
     pub fn is_settled(&self) -> bool {
         let watched = self.begun.zip(self.advanced).map(|(from, to)| to.since(from));
         watched.is_some_and(|watched| watched >= SETTLED) && self.templates.entries() > 0
     }
 
-    /// How it was between two moments, for requests of this elephant and for all others.
+    /// Returns how the site performed between two moments, for this elephant's requests and for all
+    /// others.
     pub fn gauge(&self, of: &Entry, from: Time, to: Time) -> Gauge {
         let name = of.found.as_ref().map(|found| &found.resource);
         let resource = self.resources.iter().position(|(watched, _)| Some(&watched.name) == name);
         self.recent.gauge(self.which(of), resource, from, to)
     }
 
-    /// What requests of this elephant and all others got, window by window, in the last quarter of an hour or as far back as it is
-    /// remembered.
+    /// Returns the responses to this elephant's requests and to all others, by window, over the
+    /// last 15 minutes or as far back as requests are kept.
     pub fn answers(&self, of: &Entry, now: Time) -> Vec<Answers> {
         self.recent.answers(self.which(of), now)
     }
 
-    /// Whether requests of this name are told from all others, before there is a rule for them.
+    /// Returns whether requests of this name can be told from all others before there is a rule for
+    /// them.
     pub fn tells_apart(&self, pattern: &str) -> bool {
         self.column(pattern).is_some()
     }
@@ -476,7 +487,7 @@ impl Watch {
         Which { column: self.column(&of.pattern), rule: of.number }
     }
 
-    /// Of a kind that is told apart.
+    /// Returns the column of a kind that has one.
     fn column(&self, pattern: &str) -> Option<Column> {
         self.kinds.of(&pattern.to_owned()).filter(|column| *column != Column::OTHER)
     }

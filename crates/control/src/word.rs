@@ -1,4 +1,4 @@
-//! An operator's word: who decides, why, and for how long.
+//! The author, reason and duration of an operator's decision.
 
 use std::time::Duration;
 
@@ -9,32 +9,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::text;
 
-/// Who, why and how long.
+/// The author, reason and duration of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Word {
-    /// Who decides: a name that the others know.
+    /// The author: a name that the other operators know.
     pub by: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// For how long.
+    /// How long the decision holds.
     #[serde(rename = "for", with = "text")]
     #[schemars(with = "String")]
     pub lasts: Span,
 }
 
-/// Why a word does not count.
+/// Why a decision is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WordError {
-    /// Nobody says so.
+    /// The author is missing.
     #[error("say who you are: it stands beside the rule as long as that holds")]
     Nobody,
-    /// Nothing says why.
+    /// The reason is missing.
     #[error("say why: whoever comes next decides by that")]
     NoReason,
-    /// It cannot be read.
+    /// A text is too long, or has control characters.
     #[error("who and why are up to 200 characters on one line")]
     Unreadable,
-    /// Nothing lasts so long.
+    /// The duration is out of bounds.
     #[error("it may hold for 10s to 30 days (720h): what is to stay belongs in the file")]
     Lasts,
 }
@@ -42,7 +42,7 @@ pub enum WordError {
 impl Word {
     const MOST: usize = 200;
 
-    /// Returns the same word, for as long as it is from `now` to `end`, within what a word may last.
+    /// Returns the same with the duration from `now` to `end`, clamped to the permitted range.
     #[must_use]
     pub fn until(self, now: Timestamp, end: Timestamp) -> Self {
         let left = end.duration_since(now);
@@ -51,10 +51,10 @@ impl Word {
         Self { lasts: lasts.clamp_to(Self::LASTS.0, Self::LASTS.1), ..self }
     }
 
-    /// At least, and at most.
+    /// The shortest and the longest duration of a decision.
     pub(crate) const LASTS: (Span, Span) = (Span::from_secs(10), Span::from_secs(30 * 86_400));
 
-    /// This word, if it says what it must.
+    /// Returns `self` if it is complete and within its bounds.
     pub(crate) fn checked(self) -> Result<Self, WordError> {
         let is_readable =
             |text: &str| text.chars().count() <= Self::MOST && !text.chars().any(char::is_control);

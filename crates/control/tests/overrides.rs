@@ -1,4 +1,4 @@
-//! What overrides the file: until when, by whose word, and who has seen it.
+//! Tests of overrides: their end, their author, and the revision that the author has seen.
 
 use bywash_control::{
     Mode, NotOverridden, Overrides, Subject, Target, Timestamp, What, Word, WordError,
@@ -64,7 +64,8 @@ fn whoever_has_not_seen_what_holds_changes_nothing() {
     let late = overrides.undo(at(1), 1, "bo", "enough", Some(seen));
     assert!(matches!(late, Err(NotOverridden::Conflict { .. })));
     assert_eq!(overrides, before);
-    // Every way to another state is another revision, and none is given twice, also not by a process that has lost them.
+    // Every change gives a new revision, and none is given twice, not even by a process that has
+    // lost the earlier ones.
     let mut revisions = vec![overrides.revision()];
     overrides.set(at(2), Target::Bypass, word(60), None, &CLASSES).unwrap();
     revisions.push(overrides.revision());
@@ -133,7 +134,7 @@ fn the_file_would_say_the_same() {
 #[test]
 fn what_was_said_while_the_clock_was_wrong_holds_for_as_long_as_was_said() {
     let mut overrides = Overrides::default();
-    // A day ahead.
+    // The clock is a day ahead.
     overrides.set(at(86_400), Target::Bypass, word(60), None, &CLASSES).unwrap();
     overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
     overrides.began_by(at(30));

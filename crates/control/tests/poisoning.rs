@@ -1,38 +1,40 @@
-//! One client who asks for a page whenever the site is busy with something else, so that the page looks heavy: what is
-//! said of it, and how far that keeps it from being held back without asking.
+//! Tests against a client that requests a page whenever the site is busy with something else, so
+//! that the page looks heavy: the finding about the page, and how far its evidence prevents a rule
+//! without approval.
 //!
-//! In virtual time, through the watch and the book as the gateway has them, with `act = "auto"`. Half an hour of a site
-//! with two processors whose load comes and goes; where it comes from, the clients of the page do not see.
-//! `cargo test -p bywash-control --test poisoning -- --nocapture` prints what docs/figures.md has.
+//! The tests run in virtual time, through the watch and the book as the gateway uses them, with
+//! `act = "auto"`. The site has two processors and a load that comes and goes for half an hour; a
+//! client of the page does not see where the load comes from. `cargo test -p bywash-control --test
+//! poisoning -- --nocapture` prints the figures of docs/figures.md.
 
 use std::net::Ipv4Addr;
 
 use bywash_control::{Act, Book, Client, Elephant, Resource, Seen, Timestamp, Watch, Watched};
 use bywash_units::{Span, Time};
 
-/// Where the load is from that the poisoner waits for.
+/// The origin of the load that the poisoner waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Load {
-    /// From no request: a job of the machine's own.
+    /// A job of the machine itself, without requests.
     Job,
-    /// From a page that many ask for.
+    /// A page that many clients request.
     Searches,
 }
 
-/// Who asks for the page that costs two milliseconds.
+/// A poisoner of the page that costs two milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Poison {
     load: Load,
-    /// Addresses that the poisoner has.
+    /// The number of the poisoner's addresses.
     addresses: u64,
-    /// Requests a second of hers while the site is busy.
+    /// The poisoner's requests per second while the site is busy.
     rate: u64,
-    /// Seconds from the beginning of the page to its end; of the processor it takes [`COST`].
+    /// The duration of a request for the page, in seconds. Of the processor it takes [`COST`].
     lasts: f64,
     seed: u64,
 }
 
-/// Waiting for something elsewhere, say.
+/// The duration of a page that waits for something elsewhere.
 const SLOW: f64 = 0.8;
 
 const PAGE: &str = "/about";
@@ -42,7 +44,7 @@ fn at(seconds: f64) -> Time {
     Time::from_nanos((seconds * 1e9) as u64)
 }
 
-/// A number in [0, 1) that looks like chance.
+/// Returns a pseudo-random number in [0, 1).
 fn chance(number: u64) -> f64 {
     let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64
@@ -60,7 +62,8 @@ fn ask(watch: &mut Watch, target: &str, client: u64, from: f64, lasts: f64) {
 }
 
 impl Poison {
-    /// What is found of the page after half an hour, its true part that is the poisoner's, and whether it is held back.
+    /// Returns the finding about the page after half an hour, the true fraction of its work that
+    /// the poisoner caused, and whether the page is held back.
     fn played(&self) -> (Option<Elephant>, f64, bool) {
         let consists_of = Resource::Processors;
         let db = Watched { name: "db".into(), consists_of, capacity: 2.0, idle: 0.0 };
@@ -88,7 +91,7 @@ impl Poison {
                 );
                 used += COST;
             }
-            // Everybody's: one visitor a second asks for the page.
+            // Requests of others: one visitor per second requests the page.
             ask(&mut watch, PAGE, 1_000_000 + second, start + 0.5, self.lasts);
             (used, all) = (used + COST, all + COST);
             match (self.load, is_busy) {
@@ -134,7 +137,7 @@ fn what_one_client_makes_look_heavy_is_shown_as_hers_and_left_alone() {
             let (found, hers, is_held) = poison.played();
             let shown = found.as_ref().map(|one| (one.of_capacity(), one.by_one, one.provisional));
             println!("{poison:?}: {hers:.2} hers; of capacity, by one, provisional: {shown:.2?}");
-            // Up to that part she is one of many.
+            // Up to that fraction the poisoner is one client among many.
             assert!(!is_held || hers <= 0.31, "{poison:?}: {hers}");
             println!("  held back: {is_held}");
             if let Some(found) = found {
@@ -181,7 +184,7 @@ fn a_page_that_is_over_in_no_time_is_not_held_back_for_what_it_cannot_have_used(
     assert!(was_found, "the poison works, but for that");
 }
 
-/// No more is promised: who has many addresses looks like many.
+/// The bound holds for two addresses only: a client with more addresses looks like many clients.
 #[test]
 fn with_how_many_addresses_one_looks_like_many() {
     for addresses in [1, 2, 3, 4, 8] {

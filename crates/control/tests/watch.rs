@@ -1,4 +1,4 @@
-//! What a watch says of requests and use that are known.
+//! Tests of the reports of a watch about known requests and a known use.
 
 use std::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ fn client(number: u64) -> Client {
     Client { key: number, network: Ipv4Addr::from_bits(number as u32).into() }
 }
 
-/// An elephant of this name, of the database.
+/// Returns an elephant with this name that uses the database.
 fn entry(pattern: &str) -> Entry {
     let mut book = Book::default();
     let found = serde_json::json!({
@@ -33,15 +33,15 @@ fn processors() -> Watched {
     Watched { name: "db".into(), consists_of: Resource::Processors, capacity: 2.0, idle: 0.0 }
 }
 
-/// A number in [0, 1) that looks like chance.
+/// Returns a pseudo-random number in [0, 1).
 fn chance(number: u64) -> f64 {
     let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64
         / (1_u64 << 53) as f64
 }
 
-/// Half an hour: searches of 300 ms of the database, up to three a second, ten items a second of 1 ms. Everything
-/// comes from `clients`.
+/// Returns a watch after half an hour of load: up to three searches per second that take 300 ms of
+/// the database, and ten items per second that take 1 ms. The searches come from `clients` clients.
 fn watched(search: &str, clients: u64) -> Watch {
     let mut watch = Watch::new(Vec::new(), vec![processors()], Span::from_secs(1800));
     for second in 0..1800_u64 {
@@ -139,7 +139,7 @@ fn an_elephant_that_is_one_clients_says_so() {
 #[test]
 fn bytes_and_slots_are_counted_where_there_are_few() {
     let watch = watched("/search?q=", 500);
-    // Half a megabyte a second goes out, nearly all of it items.
+    // Half a megabyte per second is sent, nearly all of it for items.
     let found = watch.elephants(0.5, Some(1e6));
     let of = |resource: &str| {
         let of = found.iter().filter(|elephant| elephant.resource == resource);
@@ -168,7 +168,8 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
         };
         watch.request(at(from + held), &seen);
     };
-    // Pictures hold more than half of the slots together, each for half as long as a request does on average.
+    // Pictures together hold more than half of the slots, each for half as long as the average
+    // request.
     for second in 0..100 {
         let from = f64::from(second);
         (0..24).for_each(|_| asked("/logo.png", from, 0.05));
@@ -176,7 +177,7 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
         asked("/cart", from, 0.1);
     }
     watch.advance(at(100.0));
-    // Of one slot more than two are held; the cart's requests would be a tenth of it.
+    // More than two slots are held where there is one. The cart's requests would use a tenth of it.
     let found = watch.elephants(1.0, None);
     let named: Vec<&str> = found.iter().map(|elephant| elephant.pattern.as_str()).collect();
     assert_eq!(named, ["/search"], "{found:?}");
@@ -193,7 +194,7 @@ fn a_gauge_tells_ants_from_elephants() {
     );
 }
 
-/// A site's first minutes: so many pages that have a number, and these.
+/// Reports the first minutes of a site: `seconds` pages with a number, and these names.
 fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
     for second in 0..seconds {
         let from = begins + second as f64;
@@ -231,7 +232,7 @@ fn an_elephants_rule_leaves_alone_what_is_a_kind_of_its_own() {
     assert_eq!(exempt(&book), [""; 0]);
     assert!(book.exempt(&watch) && exempt(&book) == ["/cart", "/search?q"], "{:?}", exempt(&book));
     assert!(!book.exempt(&watch), "nothing has changed");
-    // A restart knows nothing, and learns.
+    // After a restart the watch knows nothing, and learns.
     let mut read = Book::read(&book.text()).unwrap();
     let mut after = empty();
     told(&mut after, 0.0, 10, &["/account"]);
@@ -240,10 +241,10 @@ fn an_elephants_rule_leaves_alone_what_is_a_kind_of_its_own() {
         "{:?}",
         exempt(&read)
     );
-    // A quarter of an hour later it knows better.
+    // After 15 minutes the watch is settled.
     told(&mut after, 10.0, 900, &["/account"]);
     assert!(read.exempt(&after) && exempt(&read) == ["/account"], "{:?}", exempt(&read));
-    // Where a place is not crowded yet, what is asked for has a name of its own, that it will lose.
+    // While a place is not crowded, each page has a name of its own, which it will lose.
     let elephant = |pattern: &str| Elephant {
         pattern: pattern.into(),
         ..watched("/search?q=", 500).elephants(100.0, None).remove(0)
@@ -253,12 +254,12 @@ fn an_elephants_rule_leaves_alone_what_is_a_kind_of_its_own() {
     let mut fresh = empty();
     told(&mut fresh, 0.0, 10, &["/product/lamp", "/product/table"]);
     assert!(!slugs.exempt(&fresh) && exempt(&slugs).is_empty(), "{:?}", exempt(&slugs));
-    // An operator who changes the rule changes nothing of that.
+    // A change of the rule by an operator does not change its exemptions.
     let (by, why, lasts) = ("me".into(), "it is slow".into(), Span::from_secs(3600));
     read.approve(now, 1, Change::default(), Word { by, why, lasts }).unwrap();
     assert_eq!(exempt(&read), ["/account"]);
     assert!(read.exported().contains("# in the file it holds these back too: \"/account\""));
-    // In the file a pattern means what it says.
+    // In the file, a pattern applies to all that it matches.
     let grants =
         Grants { bytes: None, ..read.entries()[0].found.as_ref().map(Grants::proposed).unwrap() };
     let rule = Written { pattern: "/*".into(), grants, why: "so".into() };

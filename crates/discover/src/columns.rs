@@ -1,6 +1,6 @@
-//! The kinds of requests, as numbers.
+//! Numbers for the kinds of requests.
 
-/// Kinds that are told apart; all else is [`Column::OTHER`].
+/// The number of kinds that are distinguished; all others are [`Column::OTHER`].
 pub const MOST_COLUMNS: usize = 256;
 
 /// A kind of request.
@@ -8,15 +8,15 @@ pub const MOST_COLUMNS: usize = 256;
 pub struct Column(u16);
 
 impl Column {
-    /// All that have no kind of their own.
+    /// All kinds without a column of their own.
     pub const OTHER: Self = Self(0);
 
-    /// Kind `number`, from 0; `None` beyond [`MOST_COLUMNS`].
+    /// Returns column `number`, counted from 0; `None` beyond [`MOST_COLUMNS`].
     pub const fn new(number: usize) -> Option<Self> {
         if number < MOST_COLUMNS { Some(Self(number as u16 + 1)) } else { None }
     }
 
-    /// Its number; `None` of [`Column::OTHER`].
+    /// Returns the number of the column; `None` for [`Column::OTHER`].
     pub const fn number(self) -> Option<usize> {
         if self.0 == 0 { None } else { Some(self.0 as usize - 1) }
     }

@@ -1,21 +1,23 @@
-//! The seed's statistic: Pearson's coefficient of requests a window and use of a resource, and its p-value [seed 5.3].
+//! The statistic of the paper: Pearson's coefficient of requests per window and use of a resource,
+//! and its p-value [seed 5.3].
 //!
-//! The p-value is that of Student's test for windows that have nothing to do with each other, which windows of a web
-//! site have not: it is far too small, as the seed's was. It is there to reproduce the seed's table.
+//! The p-value is that of Student's test for independent windows. Windows of a web site are not
+//! independent, so the p-value is far too small, as in the paper. It is here to reproduce the
+//! paper's table.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// What the seed's table has in a line.
+/// A line of the paper's table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Correlation {
     /// Pearson's r, −1 to 1.
     pub coefficient: f64,
-    /// How probable so much is where there is no correlation.
+    /// The probability of so large a coefficient without any correlation.
     pub p: f64,
 }
 
 impl Correlation {
-    /// Of r, over so many windows.
+    /// Returns the p-value of a coefficient over `windows` windows.
     pub fn of(coefficient: f64, windows: f64) -> Option<Self> {
         let freedom = windows - 2.0;
         let student = StudentsT::new(0.0, 1.0, freedom).ok()?;

@@ -1,4 +1,4 @@
-//! Told of requests and of what was used, it says which requests are elephants.
+//! The discovery of elephants from requests and from the use of resources.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -13,36 +13,37 @@ use crate::ring::{Rings, Window};
 use crate::rows::{Rows, Spread, Work};
 use crate::sums::Sums;
 
-/// How a site is looked at.
+/// The settings of a discovery.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long a window is: a second, or longer if use is not read as often.
+    /// The length of a window: a second, or longer if use is read less often.
     pub step: Span,
-    /// What was half of it ago counts half in the search for candidates.
+    /// The half-life of windows in the search for candidates.
     pub half_life: Span,
-    /// Requests that end no later than that after a window are counted in it.
+    /// How long after a window a request may end and still be counted in it.
     pub lag: Span,
-    /// Read together.
+    /// The resources, which are read together.
     pub resources: Vec<Resource>,
 }
 
 /// A resource.
 #[derive(Clone, Copy, Debug)]
 pub struct Resource {
-    /// Seconds of it that there are in a second: of two processors two.
+    /// The capacity, in seconds per second: two for two processors.
     pub capacity: f64,
-    /// Seconds of it in a second that are used without any request.
+    /// The use without any request, in seconds per second.
     pub idle: f64,
 }
 
 impl Settings {
-    /// Windows of a second, a half-life of half an hour; requests of up to half a minute are whole.
+    /// Returns settings with windows of a second and a half-life of half an hour. Requests of up to
+    /// 30 s are counted completely.
     pub fn of(resources: Vec<Resource>) -> Self {
         let seconds = Span::from_secs;
         Self { step: seconds(1), half_life: seconds(1800), lag: seconds(30), resources }
     }
 
-    /// What was used in a step beyond what is used without any request.
+    /// Returns the use in a step beyond the idle use.
     fn beyond_idle(&self, used: &[f64]) -> Vec<f64> {
         let step = self.step.as_secs_f64();
         let both = used.iter().zip(&self.resources);
@@ -50,33 +51,34 @@ impl Settings {
     }
 }
 
-/// What has begun since is looked for by itself.
+/// The last minutes, in which new elephants are searched for separately.
 const RECENT: Span = Span::from_secs(5 * 60);
-/// Share of findings that may be wrong.
+/// The fraction of findings that may be false.
 const FALSE: f64 = 0.01;
-/// The same of news: they are looked for anew all the time.
+/// The same for new elephants, which are searched for over and over.
 const FALSE_NEWS: f64 = 0.001;
-/// And they are as improbable by the windows that price them.
+/// The largest p-value of a new elephant by the windows that price it.
 const SURE_NEWS: f64 = 0.001;
-/// The shortest of coarse windows.
+/// The shortest coarse window.
 const COARSE: Span = Span::from_secs(5);
-/// Part of a window whose use must have been read.
+/// The fraction of a window whose use must have been read.
 const READ: f64 = 0.99;
 
-/// A window, as it was seen.
+/// A window in the past.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'d> {
-    /// Its end.
+    /// The end of the window.
     pub until: Time,
-    /// Part of it whose use was read. What was worked on is of this part.
+    /// The fraction of the window whose use was read. The work is that of this fraction.
     pub read: f64,
-    /// What was used of each resource.
+    /// The use of each resource.
     pub used: &'d [f64],
     work: &'d Work,
 }
 
 impl Seen<'_> {
-    /// Requests of a kind that were worked on, parts of them counting as parts.
+    /// Returns the number of requests of a kind that were worked on. A request that spans windows
+    /// counts by fractions.
     pub fn worked(&self, column: Column) -> f64 {
         let kinds = self.work.all();
         let at = kinds.binary_search_by_key(&column, |(known, _)| *known);
@@ -84,23 +86,23 @@ impl Seen<'_> {
     }
 }
 
-/// See the [crate].
+/// The evidence about all kinds, and the estimates from it. See the [crate].
 #[derive(Clone, Debug)]
 pub struct Discovery {
     settings: Settings,
     rows: Rows,
-    /// Of the windows that are open: seconds of it that were read, and what was used of each resource.
+    /// For each open window the fraction that was read, and the use of each resource.
     used: VecDeque<(f64, Vec<f64>)>,
     sums: Sums,
     rings: Rings,
-    /// Use was read until then.
+    /// The end of the last window whose use was read.
     read_until: Time,
-    /// Requests, or parts of them, that came too late or too early to be counted.
+    /// The number of requests, including fractions, that came too late or too early to be counted.
     lost: f64,
 }
 
 impl Discovery {
-    /// Nothing is known.
+    /// Creates a discovery without evidence.
     pub fn new(settings: Settings) -> Self {
         let windows = |span: Span| span.as_nanos().div_ceil(settings.step.as_nanos());
         let fading = libm::exp2(-settings.step.as_secs_f64() / settings.half_life.as_secs_f64());
@@ -116,13 +118,13 @@ impl Discovery {
         }
     }
 
-    /// A request was worked on between these moments.
+    /// Adds a request that was worked on from `from` to `to`.
     pub fn request(&mut self, column: Column, from: Time, to: Time) {
         self.sums.took(to.since(from).as_secs_f64());
         self.lost += 1.0 - self.rows.spread(column, from, to).min(1.0);
     }
 
-    /// Between these moments so many seconds of each resource were used.
+    /// Adds the use of each resource from `from` to `to`, in seconds.
     pub fn used(&mut self, from: Time, to: Time, used: &[f64]) {
         let all = to.since(from).as_nanos();
         if all == 0 {
@@ -146,14 +148,14 @@ impl Discovery {
         }
     }
 
-    /// Windows that are older than the lag are over. A window whose use was not read is left out.
+    /// Closes the windows that are older than the lag. A window whose use was not read is left out.
     pub fn advance(&mut self, now: Time) {
         let lag = self.settings.lag.as_nanos().div_ceil(self.settings.step.as_nanos());
         let until = self.rows.number(now).saturating_sub(lag);
         while self.rows.first() < until {
             let number = self.rows.first();
             if self.used.is_empty() {
-                // Nothing was read since: however long that is.
+                // Nothing was read since the last window, however long ago that is.
                 self.sums.pass(u32::try_from(until - number).unwrap_or(u32::MAX));
                 self.rows.skip_to(until);
                 return;
@@ -171,34 +173,37 @@ impl Discovery {
         }
     }
 
-    /// A kind is told apart no more: what is known of it is known of all others.
+    /// Adds the evidence of a kind to that of all others, because the kind is no longer
+    /// distinguished.
     pub fn fold(&mut self, column: Column) {
         self.rows.fold(column);
         self.sums.fold(column);
         self.rings.fold(column);
     }
 
-    /// Requests that were not counted, as they came too late or too early.
+    /// Returns the number of requests that were not counted because they came too late or too
+    /// early.
     pub fn lost(&self) -> f64 {
         self.lost
     }
 
-    /// The end of the last window whose use was read.
+    /// Returns the end of the last window whose use was read.
     pub fn read_until(&self) -> Time {
         self.read_until
     }
 
-    /// What has been seen, in time.
+    /// Returns how long resources were observed.
     pub fn seen(&self) -> Span {
         Span::from_nanos(self.rings.steps() * self.settings.step.as_nanos())
     }
 
-    /// How long a coarse window is.
+    /// Returns the length of a coarse window.
     pub fn window(&self) -> Span {
         Span::from_nanos(self.rings.coarse_steps() * self.settings.step.as_nanos())
     }
 
-    /// The coarse windows of the last while, the oldest first. The last may not be over.
+    /// Returns the coarse windows of the last `last`, the oldest first. The newest may be
+    /// incomplete.
     pub fn windows(&self, last: Span) -> impl Iterator<Item = Seen<'_>> {
         let window = self.window().as_nanos();
         let newest = self.rings.coarse().back().map_or(0, Window::number);
@@ -213,19 +218,20 @@ impl Discovery {
         })
     }
 
-    /// The seed's line of a kind and a resource; `None` where nothing varied.
+    /// Returns the paper's statistic for a kind and a resource; `None` if either did not vary.
     pub fn correlation(&self, column: Column, resource: usize) -> Option<Correlation> {
         Correlation::of(self.sums.correlation(column, resource)?, self.sums.windows())
     }
 
-    /// Share of its capacity that was used of a resource.
+    /// Returns the fraction of a resource's capacity that was used.
     pub fn utilisation(&self, resource: usize) -> f64 {
         let used: f64 = self.rings.coarse().iter().map(|window| window.used[resource]).sum();
         used / (self.settings.resources[resource].capacity * self.seen().as_secs_f64())
     }
 
-    /// Elephants, by resource, the largest share first. Those that only the last minutes show, for what is new drowns in
-    /// what was before, stand behind the others and are provisional.
+    /// Returns the elephants: by resource, the largest share first. Elephants that show in the last
+    /// minutes only follow after these, because a new elephant is invisible in the sums over a long
+    /// past.
     pub fn findings(&self) -> Vec<Finding> {
         let settings = &self.settings;
         let (sums, span) = (&self.sums, self.sums.span());

@@ -1,11 +1,12 @@
-//! Of many tests at once: which may be believed.
+//! The tests, among many at once, whose results can be believed.
 //!
-//! Benjamini and Hochberg (1995): of what is believed no more than a share `q` is expected to be wrong.
+//! Benjamini and Hochberg (1995): of the believed results, a fraction of at most `q` is expected to
+//! be wrong.
 
 use alloc::vec::Vec;
 
-/// The largest p-value that may be believed of these, among `tests` in all (of those that are not listed none is
-/// believed). Negative: none.
+/// Returns the largest believable p-value of `listed`, out of `tests` tests in total; none of the
+/// tests that are not listed is believed. A negative result means that none is believable.
 pub(crate) fn threshold(listed: &[f64], tests: usize, q: f64) -> f64 {
     let mut sorted: Vec<f64> = listed.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The first stage: which few kinds may be elephants.
+//! The first stage: the few kinds that may be elephants.
 
 use alloc::vec::Vec;
 
@@ -7,28 +7,28 @@ use crate::nnls::nnls;
 use crate::rows::Spread;
 use crate::sums::{ALL, Sums};
 
-/// Candidates at most.
+/// The largest number of candidates.
 const MOST: usize = 8;
-/// Share of what was used below which a kind is none.
+/// The share of the use below which a kind is not a candidate.
 const LEAST: f64 = 0.005;
-/// Coefficient of two kinds' work from which they are not told apart.
+/// The correlation of two kinds' work from which they cannot be distinguished.
 const TWINS: f64 = 0.95;
 
-/// A kind, and those that always come with it.
+/// A kind, and the kinds that always occur together with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) column: Column,
     pub(crate) twins: Vec<Column>,
-    /// Of all that was used, about.
+    /// The approximate share of the total use.
     pub(crate) share: f64,
 }
 
-/// Kinds that have been worked on.
+/// Returns the kinds that have been worked on.
 pub(crate) fn seen(sums: &Sums) -> Vec<Column> {
     (0..ALL).map(Column::of_index).filter(|column| sums.work(*column) > 0.0).collect()
 }
 
-/// The candidates, the largest share first. All others together are none.
+/// Returns the candidates, the largest share first. The column for all others is never a candidate.
 pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidate> {
     let seen = seen(sums);
     let line = |j: &Column| seen.iter().map(move |k| (*j, *k)).collect::<Vec<_>>();
@@ -48,7 +48,7 @@ pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidat
     with_twins(sums, &seen, &candidates)
 }
 
-/// Twins that are candidates themselves are one with the larger of them.
+/// Merges a candidate into a larger candidate that is its twin.
 fn with_twins(sums: &Sums, seen: &[Column], candidates: &[Candidate]) -> Vec<Candidate> {
     let mut alone: Vec<Candidate> = Vec::new();
     for candidate in candidates {

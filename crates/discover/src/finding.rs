@@ -1,4 +1,4 @@
-//! Elephants: candidates that withstand a test, and what they cost.
+//! Elephants: candidates that pass a statistical test, and their costs.
 
 use alloc::vec::Vec;
 
@@ -13,70 +13,78 @@ use crate::ring::{Length, Rings};
 use crate::rows::Spread;
 use crate::sums::Sums;
 
-/// Before that all findings are provisional.
+/// The time of observation below which all findings are provisional.
 const ENOUGH: Span = Span::from_secs(15 * 60);
-/// What candidates are chosen with, and tested with beside short windows, unless requests are brief. Short windows alone
-/// would name those who come in the same second then.
+/// The windows with which candidates are chosen, and with which they are tested in addition to
+/// short windows. If requests are not brief, short windows alone would also name kinds that arrive
+/// in the same second as an elephant.
 const TEST: Length = Length::Coarse(1);
-/// Coarse windows that costs are looked for with after short ones, if there are as many of them as [`WINDOWS`].
+/// The lengths of windows that prices are computed for after the short ones, in coarse windows. A
+/// length is used only if there are at least [`WINDOWS`] of it.
 const LENGTHS: [u64; 6] = [1, 2, 4, 6, 12, 24];
-/// With fewer windows nothing is sure.
+/// The number of windows below which nothing is certain.
 const WINDOWS: u64 = 60;
-/// Share of what is used above which a kind is an elephant.
+/// The share of the use above which a kind is an elephant.
 const ELEPHANT: f64 = 0.05;
-/// Coefficient from which coarse windows cannot tell two candidates apart, as short ones have.
+/// The correlation from which coarse windows cannot distinguish two candidates, although short
+/// windows did.
 const ALIKE: f64 = 0.9;
-/// Spans of requests from which a window is long enough: hardly any work is in another window than it seems then.
+/// The number of request durations from which a window is long enough. Then hardly any work lies in
+/// another window than assumed.
 const SPANS: f64 = 10.0;
-/// How far a cost may be from that of longer windows, of what that may be off.
+/// How far a cost may be from the cost of longer windows, as a fraction of that cost's margin.
 const CLOSE: f64 = 0.5;
 
-/// What a finding rests on.
+/// The kind of evidence for a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// A few minutes: costs are too low rather than too high, and how sure they are is not known.
+    /// A few minutes of observation. The cost is rather too low than too high, and its certainty is
+    /// unknown.
     Provisional,
-    /// A test that withstood the many that were made.
+    /// A test that is corrected for multiple testing.
     Confirmed,
 }
 
 /// An elephant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// The resource that it uses, as in [`Settings::resources`].
+    /// The index of the resource in [`Settings::resources`].
     pub resource: usize,
     /// The kind of request.
     pub column: Column,
-    /// Kinds that always come with it: it may be one of these, and costs are of all together.
+    /// Kinds that always occur together with this one. Any of them may cause the load, and the cost
+    /// is that of all together.
     pub twins: Vec<Column>,
-    /// Seconds of the resource for each request.
+    /// The cost of one request, in seconds of the resource.
     pub cost: f64,
-    /// Where the cost is in nineteen of twenty cases, about; both ends are the cost where that is provisional.
+    /// The confidence interval of the cost, of about 95 %. For a provisional finding both ends are
+    /// the cost itself.
     pub interval: [f64; 2],
-    /// Of all that was used of the resource.
+    /// The share of the total use of the resource.
     pub share: f64,
-    /// Requests a second.
+    /// The number of requests per second.
     pub rate: f64,
-    /// How probable so high a cost is where there is none.
+    /// The probability of so high a cost if the true cost is zero.
     pub p: f64,
-    /// What it rests on.
+    /// The kind of evidence.
     pub evidence: Evidence,
     /// When such requests seem to compute.
     pub spread: Spread,
 }
 
-/// What there is to be judged.
+/// The evidence to be judged.
 pub(crate) struct Case<'d> {
     pub(crate) settings: &'d Settings,
     pub(crate) sums: &'d Sums,
     pub(crate) rings: &'d Rings,
-    /// Share of findings that may be wrong.
+    /// The fraction of findings that may be false.
     pub(crate) falsely: f64,
-    /// Seconds that requests take, each counting for as long as it lasts: many that are over at once hide none that is not.
+    /// The mean duration of requests in seconds, weighted by duration: many short requests do not
+    /// hide a long one.
     pub(crate) span: f64,
 }
 
-/// The candidates of one resource, and how requests are best spread for it.
+/// The candidates of one resource, and the spread of requests that fits it best.
 struct Suspects {
     resource: usize,
     spread: Spread,
@@ -84,13 +92,13 @@ struct Suspects {
 }
 
 impl Case<'_> {
-    /// By resource, the largest share first.
+    /// Returns the elephants: by resource, the largest share first.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let resources = 0..self.settings.resources.len();
         let mut suspects: Vec<Suspects> =
             resources.map(|resource| self.suspects(resource)).collect();
         let is_enough = self.seconds() >= ENOUGH.as_secs_f64();
-        // One at a time: of two that are alike each hides behind the other, until one has gone.
+        // One at a time: two similar candidates hide each other until one of them is removed.
         while self.leaves_one_out(&mut suspects, is_enough) {}
         let mut findings: Vec<Finding> = Vec::new();
         for suspects in &suspects {
@@ -103,17 +111,19 @@ impl Case<'_> {
         findings
     }
 
-    /// Seconds that were seen.
+    /// Returns how long resources were observed, in seconds.
     fn seconds(&self) -> f64 {
         self.rings.steps() as f64 * self.settings.step.as_secs_f64()
     }
 
-    /// Whether so many steps are long beside requests: when inside its span one works makes no difference then.
+    /// Returns whether a window of `steps` is long compared with requests. Then it does not matter
+    /// when within its time span a request computes.
     fn are_long(&self, steps: u64) -> bool {
         steps as f64 * self.settings.step.as_secs_f64() >= SPANS * self.span
     }
 
-    /// Windows of a step are long beside requests, and know most.
+    /// Returns whether windows of one step are long compared with requests. Such windows carry the
+    /// most information.
     fn are_brief(&self) -> bool {
         self.are_long(1)
     }
@@ -129,9 +139,10 @@ impl Case<'_> {
         Windows::new(&windows, &of.candidates, of.spread, of.resource, idle)
     }
 
-    /// With the spread that puts most on few: where requests are thought to compute when they do not, an elephant's work
-    /// is smeared over what its visitors ask for before and after. (What a fit leaves over does not tell: a resource that
-    /// is never idle is explained best by whatever never varies.)
+    /// Returns the candidates with the spread that concentrates the use on the fewest kinds. With
+    /// the wrong spread, an elephant's work is smeared over the kinds that its visitors request
+    /// before and after it. (The residual of the fit does not tell: a resource that is never idle
+    /// is explained best by a kind that never varies.)
     fn suspects(&self, resource: usize) -> Suspects {
         let with = |spread| {
             let candidates = find(self.sums, spread, resource);
@@ -148,7 +159,8 @@ impl Case<'_> {
         if late.0 > whole.0 { late.1 } else { whole.1 }
     }
 
-    /// Leaves the one out that withstands the test least, or is far from an elephant. Whether there was one.
+    /// Removes a candidate that fails the test, or whose share is far from an elephant's: the one
+    /// with the largest p-value. Returns whether there was one.
     fn leaves_one_out(&self, suspects: &mut [Suspects], is_enough: bool) -> bool {
         let prices: Vec<Vec<Price>> =
             suspects.iter().map(|of| self.tested(of, is_enough)).collect();
@@ -165,7 +177,7 @@ impl Case<'_> {
         true
     }
 
-    /// Prices by coarse windows, as improbable as the less improbable of both lengths.
+    /// Returns prices by coarse windows. The p-value is the larger one of both lengths of windows.
     fn tested(&self, of: &Suspects, is_enough: bool) -> Vec<Price> {
         let short = self.windows(of, Length::Step).prices();
         if !is_enough || self.are_brief() {
@@ -179,12 +191,14 @@ impl Case<'_> {
             .collect()
     }
 
-    /// Costs by the shortest windows whose cost longer ones do not contradict (Lepski's rule): long windows are unsure,
-    /// short ones wrong, as a request's work is not where its span is. Where requests are brief it is.
+    /// Returns the findings, each with the cost from the shortest windows that longer ones do not
+    /// contradict (Lepski's rule). Long windows give uncertain costs. Short windows give wrong
+    /// costs, because a request does not compute evenly over its time span; for brief requests that
+    /// does not matter.
     fn priced(&self, of: &Suspects) -> Vec<Finding> {
         let windows = self.rings.coarse().len() as u64;
         let coarse = self.rings.coarse_steps();
-        // None is of use that is longer than one that is long enough.
+        // A window that is longer than a window that is long enough is of no use.
         let shorter = [1].into_iter().chain(LENGTHS.map(|times| times * coarse));
         let wanted =
             LENGTHS.into_iter().zip(shorter).filter(|(_, shorter)| !self.are_long(*shorter));

@@ -1,11 +1,12 @@
-//! Which kinds are told apart: those on which most time is spent, not those that come most often. An elephant may be
-//! rare.
+//! The kinds that are distinguished: those on which most time is spent, not the most frequent. An
+//! elephant may be rare.
 //!
-//! Whoever sends requests names the kinds, so there may be millions. As many as [`MOST_COLUMNS`] have a column; as many
-//! as [`MOST_KNOWN`] are watched, and one that has become heavier than the lightest with a column takes its place, whose
-//! past is then of all others. Of those that are watched the lightest gives way to a new one, which begins with its
-//! weight: so nothing heavy is missed (Metwally, Agrawal and El Abbadi 2005, Space-Saving), and a stream of new names
-//! costs the light ones their place, and no memory.
+//! Clients choose what they request, and so the kinds, so there may be millions. Up to
+//! [`MOST_COLUMNS`] kinds have a column, and up to [`MOST_KNOWN`] are watched. A watched kind that
+//! becomes heavier than the lightest kind with a column takes over that column, and the past of the
+//! lighter kind joins all others. When the list of watched kinds is full, a new kind evicts the
+//! lightest and begins with its weight. So no heavy kind is missed (Metwally, Agrawal and El Abbadi
+//! 2005, Space-Saving). A stream of new names evicts light kinds, but costs no memory.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -15,29 +16,30 @@ use bywash_units::Span;
 
 use crate::columns::{Column, MOST_COLUMNS};
 
-/// Kinds that are watched.
+/// The number of kinds that are watched.
 pub const MOST_KNOWN: usize = 4096;
-/// By how much heavier a kind must be than another to take its column: columns do not go to and fro.
+/// How many times heavier a kind must be than another to take its column. It keeps columns from
+/// changing back and forth.
 const HEAVIER: f64 = 1.5;
 
 #[derive(Clone, Debug)]
 struct Known {
     column: Option<Column>,
-    /// Seconds in flight, older ones counting less.
+    /// The time in flight, in seconds. Older requests count less.
     weight: f64,
 }
 
-/// See the module. `K` is a kind's name.
+/// The kinds that are watched, and their columns. See the module. `K` is the name of a kind.
 #[derive(Clone, Debug)]
 pub struct Kinds<K> {
     known: BTreeMap<K, Known>,
-    /// Those without a column, the lightest first.
+    /// The kinds without a column, the lightest first.
     without: BTreeSet<(Weight, K)>,
-    /// Of each column.
+    /// The name of each column.
     names: Vec<Option<K>>,
 }
 
-/// Not negative: such numbers are in the order of their bits.
+/// A weight as an integer. Because a weight is never negative, the bits have the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Weight(u64);
 
@@ -54,7 +56,7 @@ impl<K: Ord + Clone> Default for Kinds<K> {
 }
 
 impl<K: Ord + Clone> Kinds<K> {
-    /// A request of this kind took so long.
+    /// Counts a request that took `took`, and returns the column of its kind.
     pub fn column(&mut self, kind: &K, took: Span) -> Column {
         let seconds = took.as_secs_f64();
         if let Some(known) = self.known.get_mut(kind) {
@@ -78,14 +80,14 @@ impl<K: Ord + Clone> Kinds<K> {
         column.unwrap_or(Column::OTHER)
     }
 
-    /// Forgets the lightest without a column, and says how heavy it was.
+    /// Forgets the lightest kind without a column, and returns its weight.
     fn forget_lightest(&mut self) -> f64 {
         let lightest = self.without.pop_first();
         lightest.and_then(|(_, kind)| self.known.remove(&kind)).map_or(0.0, |known| known.weight)
     }
 
-    /// What was is worth this part of itself from now on, and heavy kinds take the columns of light ones. Those columns
-    /// are to be [folded](crate::Discovery::fold), before a request comes.
+    /// Multiplies all weights by `fading`, and gives the columns of light kinds to heavy ones. The
+    /// caller must [fold](crate::Discovery::fold) the returned columns before the next request.
     #[must_use]
     pub fn weigh(&mut self, fading: f64) -> Vec<Column> {
         self.known.values_mut().for_each(|known| known.weight *= fading);
@@ -116,8 +118,8 @@ impl<K: Ord + Clone> Kinds<K> {
         folded
     }
 
-    /// There is no such kind any more. Its column, if it had one, is to be [folded](crate::Discovery::fold), before a
-    /// request comes.
+    /// Forgets a kind that no longer exists. The caller must [fold](crate::Discovery::fold) the
+    /// returned column before the next request.
     pub fn forget(&mut self, kind: &K) -> Option<Column> {
         let known = self.known.remove(kind)?;
         if let Some(place) = known.column.and_then(Column::number) {
@@ -128,24 +130,24 @@ impl<K: Ord + Clone> Kinds<K> {
         known.column
     }
 
-    /// Kinds that are watched.
+    /// Returns the number of kinds that are watched.
     pub fn known(&self) -> usize {
         self.known.len()
     }
 
-    /// All kinds that are watched, the heaviest first.
+    /// Returns all kinds that are watched, the heaviest first.
     pub fn by_weight(&self) -> Vec<&K> {
         let mut all: Vec<_> = self.known.iter().collect();
         all.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight));
         all.into_iter().map(|(kind, _)| kind).collect()
     }
 
-    /// What has this column.
+    /// Returns the name of the kind with this column.
     pub fn name(&self, column: Column) -> Option<&K> {
         self.names.get(column.number()?)?.as_ref()
     }
 
-    /// The column of a kind, if it has one.
+    /// Returns the column of a kind, if it has one.
     pub fn of(&self, kind: &K) -> Option<Column> {
         self.known.get(kind)?.column
     }

@@ -1,40 +1,48 @@
-//! Which requests cause the load: the elephants among the ants [seed 5.2].
+//! Finds the requests that cause the load: the elephants among the ants [seed 5.2].
 //!
-//! From outside an application two things are seen: when each request was worked on, from → to, and how much of a
-//! resource (a processor, a disk, connections) was used meanwhile. [`Discovery`] is told both and says what a request
-//! of each kind costs, how sure that is, and which few of the kinds are elephants. It is pure: times come in as
-//! arguments, nothing is read, nothing is random.
+//! Two things are visible from outside an application: when each request was worked on, from start
+//! to end, and how much of a resource (a processor, a disk, connections) was used meanwhile.
+//! [`Discovery`] receives both and estimates the cost of a request of each kind, the certainty of
+//! that estimate, and which few kinds are elephants. It is pure: times are arguments, it reads
+//! nothing, and it uses no randomness.
 //!
 //! # The model
 //!
-//! Time is cut into windows of one step (a second). Window *t* has a row of weights *x(t, j)*: of each request of kind
-//! *j* the part of its span that lies in the window, so that each request weighs one in all. With costs *c(j)* ≥ 0 in
-//! seconds of the resource and *y(t)* what was used beyond the idle use,
+//! Time is divided into windows of one step (a second). Window *t* has a row of weights *x(t, j)*:
+//! for each request of kind *j* the fraction of its time span that lies in the window, so that a
+//! request has weight one in total. With costs *c(j)* ≥ 0 in seconds of the resource, and the use
+//! *y(t)* beyond the idle use,
 //!
 //! > y(t) = Σ c(j) · x(t, j) + noise
 //!
-//! - **No intercept.** At saturation *y* is constant, and a free intercept explains a constant best. Without one the mix
-//!   of requests still tells their costs, just when an operator needs them. What the resource uses by itself is
-//!   [`Resource::idle`]: measured in a quiet hour, or said by the operator.
-//! - **Spans, not arrivals.** A picture that each search loads a moment later comes in the same second as the search;
-//!   its span is its own.
-//! - **Find, then price.** [`find`](mod@find) fits all kinds at once over decayed sums of short windows, and names at
-//!   most eight candidates. Short windows find well and price badly: when inside its span a request computes is not
-//!   known, which makes costs too low. [`price`](mod@price) fits the candidates and one kind for all others again, over
-//!   windows long beside a request, each freed of what the ones before it say of how it errs, with Newey and West's errors;
-//!   of all kinds on all resources together no more than one in a hundred that are called elephants may be none by that
-//!   (Benjamini and Hochberg).
-//! - **Twins.** Kinds that always come together cannot be told apart by anybody; they are one [`Finding`].
+//! - **No intercept.** At saturation *y* is constant, and a free intercept explains a constant
+//!   best. Without an intercept the mix of requests still determines their costs, exactly when an
+//!   operator needs them. The resource's own use is [`Resource::idle`], which is measured in a
+//!   quiet hour or set by the operator.
+//! - **Time spans, not arrivals.** A picture that each search loads a moment later arrives in the
+//!   same second as the search, but has a time span of its own.
+//! - **Find, then price.** [`find`](mod@find) fits all kinds at once over decayed sums of short
+//!   windows, and names at most eight candidates. Short windows are good for finding and bad for
+//!   pricing: it is unknown when within its span a request computes, which makes costs too low.
+//!   [`price`](mod@price) fits the candidates and one kind for all others again. Its windows are
+//!   long compared with a request, each is freed of the error that the preceding windows predict,
+//!   and the standard errors are those of Newey and West. Over all kinds and all resources, at most
+//!   one in a hundred reported elephants is expected to be false (Benjamini and Hochberg).
+//! - **Twins.** Kinds that always occur together cannot be distinguished by any method. They are
+//!   one [`Finding`].
 //!
-//! The seed's own statistic, Pearson's coefficient of requests a second and use a second, is in
-//! [`correlation`](mod@correlation): to reproduce its table, and to be shown beside. It calls whatever comes with the
-//! elephants an elephant, and everything when the whole load varies.
+//! The statistic of the paper, Pearson's coefficient of requests per second and use per second, is
+//! in [`correlation`](mod@correlation): to reproduce the paper's table, and to be shown for
+//! comparison. It calls every kind that occurs together with the elephants an elephant, and all
+//! kinds when the whole load varies.
 //!
-//! # Rooms
+//! # Modules
 //!
-//! [`template`] says of which kind a request is, within bounds; `kinds` which of them are told apart. `rows` spreads requests over windows; `sums`
-//! and `ring` are what is remembered of windows; `nnls` solves; `find`, `price`, `false_discovery` and `finding` are
-//! the two stages and what comes out.
+//! - [`template`] gives each request its kind, within bounds; `kinds` selects the kinds that are
+//!   distinguished.
+//! - `rows` spreads requests over windows; `sums` and `ring` store the windows; `nnls` solves the
+//!   least-squares problem.
+//! - `find`, `price`, `false_discovery` and `finding` are the two stages and their result.
 #![no_std]
 #![forbid(unsafe_code)]
 

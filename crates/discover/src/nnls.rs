@@ -1,19 +1,22 @@
-//! Least squares where no cost is negative.
+//! Least squares with non-negative costs.
 //!
-//! Lawson and Hanson's active set (1974) over the normal equations, as Bro and de Jong (1997) do it: columns that would
-//! be negative are left out, and let in one after the other while that makes the fit better.
+//! The algorithm is Lawson and Hanson's active set (1974) over the normal equations, in the form of
+//! Bro and de Jong (1997): columns that would be negative are left out, and enter one by one while
+//! that improves the fit.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use nalgebra::{DMatrix, DVector};
 
-/// Of the largest entry: what is added to the diagonal, so that columns which are sums of others do no harm.
+/// The amount that is added to the diagonal, relative to the largest entry, so that columns that
+/// are sums of others do no harm.
 const RIDGE: f64 = 1e-9;
-/// Steps for a column, beyond which the fit is as good as rounding lets it be.
+/// The number of steps per column beyond which rounding prevents a better fit.
 const STEPS: usize = 3;
 
-/// `x ≥ 0` with the least ½ xᵀ G x − bᵀ x. `gram` is G, `b.len()` × `b.len()`, symmetric.
+/// Returns the `x ≥ 0` that minimises ½ xᵀ G x − bᵀ x. `gram` is G, `b.len()` × `b.len()`,
+/// symmetric.
 pub(crate) fn nnls(gram: &[f64], b: &[f64]) -> Vec<f64> {
     let n = b.len();
     let mut x = vec![0.0; n];
@@ -32,14 +35,15 @@ pub(crate) fn nnls(gram: &[f64], b: &[f64]) -> Vec<f64> {
     x
 }
 
-/// Fits the passive columns, and takes those out that come to nothing. `false`: they cannot be fitted.
+/// Fits the passive columns, and removes those that become zero. Returns `false` if they cannot be
+/// fitted.
 fn settle(gram: &[f64], b: &[f64], x: &mut [f64], passive: &mut Vec<usize>) -> bool {
     while !passive.is_empty() {
         let Some(fit) = solve(gram, b, passive) else {
             passive.pop().into_iter().for_each(|j| x[j] = 0.0);
             return false;
         };
-        // How far one may go from x towards the fit before one is negative.
+        // How far `x` can move towards the fit before an entry becomes negative.
         let step = |(at, j): (usize, &usize)| (fit[at] <= 0.0).then(|| x[*j] / (x[*j] - fit[at]));
         let steps = passive.iter().enumerate().filter_map(step);
         let least =
@@ -69,7 +73,7 @@ fn settle(gram: &[f64], b: &[f64], x: &mut [f64], passive: &mut Vec<usize>) -> b
     true
 }
 
-/// Least squares of these columns alone.
+/// Returns the least-squares solution for these columns alone.
 fn solve(gram: &[f64], b: &[f64], columns: &[usize]) -> Option<DVector<f64>> {
     let (n, k) = (b.len(), columns.len());
     let largest = columns.iter().map(|j| gram[j * n + j]).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The second stage: what the candidates cost, and whether that may be believed.
+//! The second stage: the costs of the candidates, and whether they can be believed.
 
 use alloc::vec::Vec;
 
@@ -11,34 +11,36 @@ use crate::ring::Window;
 use crate::rows::Spread;
 use crate::sums::ALL;
 
-/// Windows to fit, what each used of a resource beyond its idle use, and what was worked on in it.
+/// The windows to fit: the use of a resource in each beyond its idle use, and the work in it.
 pub(crate) struct Windows {
-    /// A column for each candidate, and one for all that are neither candidates nor twins of one.
+    /// A column for each candidate, and one for all kinds that are neither candidates nor twins of
+    /// one.
     design: DMatrix<f64>,
     used: DVector<f64>,
-    /// Steps of all that were read.
+    /// The number of steps that were read, over all windows.
     steps: f64,
-    /// What was used in them.
+    /// The total use in these steps.
     whole: f64,
-    /// What was worked on of each column.
+    /// The total work of each column.
     work: Vec<f64>,
 }
 
-/// Windows before one that say how it errs.
+/// The number of preceding windows that predict the error of a window.
 const MEMORY: usize = 4;
-/// How much they say together, at most. With more, little of what was used would be left.
+/// The largest sum of their coefficients. With a larger sum, little of the use would be left to
+/// explain.
 const MOST_SAID: f64 = 0.8;
 
-/// Of one candidate over the windows.
+/// The price of one candidate over the windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Price {
     pub(crate) cost: f64,
-    /// Half of the interval.
+    /// Half the width of the interval.
     pub(crate) margin: f64,
     pub(crate) p: f64,
-    /// Of all that was used.
+    /// The share of the total use.
     pub(crate) share: f64,
-    /// Requests in a step.
+    /// The number of requests per step.
     pub(crate) rate: f64,
 }
 
@@ -76,7 +78,7 @@ impl Windows {
         Self { steps, whole: used.sum(), work, design, used }
     }
 
-    /// Costs of all columns.
+    /// Returns the costs of all columns.
     fn fit(&self) -> Vec<f64> {
         let normal = self.design.transpose() * &self.design;
         let right = self.design.transpose() * &self.used;
@@ -87,10 +89,11 @@ impl Windows {
         &self.used - &self.design * DVector::from_column_slice(costs)
     }
 
-    /// Each window less what the ones before it say of how it errs (Cochrane and Orcutt, 1949), as far as windows err alike: how
-    /// fast a machine is that others use wanders slowly, and that drowns the mix of requests, which differs from window
-    /// to window. Where all is busy the mix is all there is. (The first windows have none before them, and those on both sides of a
-    /// gap are few.)
+    /// Subtracts from each window the error that the preceding windows predict (Cochrane and
+    /// Orcutt, 1949), as far as the errors are correlated. The speed of a machine that others share
+    /// drifts slowly, and the drift hides the effect of the mix of requests, which differs from
+    /// window to window. While everything is busy, the mix is the only information. (The first
+    /// windows have no predecessors, and windows on both sides of a gap are few.)
     fn whitened(self) -> Self {
         let Some(memory) = memory(&self.residual(&self.fit())) else { return self };
         let left = self.used.len() - MEMORY;
@@ -104,7 +107,8 @@ impl Windows {
         Self { design, used, ..self }
     }
 
-    /// How alike the work on two candidates is: Pearson's coefficient, 0 where one is always the same.
+    /// Returns how alike the work on two candidates is: Pearson's coefficient, or 0 if one of them
+    /// never varies.
     pub(crate) fn alike(&self, j: usize, k: usize) -> f64 {
         let centred = |j: usize| {
             let column = self.design.column(j);
@@ -115,7 +119,7 @@ impl Windows {
         if norms > 0.0 { j.dot(&k) / norms } else { 0.0 }
     }
 
-    /// The candidates' prices.
+    /// Returns the prices of the candidates.
     pub(crate) fn prices(self) -> Vec<Price> {
         self.whitened().fitted()
     }
@@ -128,7 +132,7 @@ impl Windows {
         let price = |j| Price { p: 1.0, rate: rate(j), ..Price::default() };
         let mut prices: Vec<Price> = (0..candidates).map(price).collect();
         let errors = errors(&self.design.select_columns(&active), &self.residual(&costs));
-        // Where less was used than the resource uses by itself there is nothing to explain.
+        // If less was used than the resource's idle use, there is nothing to explain.
         let Some((errors, student)) = errors.filter(|_| self.whole > 0.0) else { return prices };
         let quantile = student.inverse_cdf(0.975);
         let explained: f64 = costs.iter().zip(&self.work).map(|(cost, work)| cost * work).sum();
@@ -144,7 +148,9 @@ impl Windows {
     }
 }
 
-/// What the windows before one, the last first, say of how it errs: Yule and Walker's equations. `None` where they say nothing, or there are few.
+/// Returns the coefficients by which the preceding windows, the last first, predict the error of a
+/// window (the Yule-Walker equations). Returns `None` if they predict nothing, or if there are too
+/// few windows.
 fn memory(residual: &DVector<f64>) -> Option<SVector<f64, MEMORY>> {
     let windows = residual.len();
     if windows <= 2 * MEMORY {
@@ -159,8 +165,9 @@ fn memory(residual: &DVector<f64>) -> Option<SVector<f64, MEMORY>> {
     (said > 0.0).then(|| memory * (MOST_SAID / said).min(1.0))
 }
 
-/// Newey and West's (1987) standard errors: windows that follow each other may err alike, and by more when there is more
-/// to do. With Student's law of their degrees of freedom; `None` if there are not more windows than columns.
+/// Returns the standard errors of Newey and West (1987), and Student's distribution with their
+/// degrees of freedom. The errors of successive windows may be correlated, and may grow with the
+/// load. Returns `None` if there are not more windows than columns.
 fn errors(design: &DMatrix<f64>, residual: &DVector<f64>) -> Option<(Vec<f64>, StudentsT)> {
     let (windows, columns) = design.shape();
     let freedom = windows.checked_sub(columns).filter(|freedom| *freedom > 0)? as f64;

@@ -1,4 +1,4 @@
-//! The last windows, each by itself: fading sums cannot tell how sure a cost is.
+//! The last windows, one by one, because fading sums do not tell how certain a cost is.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use crate::columns::Column;
 use crate::rows::{Row, Work};
 
-/// What was worked on in a while, and what was used.
+/// The work and the use in a period.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     number: u64,
     pub(crate) work: Work,
     pub(crate) used: Vec<f64>,
-    /// Steps of it whose use was read.
+    /// The number of steps in it whose use was read.
     pub(crate) steps: u32,
 }
 
@@ -23,21 +23,21 @@ impl Window {
     }
 }
 
-/// Short windows that are kept: of a second, half an hour.
+/// The number of short windows that are kept: with a step of a second, half an hour.
 const MOST_SHORT: usize = 1800;
-/// Coarse windows that are kept: with the shortest, two hours.
+/// The number of coarse windows that are kept: with the shortest length, two hours.
 const MOST_COARSE: usize = 1440;
 
-/// How long windows are that are looked at.
+/// The length of the windows to be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
     /// One step.
     Step,
-    /// So many coarse windows.
+    /// This number of coarse windows.
     Coarse(u64),
 }
 
-/// Short windows of the last while, coarse ones of a longer one.
+/// The short windows of the recent past, and the coarse windows of a longer past.
 #[derive(Clone, Debug)]
 pub(crate) struct Rings {
     short: Ring,
@@ -45,18 +45,18 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
-    /// Of so many steps is a coarse window.
+    /// Creates rings whose coarse windows have `steps` steps.
     pub(crate) fn new(steps: u64) -> Self {
         Self { short: Ring::new(1, MOST_SHORT), coarse: Ring::new(steps, MOST_COARSE) }
     }
 
-    /// A step, and what was used in it.
+    /// Adds a step and the use in it.
     pub(crate) fn add(&mut self, step: u64, row: &Row, used: &[f64]) {
         self.short.add(step, row, used);
         self.coarse.add(step, row, used);
     }
 
-    /// The windows of this length, each in parts; the last may not be over.
+    /// Returns the windows of this length, each as a list of its parts. The last may be incomplete.
     pub(crate) fn windows(&self, length: Length) -> Vec<Vec<&Window>> {
         match length {
             Length::Step => self.short.together(1),
@@ -64,27 +64,27 @@ impl Rings {
         }
     }
 
-    /// Of the last so many steps.
+    /// Returns the windows of the last `steps` steps.
     pub(crate) fn recent(&self, steps: u64) -> Self {
         Self { short: self.short.recent(steps), coarse: self.coarse.recent(steps) }
     }
 
-    /// Short windows, the oldest first.
+    /// Returns the short windows, the oldest first.
     pub(crate) fn short(&self) -> impl Iterator<Item = &Window> {
         self.short.windows.iter()
     }
 
-    /// Coarse windows, the oldest first; the last may not be over.
+    /// Returns the coarse windows, the oldest first. The last may be incomplete.
     pub(crate) fn coarse(&self) -> &VecDeque<Window> {
         &self.coarse.windows
     }
 
-    /// Steps of a coarse window.
+    /// Returns the number of steps of a coarse window.
     pub(crate) const fn coarse_steps(&self) -> u64 {
         self.coarse.steps
     }
 
-    /// Steps that were read.
+    /// Returns the number of steps that were read.
     pub(crate) fn steps(&self) -> u64 {
         self.coarse.windows.iter().map(|window| u64::from(window.steps)).sum()
     }
@@ -98,9 +98,9 @@ impl Rings {
 /// The last windows of one length.
 #[derive(Clone, Debug)]
 struct Ring {
-    /// Steps of a window.
+    /// The number of steps of a window.
     steps: u64,
-    /// Windows that are kept.
+    /// The number of windows that are kept.
     most: usize,
     windows: VecDeque<Window>,
 }
@@ -110,11 +110,11 @@ impl Ring {
         Self { steps, most, windows: VecDeque::new() }
     }
 
-    /// A step, and what was used in it.
+    /// Adds a step and the use in it.
     fn add(&mut self, step: u64, row: &Row, used: &[f64]) {
         let number = step / self.steps;
         if self.windows.back().is_none_or(|last| last.number != number) {
-            // Also what is too old by its time, as nothing was read since.
+            // After a gap in the readings this also removes windows that are too old.
             let is_old = |window: &Window| window.number + self.most as u64 <= number;
             while self.windows.front().is_some_and(is_old) {
                 self.windows.pop_front();
@@ -129,7 +129,7 @@ impl Ring {
         last.steps += 1;
     }
 
-    /// By their number: a while in which nothing was read is part of it.
+    /// Returns the last windows by their number, so that a gap in the readings counts as time.
     fn recent(&self, steps: u64) -> Self {
         let last = self.windows.back().map_or(0, |window| window.number);
         let is_old = |window: &&Window| window.number + steps / self.steps <= last;
@@ -137,8 +137,8 @@ impl Ring {
         Self { windows, ..*self }
     }
 
-    /// So many windows make one, by their time: those with few readings among them are as good as others, as
-    /// both sides of the equation are of the same steps.
+    /// Groups the windows, `times` to a group, aligned in time. A group with few readings is as
+    /// good as the others, because both sides of the equation cover the same steps.
     fn together(&self, times: u64) -> Vec<Vec<&Window>> {
         let mut groups: Vec<Vec<&Window>> = Vec::new();
         for window in &self.windows {

@@ -1,11 +1,12 @@
-//! Requests become rows: how much of each kind was worked on in a window.
+//! Rows of work: how much of each kind was worked on in each window.
 //!
-//! A request is known when it has ended, and belongs to all windows since its beginning. So windows stay open for a
-//! while, and are closed in their order.
+//! A request is reported when it has ended, but belongs to all windows since its start. So windows
+//! stay open for a while, and are closed in order.
 //!
-//! When inside its span it computes nobody sees. Where requests share processors it is all along ([`Spread::Whole`]);
-//! where they wait for their turn, as at a full server that serves in the order of coming, it is at the end
-//! ([`Spread::Late`]). Both are kept, and what fits better is believed.
+//! The point within its time span at which a request computes is not visible. If requests share
+//! processors, it computes all the time ([`Spread::Whole`]). If they wait for their turn, as at a
+//! full server that serves in order of arrival, it computes at the end ([`Spread::Late`]). Both are
+//! kept, and the one that fits better is used.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -14,12 +15,12 @@ use bywash_units::{Span, Time};
 
 use crate::columns::Column;
 
-/// When a request is thought to have computed.
+/// The assumption about when a request computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// All along.
+    /// Over its whole time span.
     Whole,
-    /// In the last window's length before its end.
+    /// In the last step before its end.
     Late,
 }
 
@@ -30,11 +31,11 @@ impl Spread {
 /// A request's weight in a window, by [`Spread`].
 pub(crate) type Weight = [f64; Spread::ALL.len()];
 
-/// Weights by kind, each kind once, in their order.
+/// Weights by kind. Each kind stands once; the list is sorted.
 #[derive(Clone, Debug)]
 pub(crate) struct ByKind<const N: usize>(Vec<(Column, [f64; N])>);
 
-/// What was worked on.
+/// The work in a window.
 pub(crate) type Work = ByKind<{ Spread::ALL.len() }>;
 
 impl<const N: usize> Default for ByKind<N> {
@@ -59,7 +60,7 @@ impl<const N: usize> ByKind<N> {
         &self.0
     }
 
-    /// What was of one kind is of the others now.
+    /// Adds the weight of a kind to that of all others.
     pub(crate) fn fold(&mut self, column: Column) {
         if let Ok(at) = self.0.binary_search_by_key(&column, |(known, _)| *known) {
             let (_, weight) = self.0.remove(at);
@@ -68,11 +69,11 @@ impl<const N: usize> ByKind<N> {
     }
 }
 
-/// One window: few kinds of many.
+/// The work in one window. Only few of the kinds have any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) work: Work,
-    /// Requests that began.
+    /// The number of requests that began.
     pub(crate) begun: ByKind<1>,
 }
 
@@ -83,18 +84,18 @@ impl Row {
     }
 }
 
-/// Windows that requests may still belong to.
+/// The windows that requests may still belong to.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     step: Span,
-    /// Number of the first that is open.
+    /// The number of the first open window.
     first: u64,
     open: VecDeque<Row>,
     most: usize,
 }
 
 impl Rows {
-    /// At most so many windows are open at a time.
+    /// Creates rows of which at most `most` windows are open at a time.
     pub(crate) fn new(step: Span, most: usize) -> Self {
         Self { step, first: 0, open: VecDeque::new(), most }
     }
@@ -103,8 +104,8 @@ impl Rows {
         at.as_nanos() / self.step.as_nanos()
     }
 
-    /// A request was worked on between these moments. What of it lies in windows that are closed, or too far ahead, is
-    /// lost: the share that was not.
+    /// Adds a request that was worked on from `from` to `to`. Parts in windows that are closed or
+    /// too far ahead are lost. Returns the fraction that was not lost.
     pub(crate) fn spread(&mut self, column: Column, from: Time, to: Time) -> f64 {
         let to = to.max(from);
         let late = Time::from_nanos(to.as_nanos().saturating_sub(self.step.as_nanos())).max(from);
@@ -124,7 +125,7 @@ impl Rows {
         kept
     }
 
-    /// What part of the time between these moments lies in this window.
+    /// Returns the fraction of the time from `from` to `to` that lies in a window.
     fn part(&self, number: u64, from: Time, to: Time) -> f64 {
         let step = self.step.as_nanos();
         let (begins, ends) = (from.as_nanos(), to.as_nanos());
@@ -146,7 +147,7 @@ impl Rows {
         self.open.get_mut(at)
     }
 
-    /// The number of the first window that is open.
+    /// Returns the number of the first open window.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
@@ -157,7 +158,7 @@ impl Rows {
         self.open.pop_front().unwrap_or_default()
     }
 
-    /// Nothing before this window is of interest: after a gap in time.
+    /// Drops all windows before this one, after a gap in time.
     pub(crate) fn skip_to(&mut self, number: u64) {
         if number > self.first {
             self.open.clear();

@@ -1,7 +1,7 @@
-//! What is remembered of all short windows: sums that fade.
+//! Fading sums over all short windows.
 //!
-//! Older windows count less, by half with each half-life. Instead of fading every sum in every window, what is new is
-//! weighed more, and once in a while all is scaled down.
+//! Older windows count less, by half with each half-life. Instead of scaling every sum down in
+//! every window, newer windows get a larger weight, and from time to time all sums are scaled down.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,39 +9,40 @@ use alloc::vec::Vec;
 use crate::columns::{Column, MOST_COLUMNS};
 use crate::rows::{Row, Spread, Weight, Work};
 
-/// Columns with the one for all others.
+/// The number of columns, with the one for all others.
 pub(crate) const ALL: usize = MOST_COLUMNS + 1;
 
-/// Weight of a new window beyond which sums are scaled down.
+/// The weight of a new window above which all sums are scaled down.
 const HEAVY: f64 = 1e100;
 
-/// See the module.
+/// The sums. See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Sums {
-    /// What the weight of a window is multiplied by from one to the next.
+    /// The factor from the weight of one window to that of the next.
     growth: f64,
-    /// Of the next window.
+    /// The weight of the next window.
     weight: f64,
-    /// Windows.
+    /// The sum of the windows' weights.
     pub(crate) count: f64,
-    /// Seconds of requests, and their squares.
+    /// The durations of requests in seconds, and their squares.
     spans: [f64; 2],
     /// Σ x(j) x(k) for j ≤ k, `ALL` × `ALL`.
     gram: Vec<Weight>,
     /// Σ x(j).
     work: Vec<Weight>,
-    /// By resource: Σ x(j) y.
+    /// Σ x(j) y, by resource.
     cross: Vec<Vec<Weight>>,
-    /// By resource: Σ y, Σ y².
+    /// Σ y and Σ y², by resource.
     used: Vec<[f64; 2]>,
-    /// Σ a(j), Σ a(j)² of requests that began.
+    /// Σ a(j) and Σ a(j)², where a(j) is the number of requests that began.
     begun: Vec<[f64; 2]>,
-    /// By resource: Σ a(j) y.
+    /// Σ a(j) y, by resource.
     begun_cross: Vec<Vec<f64>>,
 }
 
 impl Sums {
-    /// `fading`: what remains of a window's weight one step later.
+    /// Creates empty sums. `fading` is the fraction of a window's weight that remains one step
+    /// later.
     pub(crate) fn new(resources: usize, fading: f64) -> Self {
         Self {
             growth: 1.0 / fading,
@@ -57,18 +58,18 @@ impl Sums {
         }
     }
 
-    /// A request took so many seconds.
+    /// Adds the duration of a request.
     pub(crate) fn took(&mut self, seconds: f64) {
         self.spans[0] += self.weight * seconds;
         self.spans[1] += self.weight * seconds * seconds;
     }
 
-    /// Seconds of a request, where each counts for as much as it lasts; 0 if there was none.
+    /// Returns the mean duration of requests in seconds, weighted by duration; 0 if there was none.
     pub(crate) fn span(&self) -> f64 {
         if self.spans[0] > 0.0 { self.spans[1] / self.spans[0] } else { 0.0 }
     }
 
-    /// A window, and what it used of each resource.
+    /// Adds a window and its use of each resource.
     pub(crate) fn add(&mut self, row: &Row, used: &[f64]) {
         self.worked(&row.work, used);
         let weight = self.weight;
@@ -82,8 +83,8 @@ impl Sums {
         self.pass(1);
     }
 
-    /// What was worked on in a window whose weight is that of the next, and what it used of each resource: all but
-    /// what [`Self::correlation`] needs.
+    /// Adds the work of a window, with the weight of the next window, and its use of each resource.
+    /// It updates all sums but those for [`Self::correlation`].
     pub(crate) fn worked(&mut self, work: &Work, used: &[f64]) {
         let weight = self.weight;
         self.count += weight;
@@ -104,7 +105,7 @@ impl Sums {
         }
     }
 
-    /// So many windows go by.
+    /// Advances by `windows` windows.
     pub(crate) fn pass(&mut self, windows: u32) {
         self.weight *= libm::pow(self.growth, f64::from(windows));
         if self.weight > HEAVY {
@@ -123,13 +124,13 @@ impl Sums {
         self.used.iter_mut().chain(&mut self.begun).flatten().for_each(|sum| *sum *= by);
     }
 
-    /// What was of one kind is of the others now.
+    /// Adds the sums of a kind to those of all others.
     pub(crate) fn fold(&mut self, column: Column) {
         let (from, to) = (column.index(), Column::OTHER.index());
         if from == to {
             return;
         }
-        // The column of all others is the first.
+        // The column of all others is the first one.
         let lost = core::mem::take(&mut self.gram[place(from, from)]);
         let both = core::mem::take(&mut self.gram[place(to, from)]);
         add(&mut self.gram[to * ALL + to], lost);
@@ -145,33 +146,34 @@ impl Sums {
         for sums in &mut self.begun_cross {
             sums[to] += core::mem::take(&mut sums[from]);
         }
-        // Of how both came together nothing is known: what the seed's statistic says of all others is approximate.
+        // It is unknown how often both kinds began in the same window, so the paper's statistic is
+        // approximate for all others.
         let [count, squares] = core::mem::take(&mut self.begun[from]);
         self.begun[to][0] += count;
         self.begun[to][1] += squares;
     }
 
-    /// Of the fit of `y`: Σ x(j) x(k).
+    /// Returns Σ x(j) x(k), for the fit of `y`.
     pub(crate) fn products(&self, spread: Spread, j: Column, k: Column) -> f64 {
         self.gram[place(j.index(), k.index())][spread as usize]
     }
 
-    /// Of the fit of `y`: Σ x(j) y.
+    /// Returns Σ x(j) y, for the fit of `y`.
     pub(crate) fn cross(&self, spread: Spread, j: Column, resource: usize) -> f64 {
         self.cross[resource][j.index()][spread as usize]
     }
 
-    /// Requests of this kind, in windows of today's weight.
+    /// Returns the number of requests of this kind, in windows of the present weight.
     pub(crate) fn work(&self, column: Column) -> f64 {
         self.work[column.index()][Spread::Whole as usize] / self.weight
     }
 
-    /// Σ y, in windows of today's weight.
+    /// Returns Σ y, in windows of the present weight.
     pub(crate) fn used(&self, resource: usize) -> f64 {
         self.used[resource][0] / self.weight
     }
 
-    /// Pearson's coefficient of two kinds' work.
+    /// Returns Pearson's coefficient of two kinds' work.
     pub(crate) fn alike(&self, j: Column, k: Column) -> f64 {
         let at = |j, k| self.products(Spread::Whole, j, k) / self.count;
         let mean = |j: Column| self.work[j.index()][Spread::Whole as usize] / self.count;
@@ -180,7 +182,8 @@ impl Sums {
         together / libm::sqrt(alone(j) * alone(k))
     }
 
-    /// Of requests that began and the use of a resource: Pearson's coefficient; `None` where either never varied.
+    /// Returns Pearson's coefficient of requests that began and the use of a resource; `None` if
+    /// either never varied.
     pub(crate) fn correlation(&self, column: Column, resource: usize) -> Option<f64> {
         let ([count, squares], [used, used_squares]) =
             (self.begun[column.index()], self.used[resource]);
@@ -191,13 +194,13 @@ impl Sums {
         (alone > 1e-18).then(|| (together / libm::sqrt(alone)).clamp(-1.0, 1.0))
     }
 
-    /// Windows of today's weight that it is worth, none faded.
+    /// Returns how many windows of the present weight the sums are worth.
     pub(crate) fn windows(&self) -> f64 {
         self.count / self.weight
     }
 }
 
-/// Where Σ x(j) x(k) is.
+/// Returns the index of Σ x(j) x(k).
 const fn place(j: usize, k: usize) -> usize {
     if j < k { j * ALL + k } else { k * ALL + j }
 }

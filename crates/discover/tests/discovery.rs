@@ -1,4 +1,4 @@
-//! What is said of load that is known to the digit.
+//! Tests of findings about a load that is known exactly.
 
 use bywash_discover::{
     Column, Discovery, Evidence, Kinds, MOST_COLUMNS, MOST_KNOWN, Resource, Settings,
@@ -20,15 +20,16 @@ fn one_processor() -> Discovery {
     Discovery::new(Settings::of(vec![Resource { capacity: 1.0, idle: 0.0 }]))
 }
 
-/// A number in [0, 1) that looks like chance.
+/// Returns a pseudo-random number in [0, 1).
 fn chance(number: u64) -> f64 {
     let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64
         / (1_u64 << 53) as f64
 }
 
-/// For so many seconds: up to three requests of the heavy kind in a second, 100 ms each, ten of the light one, 1 ms each,
-/// and a processor that also does something by itself.
+/// Reports `seconds` seconds of load: up to three requests per second of the heavy kind that take
+/// 100 ms each, ten of the light kind that take 1 ms each, and a processor that also has a use of
+/// its own.
 fn told(discovery: &mut Discovery, from: u64, seconds: u64, idle: f64) {
     for second in from..from + seconds {
         let heavy = (chance(second) * 4.0) as u64;
@@ -67,7 +68,7 @@ fn requests_are_counted_in_the_windows_that_priced_them_and_what_is_old_is_forgo
     told(&mut discovery, 0, 5_400, 0.0);
     let findings = discovery.findings();
     assert!((findings[0].rate - 1.5).abs() < 0.1, "{findings:?}");
-    // Nothing was read for more than the two hours that are kept.
+    // Nothing was read for longer than the two hours that are kept.
     told(&mut discovery, 15_000, 600, 0.0);
     assert!(discovery.seen() <= Span::from_secs(600), "{}", discovery.seen());
     assert!(discovery.read_until() > at(15_500.0) && discovery.read_until() <= at(15_600.0));
@@ -96,7 +97,7 @@ fn what_a_resource_does_by_itself_is_nobodys() {
 fn a_gap_in_the_readings_is_left_out_and_not_zero() {
     let mut discovery = one_processor();
     told(&mut discovery, 0, 900, 0.0);
-    // Requests go on for an hour, and nobody reads what they use.
+    // Requests continue for an hour, in which the use of the resource is not read.
     for second in 900..4_500 {
         discovery.request(column(HEAVY), at(f64::from(second)), at(f64::from(second) + 0.1));
         discovery.advance(at(f64::from(second)));
@@ -112,7 +113,7 @@ fn a_clock_that_jumps_costs_what_it_jumps_over_and_nothing_else() {
     let mut discovery = one_processor();
     told(&mut discovery, 0, 900, 0.0);
     told(&mut discovery, 1_000_000, 900, 0.0);
-    // Back again: all of that is past.
+    // The clock jumps back: all these requests are in the past.
     told(&mut discovery, 100, 600, 0.0);
     let findings = discovery.findings();
     assert!((findings[0].cost - 0.1).abs() < 1e-4, "{findings:?}");
@@ -184,7 +185,7 @@ fn what_is_known_of_a_kind_that_is_folded_is_known_of_all_others() {
 #[test]
 fn pearsons_coefficient_is_that_of_the_definition() {
     let mut settings = Settings::of(vec![Resource { capacity: 1.0, idle: 0.0 }]);
-    // No window fades to speak of.
+    // With this half-life no window fades noticeably.
     settings.half_life = Span::from_secs(1_000_000_000);
     let mut discovery = Discovery::new(settings);
     let (mut counts, mut shares) = (Vec::new(), Vec::new());
@@ -217,7 +218,7 @@ fn a_million_names_cost_no_memory_and_no_elephant_its_column() {
     for number in 0..MOST_COLUMNS as u64 {
         kinds.column(&number, Span::from_millis(1));
     }
-    // One that is heavy comes when all columns are given away, in between hundreds of thousands that are not.
+    // A heavy kind arrives when all columns are taken, among hundreds of thousands of light ones.
     let heavy = 5_000_000;
     for number in 0..300_000_u64 {
         kinds.column(&(1_000_000 + number), Span::from_micros(1));

@@ -1,4 +1,4 @@
-//! What requests are called.
+//! Tests of the names of requests.
 
 use bywash_discover::template::{Asked, MOST, Templates};
 use bywash_engine::classify::{BadPattern, Pattern};
@@ -8,7 +8,7 @@ fn learn(templates: &mut Templates, target: &str, client: u64) -> String {
     templates.learn(&Asked { method: "GET", target, client, seconds: 0.01, is_good: true })
 }
 
-/// After a thousand clients have asked for these in turn, what the first of them is called.
+/// Returns the names of these targets after a thousand clients have requested them in turn.
 fn named(targets: &[&str]) -> Vec<String> {
     let mut templates = Templates::new(Vec::new());
     for client in 0..1000_u64 {
@@ -210,7 +210,7 @@ fn a_million_hostile_targets_cost_no_more_than_there_is_room_for() {
         assert!(templates.entries() <= MOST);
     }
     assert_eq!(learn(&mut templates, "/unheard", 1), "/*", "new names wait");
-    // When it is over, all is as it was.
+    // After the attack everything is as before.
     for _ in 0..20 {
         templates.fade(0.5);
         for client in 0..20 {
@@ -371,7 +371,8 @@ fn target() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What requests are called is a pattern, reads back as it was written, and has those requests in it.
+    /// The name of a request is a valid pattern that is written as it was read, and that matches
+    /// the request.
     #[test]
     fn a_name_is_a_pattern_of_what_is_called_so(targets in prop::collection::vec(target(), 1..60)) {
         let mut templates = Templates::new(Vec::new());

@@ -1,7 +1,8 @@
-//! Files that somebody else has written, read with bounds.
+//! Reads files that someone else has written, with bounds.
 //!
-//! A name in a configuration may lead to a pipe that nobody writes to, to a disk's worth of bytes, to a picture, or to a
-//! secret that every user of the machine can read. Each is said in words, before anything is done with it.
+//! A path in a configuration may lead to a pipe without a writer, to a disk's worth of bytes, to a
+//! picture, or to a secret that every user of the machine can read. Each of these is reported as an
+//! error before the file is used.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -11,50 +12,51 @@ use std::path::Path;
 
 use thiserror::Error;
 
-/// Bytes of a file with a secret: two keys or a password, and what somebody has to say about them.
+/// The size limit of a file with a secret: two keys or a password, and comments.
 pub const LARGEST_SECRET: usize = 4096;
 
-/// Why a file cannot be used. Nothing of what is in it.
+/// Why a file cannot be used. The error contains nothing of the file's content.
 #[derive(Debug, Error)]
 pub enum Unreadable {
-    /// The system says why.
+    /// The system reports an error.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// A folder, a pipe, a device.
+    /// The path leads to a folder, a pipe or a device.
     #[error("it is no file")]
     NoFile,
-    /// It is larger than what is wanted of it can be.
+    /// The file is larger than its purpose allows.
     #[error("it has more than {0} bytes")]
     TooLarge(usize),
-    /// It is no text.
+    /// The file is not text.
     #[error("it is not UTF-8 in line {line}")]
     NoText {
-        /// From 1.
+        /// The line, counted from 1.
         line: usize,
     },
-    /// It is another user's.
+    /// The file belongs to another user.
     #[error("it is another user's, of number {owner}")]
     Foreign {
-        /// Whose.
+        /// The user ID of the owner.
         owner: u32,
     },
-    /// It holds a secret, and keeps none.
+    /// The file holds a secret, but every user may read or write it.
     #[error("every user may read or write it: its mode is {mode:03o}")]
     Open {
-        /// Its permissions.
+        /// The file's permissions.
         mode: u32,
     },
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 ///
 /// # Errors
-/// If it has none, or more than so many bytes.
+/// If the file is not text, is not a regular file, or has more than `largest` bytes.
 pub fn text(path: &Path, largest: usize) -> Result<String, Unreadable> {
     whole(regular(path)?, largest)
 }
 
-/// The text of whatever stands under that name, a pipe as well: for a file that somebody has named just now, and waits.
+/// Returns the text of any file, including a pipe. This is for a path that an operator has just
+/// given, who waits for the result.
 ///
 /// # Errors
 /// As [`text`].
@@ -62,10 +64,10 @@ pub fn stream(path: &Path, largest: usize) -> Result<String, Unreadable> {
     whole(File::open(path)?, largest)
 }
 
-/// The text of a file that not every user may read.
+/// Returns the text of a file that not every user may read.
 ///
 /// # Errors
-/// As [`text`], and if every user may.
+/// As [`text`], and if every user may read or write it.
 pub fn secret(path: &Path) -> Result<String, Unreadable> {
     let file = regular(path)?;
     let mode = file.metadata()?.mode() & 0o777;
@@ -75,30 +77,32 @@ pub fn secret(path: &Path) -> Result<String, Unreadable> {
     whole(file, LARGEST_SECRET)
 }
 
-/// The same, of a secret that makes others obey: it must be root's, or that of whoever reads it. Another user's says nothing.
+/// Returns the text of a secret that gives authority over others. It must belong to root or to the
+/// user of this process, because a secret of another user proves nothing.
 ///
 /// # Errors
-/// As [`secret`], and if it is somebody else's.
+/// As [`secret`], and if it belongs to another user.
 pub fn own_secret(path: &Path) -> Result<String, Unreadable> {
-    // Whose our own process is.
+    // The owner of this process.
     let own = std::fs::metadata("/proc/self")?.uid();
     let owner = std::fs::metadata(path)?.uid();
     if owner != 0 && owner != own && own != 0 {
         return Err(Unreadable::Foreign { owner });
     }
-    // Root reads what the service's user has made; in a folder where others may put files nobody knows who has.
+    // Root may read what the service's user has made. But in a folder where every user may put
+    // files, the author of a file is unknown.
     if owner != own && path.parent().is_some_and(is_for_all) {
         return Err(Unreadable::Foreign { owner });
     }
     secret(path)
 }
 
-/// Whether every user may put files there.
+/// Returns whether every user may put files into a folder.
 fn is_for_all(folder: &Path) -> bool {
     std::fs::metadata(folder).is_ok_and(|about| about.mode() & 0o002 != 0)
 }
 
-/// A pipe that nobody writes to would hold up whoever opens it for ever.
+/// Opens a regular file. A pipe without a writer would block the process forever.
 fn regular(path: &Path) -> Result<File, Unreadable> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(Unreadable::NoFile);
@@ -108,7 +112,7 @@ fn regular(path: &Path) -> Result<File, Unreadable> {
 
 fn whole(file: File, largest: usize) -> Result<String, Unreadable> {
     let mut bytes = Vec::new();
-    // One more: who gets it knows that there is more.
+    // One byte more than allowed shows that the file is longer.
     file.take(largest as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > largest {
         return Err(Unreadable::TooLarge(largest));

@@ -1,29 +1,29 @@
-//! Sockets that the supervisor has made (socket activation, `sd_listen_fds(3)`).
+//! Sockets from the supervisor (socket activation, `sd_listen_fds(3)`).
 //!
-//! The supervisor binds and listens, and keeps the socket open while the service is away. So
-//! ports below 1024 need no privilege, and a crash costs clients a moment in the queue instead of
-//! a refusal.
+//! The supervisor binds and listens, and keeps the socket open while the service is not running. So
+//! ports below 1024 need no privilege, and after a crash clients wait for a moment in the queue
+//! instead of being refused.
 //!
-//! The variables `LISTEN_*` stay in the environment: taking them out while another thread may
-//! read them is undefined behaviour. They name this process in `LISTEN_PID`, so no child takes
-//! them for its own, and [`hand_over`](crate::hand_over), which starts the only child there is,
-//! leaves them out of its environment.
+//! The variables `LISTEN_*` stay in the environment, because removing them while another thread may
+//! read them is undefined behaviour. They name this process in `LISTEN_PID`, so no child uses them
+//! by mistake. [`hand_over`](crate::hand_over) starts the only child of this process, and removes
+//! them from its environment.
 
 use std::io::{self, ErrorKind};
 
 use crate::descriptors;
 use crate::socket::{Listener, Name, Sockets};
 
-/// The sockets that the supervisor made for this process; none if it made none. To be called
-/// once, early in `main`.
+/// Returns the sockets that the supervisor created for this process; none if it created none. Call
+/// it once, early in `main`.
 ///
-/// A socket is `http`, `https` or `admin` by its name (`FileDescriptorName=`). One without a name
-/// of its own is the first in this order that no other is named.
+/// The name of a socket (`FileDescriptorName=`) is `http`, `https` or `admin`. A socket without a
+/// name of its own gets the first name in this order that no other socket has.
 ///
 /// # Errors
-/// When a name is unknown or comes twice, when there are more than three, or when one is no
-/// listening stream socket. The unit file is wrong then, and a gateway that listened elsewhere
-/// instead would not be found by anybody.
+/// If a name is unknown or occurs twice, if there are more than three sockets, or if one is not a
+/// listening stream socket. Then the unit file is wrong, and no client would find a gateway that
+/// listened elsewhere instead.
 pub fn from_supervisor() -> io::Result<Sockets> {
     let given = descriptors::take()?;
     let words: Vec<&str> = given.iter().map(|(_, word)| word.as_str()).collect();
@@ -38,11 +38,11 @@ pub fn from_supervisor() -> io::Result<Sockets> {
     Ok(sockets)
 }
 
-/// What each socket is for, by the supervisor's words for them. Never the same twice.
+/// Returns the name of each socket, from the supervisor's names. No name occurs twice.
 fn names_in_order(words: &[&str]) -> io::Result<Vec<Name>> {
     let mut free = Name::ALL.to_vec();
     let mut names = vec![None; words.len()];
-    // Those with a name first: the others share what is left.
+    // Sockets with a name come first, and the others share the remaining names.
     for unnamed in [false, true] {
         let those = |(_, word): &(_, &&str)| is_unnamed(word) == unnamed;
         for (name, word) in names.iter_mut().zip(words).filter(those) {
@@ -54,8 +54,8 @@ fn names_in_order(words: &[&str]) -> io::Result<Vec<Name>> {
     Ok(names.into_iter().flatten().collect())
 }
 
-/// Whether it is what a supervisor says when nobody has given a name: nothing, `unknown`, or the
-/// name of the unit (`systemd.socket(5)`, `FileDescriptorName=`).
+/// Returns whether the supervisor gives this name to a socket without a configured one: empty,
+/// `unknown`, or the name of the unit (`systemd.socket(5)`, `FileDescriptorName=`).
 fn is_unnamed(word: &str) -> bool {
     word.is_empty() || word == "unknown" || word.ends_with(".socket")
 }

@@ -1,23 +1,23 @@
-//! The conversation between a process and its successor, and the message that opens it.
+//! The protocol between a process and its successor, and its first message.
 //!
-//! One end of a unix socket pair is the successor's standard input: the one descriptor that a
-//! child can be given, and can take up, without `unsafe`, and that has no name which somebody
-//! else could get at. `BYWASH_HANDOVER=stdin` tells it so.
+//! One end of a unix socket pair is the successor's standard input. Standard input is the only
+//! descriptor that a child can receive and use without `unsafe`, and the pair has no name by which
+//! another process could reach it. `BYWASH_HANDOVER=stdin` tells the successor to use it.
 //!
 //! | old process | successor |
 //! |---|---|
 //! | [`Head`], with the listening sockets attached (`SCM_RIGHTS`) | |
-//! | | its version of this conversation, 4 bytes |
+//! | | its version of this protocol, 4 bytes |
 //! | the state, if the versions are the same | |
 //! | | [`SERVING`]: everything that can fail has been done |
-//! | [`TAKEN`]: it is yours | |
+//! | [`TAKEN`]: the successor owns the service | |
 //!
-//! Until `TAKEN` the old process serves, and may change its mind by killing the successor. The
-//! answer is there so that both cannot believe different things: a successor whose `SERVING` came
-//! too late never hears it.
+//! Until `TAKEN` the old process serves, and can still change its mind and kill the successor.
+//! `TAKEN` prevents the two from disagreeing: a successor whose `SERVING` came too late never
+//! receives it.
 //!
-//! All numbers are little-endian. The first twelve bytes of the head, and that a version of four
-//! bytes follows, stay as they are in every version.
+//! All numbers are little-endian. The first twelve bytes of the head, and the version of four bytes
+//! that answers it, are the same in every version.
 
 use crate::error::HandoverError;
 use crate::socket::Name;
@@ -25,35 +25,38 @@ use crate::socket::Name;
 /// The variable that tells a process that it is a successor, and its only value.
 pub(crate) const VARIABLE: (&str, &str) = ("BYWASH_HANDOVER", "stdin");
 
-/// The version of the conversation that this process speaks.
+/// The version of the protocol that this process speaks.
 pub(crate) const VERSION: u32 = 1;
 
-/// The successor serves, or will as soon as it hears [`TAKEN`].
+/// The successor serves, or will serve as soon as it receives [`TAKEN`].
 pub(crate) const SERVING: u8 = b'S';
 
-/// The old process leaves everything to the successor.
+/// The old process leaves the service to the successor.
 pub(crate) const TAKEN: u8 = b'T';
 
-/// Bytes of state that can be handed over.
+/// The largest number of bytes of state that can be handed over.
 pub const MOST_STATE: u64 = 64 << 20;
 
 const MAGIC: [u8; 8] = *b"bywash>>";
 
-/// What is handed over.
+/// The announcement of sockets and state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// What the attached sockets are for, in their order; never the same twice.
+    /// The names of the attached sockets, in their order, without duplicates.
     pub(crate) names: Vec<Name>,
-    /// Bytes of state that follow.
+    /// The number of bytes of state that follow.
     pub(crate) state: u64,
 }
 
 impl Head {
-    /// Magic 8, version 4, names 4 (a zero is none; the last is always zero), state 8.
+    /// The length: magic 8, version 4, names 4 (zero means no name; the last is always zero), state
+    /// 8.
     pub(crate) const LENGTH: usize = 24;
 
+    /// Creates a head.
+    ///
     /// # Errors
-    /// When a name comes twice, or the state is too long.
+    /// If a name occurs twice, or if the state is too long.
     pub(crate) fn new(names: Vec<Name>, state: u64) -> Result<Self, HandoverError> {
         for (place, name) in names.iter().enumerate() {
             if names.iter().take(place).any(|before| before == name) {
@@ -79,8 +82,10 @@ impl Head {
         bytes
     }
 
+    /// Parses a head.
+    ///
     /// # Errors
-    /// When it is of another version, or none of ours.
+    /// If the head has another version, or is invalid.
     pub(crate) fn from_bytes(bytes: &[u8; Self::LENGTH]) -> Result<Self, HandoverError> {
         let (magic, rest) = bytes.split_first_chunk::<8>().expect("24 bytes");
         let (version, rest) = rest.split_first_chunk::<4>().expect("16 bytes");
@@ -159,7 +164,7 @@ mod tests {
             }
         }
 
-        /// Random bytes hardly ever come near what is accepted; these do.
+        /// Random bytes are hardly ever valid; these often are.
         #[test]
         fn of_small_codes_only_different_names_from_the_front_are_read(
             codes in prop::array::uniform4(0_u8..5), state in any::<u32>()

@@ -1,14 +1,14 @@
-//! The gateway outlives its process: listening sockets that come from the supervisor or from the
-//! process before, what the supervisor is told, and what a process leaves behind on disk.
+//! Lets the gateway outlive its process: listening sockets from the supervisor or from the previous
+//! process, notifications to the supervisor, and the state that a process leaves on disk.
 //!
-//! A listening socket belongs to the kernel, not to the process that made it. As long as one
-//! process has it open, clients connect to it, and wait in its queue until somebody accepts. So
-//! nothing here closes one and binds it anew: a socket is made once, by the supervisor
-//! ([`from_supervisor`]) or by the first process, and then handed from process to process
-//! ([`hand_over`], [`from_predecessor`]). Two processes may accept from it at the same time, and
-//! no connection is refused at any moment in between.
+//! A listening socket belongs to the kernel, not to the process that created it. As long as one
+//! process has it open, clients connect to it and wait in its queue until a process accepts them.
+//! So nothing here closes a socket and binds it again. A socket is created once, by the supervisor
+//! ([`from_supervisor`]) or by the first process, and is then handed over from process to process
+//! ([`hand_over`], [`from_predecessor`]). Two processes may accept from it at the same time, and no
+//! connection is refused at any moment in between.
 //!
-//! Everything here blocks or reads the disk, and belongs on a thread that serves no request.
+//! All functions here block or read the disk, and belong on a thread that serves no requests.
 
 mod activation;
 mod descriptors;

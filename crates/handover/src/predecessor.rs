@@ -1,8 +1,8 @@
-//! The old process's side: starts the new one, gives it the sockets, and goes on as if nothing
-//! had happened if anything goes wrong.
+//! The old process's side: it starts the new process, gives it the sockets, and continues unchanged
+//! if anything fails.
 //!
 //! The new process is a child, not this process with another program in it: an `exec` cannot be
-//! taken back, and the requests that run here would end with it.
+//! undone, and the requests that run here would end with it.
 
 use std::io::{self, ErrorKind, IoSlice, Read};
 use std::mem::MaybeUninit;
@@ -20,44 +20,46 @@ use crate::error::HandoverError;
 use crate::head::{Head, SERVING, TAKEN, VARIABLE, VERSION};
 use crate::socket::Name;
 
-/// The process that has taken over. Dropping this does nothing to it.
+/// The process that has taken over. Dropping this value does not affect the process.
 #[derive(Debug)]
 pub struct Successor {
     process: Child,
 }
 
 impl Successor {
-    /// Its process id, for [`Supervisor::main_process`](crate::Supervisor::main_process).
+    /// Returns the process ID, for [`Supervisor::main_process`](crate::Supervisor::main_process).
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Tells it to end (SIGTERM): who told this process while it handed over meant the service.
+    /// Sends SIGTERM to the successor, because a signal to this process during the handover was
+    /// meant for the service.
     pub fn terminate(&self) -> io::Result<()> {
-        // Its id is nobody else's before it has been reaped, which takes a `&mut self`.
+        // The process ID cannot be reused before the process is reaped, which needs `&mut self`.
         Ok(kill_process(Pid::from_child(&self.process), Signal::TERM)?)
     }
 
-    /// How it has ended, if it has.
+    /// Returns the exit status, if the successor has ended.
     pub fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
         self.process.try_wait()
     }
 }
 
-/// Starts a process that takes over listening sockets and what has been learned, and waits until
-/// it serves or `patience` ends. From then on the caller accepts nothing any more: what waits to
-/// be accepted waits in the sockets, which are the successor's as well. Until then, and after an
-/// error, it accepts as ever.
+/// Starts a process that takes over the listening sockets and the learned state, and waits until it
+/// serves or `patience` ends. After success the caller accepts no more connections: connections
+/// that wait in the sockets are the successor's. Before that, and after an error, the caller
+/// accepts as usual.
 ///
-/// Meanwhile `during` is called every 50 ms or more often, also just before the last word: a break
-/// calls everything off. For what must go on, and for those who change their minds.
+/// Meanwhile `during` is called at least every 50 ms, and also just before the last message. A
+/// break calls the handover off. The closure is for work that must continue, and for callers that
+/// change their minds.
 ///
-/// The command's standard input and the variables about this process in particular
-/// (`LISTEN_*`, `WATCHDOG_*`) are changed; everything else is the caller's.
+/// The command's standard input and the variables about this process (`LISTEN_*`, `WATCHDOG_*`) are
+/// changed; everything else is left to the caller.
 ///
 /// # Errors
-/// When the successor could not be started, ended, did not come to serve, or was called off. It
-/// has been killed and reaped.
+/// If the successor could not be started, ended, did not serve in time, or was called off. It has
+/// been killed and reaped.
 pub fn hand_over(
     command: &mut Command,
     sockets: &[(Name, BorrowedFd<'_>)],
@@ -75,9 +77,9 @@ pub fn hand_over(
     }
 }
 
-/// A process that may become the successor. Killed and reaped when dropped before that.
+/// A process that may become the successor. If it is dropped before that, it is killed and reaped.
 struct Candidate<'a> {
-    /// `None` once it is somebody else's.
+    /// The process; `None` once it is taken.
     process: Option<Child>,
     channel: UnixStream,
     started: Instant,
@@ -85,7 +87,7 @@ struct Candidate<'a> {
     during: &'a mut dyn FnMut() -> ControlFlow<()>,
 }
 
-/// Why it did not become the successor.
+/// Why the process did not become the successor.
 enum Refusal {
     Closed,
     Exited(ExitStatus),
@@ -94,11 +96,11 @@ enum Refusal {
     Other(HandoverError),
 }
 
-/// A process may end and leave its end of the channel to a child of its own: it is looked after
-/// this often.
+/// How often the process is checked. A process may end and leave its end of the channel to a child
+/// of its own.
 const TURN: Duration = Duration::from_millis(50);
 
-/// What a successor that has closed the channel gets to end by itself.
+/// The time that a successor which has closed the channel gets to end by itself.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl<'a> Candidate<'a> {
@@ -112,7 +114,8 @@ impl<'a> Candidate<'a> {
         set_environment(command, environment, std::process::id());
         command.stdin(OwnedFd::from(theirs));
         let process = command.spawn();
-        // The command holds their end as long as it has it, and nobody would see them close it.
+        // The command holds their end of the channel while it exists, so this side would not see
+        // them close it.
         command.stdin(Stdio::null());
         let started = Instant::now();
         match process {
@@ -123,7 +126,7 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// The conversation of `head.rs`.
+    /// Runs the protocol of `head.rs`.
     fn introduce(
         &mut self,
         head: &Head,
@@ -154,7 +157,7 @@ impl<'a> Candidate<'a> {
             let bytes = [IoSlice::new(&bytes)];
             Ok(rustix::net::sendmsg(channel, &bytes, &mut attached, SendFlags::NOSIGNAL)?)
         })?;
-        // Nothing is in the channel yet, and it holds far more than a head.
+        // The channel is empty, and holds far more than a head.
         if sent == bytes.len() { Ok(()) } else { Err(Refusal::Closed) }
     }
 
@@ -179,8 +182,8 @@ impl<'a> Candidate<'a> {
         Ok(bytes)
     }
 
-    /// Does something with the channel as soon as it can be done; in turns, between which the
-    /// process is looked after.
+    /// Performs an operation on the channel as soon as it is possible. It tries in turns, and
+    /// checks the process between them.
     fn patiently<T>(
         &mut self,
         mut act: impl FnMut(&mut UnixStream) -> io::Result<T>,
@@ -235,8 +238,8 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// How it ends, if it does so by itself: one that has closed the channel is most likely about
-    /// to say on its standard error why.
+    /// Returns the exit status of a process that ends by itself. A process that has closed the
+    /// channel is most likely about to report the reason on its standard error.
     fn ends_soon(&mut self) -> Option<ExitStatus> {
         let process = self.process.as_mut()?;
         let end = self.started.elapsed().saturating_add(LAST_WORDS).min(self.patience);
@@ -249,11 +252,11 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Kills it, and only then closes the channel: a successor that sees the channel closed may
-    /// believe that this process is gone.
+    /// Kills the process, and closes the channel only then: a successor that sees the channel
+    /// closed may conclude that this process is gone.
     fn end(&mut self) -> Option<u32> {
         let mut process = self.process.take()?;
-        // Errors say that it has ended already.
+        // An error means that the process has already ended.
         let _ = process.kill();
         let _ = process.wait();
         Some(process.id())
@@ -272,9 +275,10 @@ impl From<io::Error> for Refusal {
     }
 }
 
-/// What the supervisor said about this process does not hold for the next: the sockets have been
-/// taken, and the watchdog of this process becomes the next one's with the main process's id.
-/// Somebody else's watchdog stays somebody else's (`sd_watchdog_enabled(3)`).
+/// Sets the environment of the next process. The supervisor's variables about this process do not
+/// apply to it: the sockets have been taken. The watchdog of this process becomes that of the next,
+/// because it becomes the main process. A watchdog of another process stays with that process
+/// (`sd_watchdog_enabled(3)`).
 fn set_environment(command: &mut Command, get: impl Fn(&str) -> Option<String>, own: u32) {
     command.env(VARIABLE.0, VARIABLE.1);
     for variable in ["LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDS", "LISTEN_FDNAMES"] {
@@ -296,7 +300,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// What becomes of each variable; `None` for those that are taken out.
+    /// Returns the change of each variable; `None` for those that are removed.
     fn environment(watched: Option<&str>) -> BTreeMap<String, Option<String>> {
         let mut command = Command::new("true");
         let get = |variable: &str| match variable {

@@ -1,4 +1,4 @@
-//! Listening sockets and what they are for.
+//! Listening sockets and their names.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,22 +9,22 @@ use std::os::unix::net::UnixListener;
 
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
-/// What a listening socket is for.
+/// The purpose of a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Name {
-    /// Clients, in plain text.
+    /// For clients, in plain text.
     Http,
-    /// Clients, encrypted.
+    /// For clients, encrypted.
     Https,
-    /// Operators.
+    /// For operators.
     Admin,
 }
 
 impl Name {
-    /// All of them. Sockets without a name are taken in this order.
+    /// All names. Sockets without a name get them in this order.
     pub const ALL: [Self; 3] = [Self::Http, Self::Https, Self::Admin];
 
-    /// As a supervisor's `FileDescriptorName=` spells it.
+    /// Returns the name as in a supervisor's `FileDescriptorName=`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -40,20 +40,20 @@ impl fmt::Display for Name {
     }
 }
 
-/// A socket that listens. It is closed when another program is executed, and does not block.
+/// A listening socket. It does not block, and is closed when another program is executed.
 #[derive(Debug)]
 pub enum Listener {
-    /// On an address and port.
+    /// A socket on an address and port.
     Tcp(TcpListener),
-    /// On a path, or on an abstract name.
+    /// A socket on a path, or on an abstract name.
     Unix(UnixListener),
 }
 
 impl Listener {
-    /// Takes a descriptor for what it is said to be, if the kernel says so too.
+    /// Creates a listener from a descriptor, after checking that it is a listening socket.
     ///
-    /// Not blocking is a property of the socket, not of the descriptor: whoever else has it open
-    /// finds it changed as well. All who share one here want it.
+    /// Non-blocking mode is a property of the socket, not of the descriptor, so it also changes for
+    /// all other processes that have the socket open. Here they all want it.
     pub(crate) fn check(descriptor: OwnedFd) -> io::Result<Self> {
         let listens = sockopt::socket_type(&descriptor)? == SocketType::STREAM
             && sockopt::socket_acceptconn(&descriptor)?;
@@ -83,28 +83,27 @@ impl AsFd for Listener {
     }
 }
 
-/// The listening sockets that a process was given: at most one of each name.
+/// The listening sockets that a process was given: at most one per name.
 #[derive(Debug, Default)]
 pub struct Sockets(BTreeMap<Name, Listener>);
 
 impl Sockets {
-    /// The socket of that name. The second time there is none.
+    /// Takes the socket with this name. A second call returns `None`.
     pub fn take(&mut self, name: Name) -> Option<Listener> {
         self.0.remove(&name)
     }
 
-    /// The names of those that have not been taken.
+    /// Returns the names of the sockets that have not been taken.
     pub fn names(&self) -> impl Iterator<Item = Name> {
         self.0.keys().copied()
     }
 
-    /// Whether none is left.
+    /// Returns whether no socket is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Gives it a socket of a name that it does not have yet: see `names_in_order` and `Head`,
-    /// which both refuse the same name twice.
+    /// Adds a socket. The name must be new; `names_in_order` and `Head` both reject duplicates.
     pub(crate) fn add(&mut self, name: Name, listener: Listener) {
         let before = self.0.insert(name, listener);
         debug_assert!(before.is_none(), "{name} was given twice");

@@ -1,12 +1,14 @@
-//! What a process has learned, on disk: whole or not at all, whenever it is killed.
+//! The learned state of a process on disk. A file is complete or absent, whenever the process is
+//! killed.
 //!
-//! Written to a new file beside the old one, flushed, and renamed over it: a reader sees the one
-//! or the other (`rename(2)`), and after a power cut as well, because the bytes are on the disk
-//! before the name is. The checksum is for disks and for people who edit with the wrong tool; it
-//! is no protection against somebody who wants to deceive.
+//! The state is written to a new file next to the old one, flushed, and renamed over it. So a
+//! reader sees the one or the other (`rename(2)`). This also holds after a power failure, because
+//! the bytes are on the disk before the name is. The checksum detects faults of disks and edits
+//! with the wrong tool. It is no protection against deliberate changes.
 //!
-//! A killed process leaves its unfinished file behind. The next [`save`] removes it: whoever
-//! writes one holds a lock on it, which ends with the process, so an unlocked one is nobody's.
+//! A killed process leaves its unfinished file behind, and the next [`save`] removes it. A process
+//! that writes such a file holds a lock on it, which ends with the process. So an unlocked file
+//! belongs to no process.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,27 +17,27 @@ use std::path::{Component, Path};
 
 use tempfile::NamedTempFile;
 
-/// Why a file is not read.
+/// Why a file cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// It was not written by [`save`].
+    /// The file was not written by [`save`].
     #[error("it is not a state file")]
     Foreign,
-    /// It was written by another version of the program.
+    /// The file was written by another version of the program.
     #[error("it is of format {0}, and this program reads format {FORMAT}")]
     OtherFormat(u32),
-    /// It is longer than wanted.
+    /// The file is longer than permitted.
     #[error("it holds {length} bytes; at most {most} are read")]
     TooLong {
-        /// Bytes that it holds, or says it does.
+        /// The number of bytes that the file holds, or claims to hold.
         length: u64,
-        /// Bytes that were allowed.
+        /// The number of bytes that were permitted.
         most: u64,
     },
-    /// It is not as it was written.
+    /// The file differs from what was written.
     #[error("it is damaged")]
     Torn,
-    /// It could not be read.
+    /// The file could not be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -43,20 +45,21 @@ pub enum StateError {
 const MAGIC: [u8; 8] = *b"bywash::";
 const FORMAT: u32 = 1;
 
-/// Magic 8, format 4, checksum 4 (of everything after it, and of the format), length 8.
-/// Little-endian.
+/// The length: magic 8, format 4, checksum 4 (of everything after it, and of the format), length 8.
+/// All numbers are little-endian.
 const HEADER: usize = 24;
 
-/// Puts `bytes` into the file of that name, in place of what it held. To be called by a thread
-/// that serves no request: it waits for the disk.
+/// Writes `bytes` to the file `name`, replacing its content. Call it on a thread that serves no
+/// requests, because it waits for the disk.
 ///
 /// # Errors
-/// When the name is a path, or the directory or the disk does not let it. The file is as it was
-/// then; it is new only if nothing but the last step failed, flushing the directory.
+/// If the name is a path, or if the directory or the disk does not permit it. Then the file is
+/// unchanged, unless only the last step failed, the flush of the directory.
 pub fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     check(name)?;
     let (before, after) = around(name);
-    // Before anything is changed: a folder that may not be read is none whose names can be made to last.
+    // Open the directory before anything is changed: without permission to read it, its names
+    // cannot be flushed.
     let folder = File::open(directory)?;
     let mut file = unfinished(directory, &before, &after)?;
     file.write_all(&header(bytes))?;
@@ -68,17 +71,17 @@ pub fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// What was last saved under that name; `None` if nothing was.
+/// Returns the bytes that were last saved under this name; `None` if there are none.
 ///
 /// # Errors
-/// When the file is not exactly what [`save`] wrote, holds more than `most` bytes, or cannot be
-/// read. The caller starts without it, and says so.
+/// If the file is not exactly what [`save`] wrote, holds more than `most` bytes, or cannot be read.
+/// The caller starts without the state and reports it.
 pub fn load(directory: &Path, name: &str, most: u64) -> Result<Option<Vec<u8>>, StateError> {
     check(name)?;
     let path = directory.join(name);
     match fs::metadata(&path) {
         Ok(found) if found.is_file() => {}
-        // Opening a pipe would wait for somebody to write.
+        // Opening a pipe would wait for a writer.
         Ok(_) => return Err(StateError::Foreign),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -105,7 +108,7 @@ fn read(mut file: impl Read, most: u64) -> Result<Vec<u8>, StateError> {
         return Err(StateError::TooLong { length, most });
     }
     let mut bytes = Vec::new();
-    // One more, to see that there is none.
+    // One byte more, to detect additional data.
     file.take(length.saturating_add(1)).read_to_end(&mut bytes)?;
     let whole =
         bytes.len() as u64 == length && checksum_of(&bytes) == u32::from_le_bytes(*checksum);
@@ -129,26 +132,26 @@ fn checksum_of(bytes: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// A new file that only its owner may read (mode 0600), locked.
+/// Creates a new file that only its owner may read (mode 0600), and locks it.
 fn unfinished(directory: &Path, before: &str, after: &str) -> io::Result<NamedTempFile> {
     loop {
         let file = tempfile::Builder::new().prefix(before).suffix(after).tempfile_in(directory)?;
         match file.as_file().try_lock() {
-            // Between making and locking it another process's `save` has found it unlocked.
+            // Between creation and locking, another process's `save` has found the file unlocked.
             Err(TryLockError::WouldBlock) => {}
             Ok(()) if file.as_file().metadata()?.nlink() == 0 => {}
-            // Without locks in the file system, what a killed process leaves is not removed.
+            // If the file system has no locks, files of killed processes are not removed.
             Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
         }
     }
 }
 
-/// What the names of unfinished files begin and end with.
+/// Returns the prefix and the suffix of the names of unfinished files.
 fn around(name: &str) -> (String, String) {
     (format!(".{name}."), ".unfinished".to_owned())
 }
 
-/// That some are left is no reason to call a save failed.
+/// Removes unfinished files. A failure here does not make the save fail.
 fn remove_unfinished(directory: &Path, before: &str, after: &str) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -158,7 +161,7 @@ fn remove_unfinished(directory: &Path, before: &str, after: &str) {
         if !ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        // The lock is held until the file is gone.
+        // The lock is held until the file is removed.
         if let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(found, [written, ".other.c.unfinished", "learned"]);
     }
 
-    /// As while one process hands over to the next.
+    /// Two processes save at once while one hands over to the next.
     #[test]
     fn two_who_save_at_the_same_time_do_not_disturb_each_other() {
         let folder = folder();

@@ -1,7 +1,7 @@
-//! The new process's side: takes up what the old one hands over.
+//! The new process's side: it takes over what the old process hands over.
 //!
-//! Nothing here has a limit of time. As long as the old process lives it kills a successor that
-//! it has lost patience with; when it dies, the channel ends.
+//! Nothing here has a time limit. While the old process lives, it kills a successor that takes too
+//! long. When the old process dies, the channel ends.
 
 use std::io::{self, ErrorKind, IoSliceMut, Read};
 use std::mem::MaybeUninit;
@@ -17,22 +17,23 @@ use crate::error::HandoverError;
 use crate::head::{Head, SERVING, TAKEN, VARIABLE, VERSION};
 use crate::socket::{Listener, Name, Sockets};
 
-/// What the process before has handed over. It goes on serving until [`serving`](Self::serving).
+/// The sockets and the state that the previous process has handed over. That process serves until
+/// [`serving`](Self::serving).
 #[derive(Debug)]
 pub struct Inherited {
     /// The listening sockets.
     pub sockets: Sockets,
-    /// What it had learned, as it gave it to [`hand_over`](crate::hand_over).
+    /// The learned state, as it was given to [`hand_over`](crate::hand_over).
     pub state: Vec<u8>,
     channel: UnixStream,
 }
 
-/// What a process before this one hands over; `None` if this process was not started to take
-/// over. To be called once, early in `main`. Standard input is `/dev/null` afterwards.
+/// Returns what a previous process hands over; `None` if this process was not started to take over.
+/// Call it once, early in `main`. Standard input is `/dev/null` afterwards.
 ///
 /// # Errors
-/// When the conversation fails. The only thing to do is to end with a message: the old process
-/// sees it and goes on.
+/// If the protocol fails. Then this process must end with a message; the old process notices and
+/// continues.
 pub fn from_predecessor() -> Result<Option<Inherited>, HandoverError> {
     match std::env::var_os(VARIABLE.0) {
         None => Ok(None),
@@ -41,11 +42,11 @@ pub fn from_predecessor() -> Result<Option<Inherited>, HandoverError> {
     }
 }
 
-/// Takes the channel out of standard input. The variable stays in the environment; whoever
+/// Takes the channel from standard input. The variable stays in the environment, but a child that
 /// inherits it finds no channel there.
 fn channel() -> Result<UnixStream, HandoverError> {
     let stdin = io::stdin();
-    // What is no socket at all has neither.
+    // A descriptor that is not a socket has neither a domain nor a type.
     let is_channel = sockopt::socket_domain(&stdin) == Ok(AddressFamily::UNIX)
         && sockopt::socket_type(&stdin) == Ok(SocketType::STREAM);
     if !is_channel {
@@ -59,8 +60,8 @@ fn channel() -> Result<UnixStream, HandoverError> {
 impl Inherited {
     fn receive(mut channel: UnixStream) -> Result<Self, HandoverError> {
         let (head, descriptors) = receive_head(&channel)?;
-        // Whatever the head is: the other side learns from this whether the two understand each
-        // other.
+        // Send our version whatever the head contains, so that the other side learns whether the
+        // versions match.
         send(&channel, &VERSION.to_le_bytes())?;
         let head = Head::from_bytes(&head)?;
         if head.names.len() != descriptors.len() {
@@ -78,16 +79,16 @@ impl Inherited {
         Ok(Self { sockets, state, channel })
     }
 
-    /// Says that this process serves, and waits for the word of the old one, which accepts
-    /// nothing more from then on, finishes what it has, and ends.
+    /// Reports that this process serves, and waits for the answer of the old process. From then on
+    /// the old process accepts no more connections, finishes its requests, and ends.
     ///
-    /// To be called when everything that can fail has been done. Best is to accept only after it:
-    /// the old process serves until then, and connections that this one accepted before are lost
-    /// if it is dismissed after all. It is not an error if the old process is gone: this one is
-    /// then the only one that can serve.
+    /// Call it when everything that can fail has been done. It is best to accept connections only
+    /// after it: the old process serves until then, and connections that this process accepted
+    /// before are lost if it is killed after all. It is not an error if the old process is gone,
+    /// because then only this process can serve.
     ///
     /// # Errors
-    /// When the old process says something else: it goes on, and this process is to end.
+    /// If the old process answers anything else. Then it continues, and this process must end.
     pub fn serving(mut self) -> Result<(), HandoverError> {
         let mut word = [0];
         let heard =
@@ -103,7 +104,7 @@ impl Inherited {
     }
 }
 
-/// The first message: it alone has descriptors attached.
+/// Receives the first message, which is the only one with descriptors attached.
 fn receive_head(channel: &UnixStream) -> Result<([u8; Head::LENGTH], Vec<OwnedFd>), HandoverError> {
     let mut head = [0; Head::LENGTH];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(Name::ALL.len()))];
@@ -128,7 +129,7 @@ fn receive_head(channel: &UnixStream) -> Result<([u8; Head::LENGTH], Vec<OwnedFd
     Ok((head, descriptors))
 }
 
-/// A few bytes, which always fit: the other side reads each message before it sends the next.
+/// Sends a few bytes, which always fit: the other side reads each message before it sends the next.
 fn send(channel: &UnixStream, bytes: &[u8]) -> io::Result<()> {
     let sent =
         rustix::io::retry_on_intr(|| rustix::net::send(channel, bytes, SendFlags::NOSIGNAL))?;
@@ -145,7 +146,8 @@ mod tests {
 
     use super::*;
 
-    /// What a successor makes of a head with these descriptors and what follows it.
+    /// Returns the result of a successor that receives a head with these descriptors, followed by
+    /// `rest`.
     fn receive(
         head: &[u8],
         descriptors: &[BorrowedFd<'_>],
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(u32::from_le_bytes(answer), VERSION);
     }
 
-    /// A successor that has everything, and the old process's end of the channel.
+    /// Returns a successor that has received everything, and the old process's end of the channel.
     fn ready() -> (UnixStream, Inherited) {
         let (old, channel) = UnixStream::pair().unwrap();
         (old, Inherited { sockets: Sockets::default(), state: Vec::new(), channel })

@@ -1,8 +1,9 @@
-//! What the supervisor is told: `sd_notify(3)`.
+//! Notifications to the supervisor: `sd_notify(3)`.
 //!
-//! The words are the library's, the sending is ours, for two reasons. The library waits for as
-//! long as the supervisor does not read, and whoever feeds the watchdog must not stop because the
-//! supervisor has. And it does not know abstract addresses, which containers use.
+//! The library formats the messages, but this module sends them, for two reasons. The library waits
+//! as long as the supervisor does not read, but the thread that feeds the watchdog must not stop
+//! together with the supervisor. And the library does not support abstract addresses, which
+//! containers use.
 
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
@@ -13,25 +14,25 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-/// Whoever started this process and wants to know how it is. Without one every message is
-/// dropped, and none is an error.
+/// The supervisor that started this process and wants its state. Without a supervisor all messages
+/// are dropped without an error.
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     address: Option<SocketAddr>,
     watchdog: Option<Duration>,
 }
 
-/// A state is worth a short wait for a supervisor that is busy.
+/// The time to wait for a busy supervisor with a state message.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Characters of a status that a supervisor is shown.
+/// The number of characters of a status that the supervisor gets.
 const MOST_STATUS: usize = 500;
 
 impl Supervisor {
-    /// The one that `NOTIFY_SOCKET` names, if any.
+    /// Returns the supervisor that `NOTIFY_SOCKET` names, if any.
     ///
     /// # Errors
-    /// When it names what is no address of a unix socket.
+    /// If the variable is not the address of a unix socket.
     pub fn from_environment() -> io::Result<Self> {
         let address = match std::env::var("NOTIFY_SOCKET") {
             Ok(words) => Some(address(&words)?),
@@ -41,48 +42,50 @@ impl Supervisor {
         Ok(Self { address, watchdog: sd_notify::watchdog_enabled() })
     }
 
-    /// Serving has begun, or goes on after [`reloading`](Self::reloading).
+    /// Reports that serving has begun, or continues after [`reloading`](Self::reloading).
     pub fn ready(&self) -> io::Result<()> {
         self.tell(&[NotifyState::Ready], PATIENCE)
     }
 
-    /// The configuration is being read again. [`ready`](Self::ready) must follow, whatever comes
-    /// of it.
+    /// Reports that the configuration is being reloaded. [`ready`](Self::ready) must follow,
+    /// whatever the result.
     pub fn reloading(&self) -> io::Result<()> {
         self.tell(&[NotifyState::Reloading, NotifyState::monotonic_usec_now()?], PATIENCE)
     }
 
-    /// The process is about to end.
+    /// Reports that the process is about to end.
     pub fn stopping(&self) -> io::Result<()> {
         self.tell(&[NotifyState::Stopping], PATIENCE)
     }
 
-    /// How it is, in one line for people. What would end the line becomes a space, so that no
-    /// text says more than a status.
+    /// Reports a status in one line for people. Control characters become spaces, so that no text
+    /// can contain another message.
     pub fn status(&self, text: &str) -> io::Result<()> {
         let shown = text.chars().take(MOST_STATUS);
         let line: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
         self.tell(&[NotifyState::Status(&line)], PATIENCE)
     }
 
-    /// From now on another process is the service. To be said by the one that hands over: of the
-    /// other the supervisor believes nothing yet (`NotifyAccess=main`).
+    /// Reports that another process is now the service. The process that hands over must send this,
+    /// because the supervisor does not accept messages from the other process yet
+    /// (`NotifyAccess=main`).
     pub fn main_process(&self, id: u32) -> io::Result<()> {
         self.tell(&[NotifyState::MainPid(id)], PATIENCE)
     }
 
-    /// Feeds the watchdog. Never waits: to be called where requests are served.
+    /// Feeds the watchdog. It never waits, so it can be called where requests are served.
     pub fn alive(&self) -> io::Result<()> {
         self.tell(&[NotifyState::Watchdog], Duration::ZERO)
     }
 
-    /// How often the watchdog wants to be fed: half of the time after which the supervisor takes
-    /// the process for hung. `None` if there is no watchdog, or it watches another process.
+    /// Returns how often the watchdog must be fed: half of the time after which the supervisor
+    /// considers the process hung. Returns `None` if there is no watchdog, or if it watches another
+    /// process.
     pub fn watchdog_interval(&self) -> Option<Duration> {
         self.watchdog.map(|limit| limit / 2).filter(|half| !half.is_zero())
     }
 
-    /// One datagram, as the library's own `notify` sends it.
+    /// Sends one datagram, as the library's own `notify` does.
     fn tell(&self, states: &[NotifyState<'_>], patience: Duration) -> io::Result<()> {
         let Some(address) = &self.address else { return Ok(()) };
         let mut message = String::new();
@@ -99,7 +102,7 @@ impl Supervisor {
     }
 }
 
-/// `/path` or `@abstract`; the other forms (`vsock:`) are for virtual machines.
+/// Parses `/path` or `@abstract`. The other forms (`vsock:`) are for virtual machines.
 fn address(words: &str) -> io::Result<SocketAddr> {
     match words.strip_prefix('@') {
         Some(name) => SocketAddr::from_abstract_name(name),
@@ -117,7 +120,7 @@ fn no_address(words: &str) -> io::Error {
 mod tests {
     use super::*;
 
-    /// A supervisor with an abstract address, and the test's end of it.
+    /// Returns a supervisor with an abstract address, and the test's end of it.
     fn supervisor(name: &str) -> (Supervisor, UnixDatagram) {
         let words = format!("@bywash-handover-{name}-{}", std::process::id());
         let address = address(&words).unwrap();

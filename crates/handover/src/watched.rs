@@ -1,29 +1,29 @@
-//! Notices that files have changed, by looking at them.
+//! Detects changes of files by polling.
 //!
-//! Looking is deliberate. The kernel's notices (inotify) are about directories and inodes, and
-//! what matters here is what a *path* leads to: Kubernetes changes a symbolic link two levels
-//! above the file, editors rename a new file over the old one, and in both cases the watched
-//! inode never changes. They do not come from network file systems either, and their number is
-//! limited for each user. A look at a path is one system call that is right in all these cases,
-//! and a handful a second costs nothing.
+//! Polling is deliberate. The kernel's notifications (inotify) are about directories and inodes,
+//! but here it matters where a *path* leads. Kubernetes changes a symbolic link two levels above
+//! the file, and editors rename a new file over the old one; in both cases the watched inode never
+//! changes. Network file systems send no notifications either, and their number is limited per
+//! user. A check of a path is one system call that is right in all these cases, and a handful per
+//! second costs nothing.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// Some files, of which it is said when they have changed.
+/// Files that are watched for changes.
 #[derive(Debug)]
 pub struct Watched {
     paths: Vec<PathBuf>,
-    /// As they were when last said to have changed, or at the beginning.
+    /// The files when a change was last reported, or at the beginning.
     known: Vec<Option<Print>>,
-    /// As they were at the last look.
+    /// The files at the last check.
     seen: Vec<Option<Print>>,
 }
 
-/// What is different about a file that has been written, replaced or given to somebody else. The
-/// time of the last change (ctime) is part of it because the others can be kept: `cp -p` of a
-/// file of the same length.
+/// The properties of a file that change when it is written, replaced or given to another owner.
+/// They include the time of the last change (ctime), because all others can be preserved: `cp -p`
+/// of a file of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Print {
     device: u64,
@@ -34,15 +34,16 @@ struct Print {
 }
 
 impl Watched {
-    /// Watches what is at these paths from now on. To be made before the files are read, so that
-    /// a change in between is not missed.
+    /// Watches these paths from now on. Create it before the files are read, so that no change in
+    /// between is missed.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let paths: Vec<PathBuf> = paths.into_iter().collect();
         let known: Vec<_> = paths.iter().map(look).collect();
         Self { paths, seen: known.clone(), known }
     }
 
-    /// Watches these as well: what the first ones name can be known only when they have been read.
+    /// Watches additional paths. The files that the first ones name are known only after reading
+    /// these.
     pub fn add(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
         let more = Self::new(paths);
         self.paths.extend(more.paths);
@@ -50,12 +51,12 @@ impl Watched {
         self.seen.extend(more.seen);
     }
 
-    /// Whether a file is another than before, said once for each change. To be called about once
-    /// a second.
+    /// Returns whether a file has changed. Each change is reported once. Call it about once a
+    /// second.
     ///
-    /// It is said when two looks in a row find the same. So a file that is being written is not
-    /// read half, and a certificate not without its key. A file that is missing counts as it was:
-    /// there is nothing to read, and it may be on its way.
+    /// A change is reported when two checks in a row give the same result. So a file is not read
+    /// while it is being written, and a certificate not without its key. A missing file counts as
+    /// unchanged: there is nothing to read, and it may be about to appear.
     pub fn changed(&mut self) -> bool {
         let before = self.seen.clone();
         for (seen, path) in self.seen.iter_mut().zip(&self.paths) {
@@ -69,7 +70,7 @@ impl Watched {
     }
 }
 
-/// What the path leads to, through all symbolic links.
+/// Returns the properties of the file that the path leads to, through all symbolic links.
 fn look(path: &PathBuf) -> Option<Print> {
     let found = fs::metadata(path).ok()?;
     Some(Print {
@@ -89,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// Of so many looks, which said that something had changed.
+    /// Returns which of several checks reported a change.
     fn looks<const LOOKS: usize>(watched: &mut Watched) -> [bool; LOOKS] {
         std::array::from_fn(|_| watched.changed())
     }
@@ -150,7 +151,7 @@ mod tests {
         let before = fs::metadata(&path).unwrap();
         let changed = |found: &fs::Metadata| (found.ctime(), found.ctime_nsec());
         let mut watched = Watched::new([path.clone()]);
-        // The kernel's clock of changes ticks every few milliseconds.
+        // The kernel's clock for changes ticks every few milliseconds.
         while changed(&fs::metadata(&path).unwrap()) == changed(&before) {
             let mut file = fs::File::options().write(true).open(&path).unwrap();
             file.write_all(b"two").unwrap();
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(looks(&mut watched), [false, true, false]);
     }
 
-    /// `bywash.toml` → `..data/bywash.toml`, `..data` → a directory with a date: an update makes
+    /// `bywash.toml` → `..data/bywash.toml`, `..data` → a directory with a date: an update creates
     /// a new directory and swaps the link in the middle.
     #[test]
     fn kubernetes_swap_of_a_link_above_the_file_is_a_change() {

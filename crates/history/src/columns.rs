@@ -1,4 +1,5 @@
-//! Rows as they are told and kept: a list for each number, so that a name stands there once.
+//! Rows in the form in which they are returned and stored: a list per quantity, so that each name
+//! occurs once.
 
 use bywash_engine::Status;
 use bywash_units::Span;
@@ -8,106 +9,106 @@ use serde::{Deserialize, Serialize};
 use crate::counts::Gauges;
 use crate::row::{ClassRow, Row};
 
-/// Some rows. All lists are equally long.
+/// Some rows. All lists have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Columns {
-    /// How long a row lasts if nothing was late, in seconds.
+    /// The length of a row in seconds, unless a reading was late.
     pub step_s: u32,
-    /// Rows are numbered, one after the other.
+    /// The numbers of the rows. They are consecutive.
     pub number: Vec<u64>,
-    /// What the clock showed at the end of each, in milliseconds since 1970.
+    /// The time of the clock at the end of each row, in milliseconds since 1970.
     pub at_ms: Vec<u64>,
-    /// How long it lasted.
+    /// The length of each row.
     pub lasted_ms: Vec<u32>,
-    /// Slots.
+    /// The number of slots.
     pub limit: Vec<u32>,
-    /// Requests that had one.
+    /// The number of requests that held a slot.
     pub running: Vec<u32>,
-    /// Requests that waited for one.
+    /// The number of requests that waited for a slot.
     pub waiting: Vec<u32>,
-    /// Requests that an elephant's rule held back.
+    /// The number of requests that an elephant's rule held back.
     pub held: Vec<u32>,
-    /// How long the oldest had waited.
+    /// How long the oldest waiting request had waited.
     pub oldest_ms: Vec<u64>,
-    /// Whether the newest went first, as it was overload.
+    /// Whether the newest request went first, because of overload.
     pub newest_first: Vec<bool>,
-    /// Mean service time of late; zero while it was unknown.
+    /// The recent mean service time; zero while unknown.
     pub mean_service_us: Vec<u64>,
-    /// Sessions that were remembered.
+    /// The number of sessions that were remembered.
     pub sessions: Vec<u32>,
-    /// Whether no decisions were taken.
+    /// Whether the gateway was bypassed: it took no decisions.
     pub bypassed: Vec<bool>,
-    /// Open connections of clients.
+    /// The number of open client connections.
     pub connections: Vec<u32>,
-    /// Each class of which something happened.
+    /// The classes in which something happened.
     pub classes: Vec<ClassColumns>,
 }
 
-/// One class in those rows.
+/// One class in these rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassColumns {
-    /// What it is called.
+    /// The class's name.
     pub name: String,
-    /// Requests that ended, by what became of them.
+    /// The number of requests that ended, by outcome.
     pub outcomes: Outcomes,
-    /// Of those that were only observed: what enforcing would have made of them.
+    /// The number of requests that were only observed, by what enforcing would have done.
     pub shadow: Shadow,
-    /// Of the orphaned, those that never ran.
+    /// The number of orphaned requests that never ran.
     #[serde(default)]
     pub left_waiting: Vec<u32>,
-    /// Service time of requests that were answered in time.
+    /// The service time of requests that were answered in time.
     pub useful_ms: Vec<u32>,
-    /// Service time of all others.
+    /// The service time of all other requests.
     pub wasted_ms: Vec<u32>,
-    /// What answers have brought, by `earns`.
+    /// The revenue of responses, by `earns`.
     pub earned: Vec<f32>,
-    /// Requests that waited at the end of the row.
+    /// The number of requests that waited at the end of the row.
     pub waiting: Vec<u32>,
-    /// How long a request of it might run, if it could be stopped.
+    /// How long a request might run; `null` if its requests were never stopped.
     #[serde(default)]
     pub may_run_ms: Vec<Option<u32>>,
-    /// Half of the answers took at most so long; `null` where there was none.
+    /// The median response time; `null` if there was no response.
     pub p50_ms: Vec<Option<f32>>,
-    /// 99 of 100 answers took at most so long.
+    /// The 99th percentile of the response time; `null` if there was no response.
     pub p99_ms: Vec<Option<f32>>,
 }
 
-/// Requests that ended so.
+/// The number of requests that ended, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcomes {
-    /// Answered in time.
+    /// Requests that were answered in time.
     pub served: Vec<u32>,
-    /// Answered after their clients' patience.
+    /// Requests that were answered after their client's patience had ended.
     pub late: Vec<u32>,
-    /// Refused before they ran.
+    /// Requests that were rejected before they ran.
     pub shed: Vec<u32>,
-    /// Refused by an elephant's rule.
+    /// Requests that an elephant's rule rejected.
     pub throttled: Vec<u32>,
-    /// Waited longer than a request may.
+    /// Requests that waited longer than allowed.
     pub expired: Vec<u32>,
-    /// Stopped while they ran, for their age.
+    /// Requests that were stopped while they ran, because they had run too long.
     pub terminated: Vec<u32>,
-    /// Their clients left.
+    /// Requests whose clients left.
     pub orphaned: Vec<u32>,
-    /// The upstream failed them.
+    /// Requests that the upstream failed.
     pub upstream_error: Vec<u32>,
 }
 
-/// What enforcing would have made of requests that were observed.
+/// The number of requests that were only observed, by what enforcing would have done with them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shadow {
-    /// Run, as they did.
+    /// Requests that would have run, as they did.
     pub run: Vec<u32>,
-    /// Refused before they ran.
+    /// Requests that would have been rejected before they ran.
     pub refused: Vec<u32>,
-    /// Stopped while they ran.
+    /// Requests that would have been stopped while they ran.
     pub stopped: Vec<u32>,
-    /// Still waiting when their answers were complete.
+    /// Requests that would still have been waiting when their responses were complete.
     pub waiting: Vec<u32>,
 }
 
 impl Outcomes {
-    /// In the order of `Outcome::ALL`.
+    /// Returns the lists in the order of `Outcome::ALL`.
     const fn lists(&mut self) -> [&mut Vec<u32>; 8] {
         [
             &mut self.served,
@@ -123,7 +124,7 @@ impl Outcomes {
 }
 
 impl Shadow {
-    /// In the order of `Shadowed::ALL`.
+    /// Returns the lists in the order of `Shadowed::ALL`.
     const fn lists(&mut self) -> [&mut Vec<u32>; 4] {
         [&mut self.run, &mut self.refused, &mut self.stopped, &mut self.waiting]
     }
@@ -167,7 +168,8 @@ impl Columns {
         self.connections.push(connections);
     }
 
-    /// Back to rows, with `name` the number of a class's name. `None`: the lists are not equally long.
+    /// Converts the lists to rows. `name` returns the number of a class's name. Returns `None` if
+    /// the lists differ in length.
     pub(crate) fn rows(mut self, mut name: impl FnMut(&str) -> Option<u8>) -> Option<Vec<Row>> {
         let row = |at: usize| {
             Some(Row {
@@ -229,7 +231,7 @@ impl ClassColumns {
             wasted: *self.wasted_ms.get(at)?,
             earned: *self.earned.get(at)?,
             waiting: *self.waiting.get(at)?,
-            // What was kept by an earlier version has neither.
+            // Columns that an earlier version stored have neither.
             left_waiting: self.left_waiting.get(at).copied().unwrap_or(0),
             may_run: self.may_run_ms.get(at).copied().flatten().unwrap_or(0),
             p50: *self.p50_ms.get(at)?,

@@ -1,4 +1,4 @@
-//! What is read of a gateway: counts since its start, and how it stands.
+//! The values that are read from a gateway: counts since its start, and gauges.
 
 use std::sync::Arc;
 
@@ -7,73 +7,73 @@ use bywash_units::Span;
 
 use crate::latencies::Latencies;
 
-/// Everything at one moment.
+/// All values at one moment.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// What the clock shows, in milliseconds since 1970.
+    /// The time of the clock, in milliseconds since 1970.
     pub at: u64,
-    /// How long that is since the start, by a clock that nobody sets.
+    /// The time since the start, by a monotonic clock.
     pub passed: Span,
-    /// How it stands.
+    /// The gauges.
     pub gauges: Gauges,
-    /// Every class, always in the same place.
+    /// The counts of every class. A class always has the same index.
     pub classes: Vec<ClassCounts>,
 }
 
-/// How a gateway stands.
+/// The gauges of a gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauges {
-    /// Its engine.
+    /// The state of its engine.
     pub engine: Status,
-    /// No decisions are taken.
+    /// Whether the gateway is bypassed: it takes no decisions.
     pub bypassed: bool,
-    /// Open connections of clients.
+    /// The number of open client connections.
     pub connections: u32,
 }
 
-/// What was counted of a class.
+/// The counts of a class.
 #[derive(Clone, Debug)]
 pub struct ClassCounts {
-    /// What it is called.
+    /// The class's name.
     pub name: Arc<str>,
-    /// How its requests ended.
+    /// The number of requests by outcome.
     pub outcomes: [u64; Outcome::ALL.len()],
-    /// How they would have ended, had what was decided been carried out: of those that are only observed.
+    /// The number of requests that are only observed, by what enforcing would have done.
     pub shadow: [u64; Shadowed::ALL.len()],
-    /// Of those whose clients left, those that never ran.
+    /// The number of requests whose clients left before they ran.
     pub left_waiting: u64,
-    /// Service time of requests that were answered in time, and of all others, in milliseconds.
+    /// The service time of requests that were answered in time, in milliseconds.
     pub useful: u64,
-    /// See `useful`.
+    /// The service time of all other requests, in milliseconds.
     pub wasted: u64,
-    /// What answers have brought.
+    /// The revenue of responses.
     pub earned: f64,
-    /// Response times of requests that got their answer.
+    /// The response times of requests that got their response.
     pub latencies: Latencies,
-    /// Those that wait now.
+    /// The number of requests that wait now.
     pub waiting: u32,
-    /// How long one may run now, if it can be stopped.
+    /// How long a request may run now, if it can be stopped.
     pub may_run: Option<Span>,
 }
 
-/// What enforcing would have made of a request that was observed.
+/// The effect that enforcing would have had on a request that was only observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shadowed {
-    /// It would have run as it did.
+    /// The request would have run, as it did.
     Run,
-    /// It would have been refused before it ran.
+    /// The request would have been rejected before it ran.
     Refused,
-    /// It would have been stopped while it ran.
+    /// The request would have been stopped while it ran.
     Stopped,
-    /// Its answer was complete before it would have had a slot.
+    /// The response was complete before the request would have had a slot.
     Waiting,
 }
 
 impl Shadowed {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::Run, Self::Refused, Self::Stopped, Self::Waiting];
 
-    /// Its name in metrics.
+    /// Returns the name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Run => "run",

@@ -1,4 +1,4 @@
-//! The rows of the last quarter of an hour and of the last day.
+//! The rows of the last 15 minutes and of the last day.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,32 +10,32 @@ use crate::columns::Columns;
 use crate::counts::{ClassCounts, Gauges, Reading};
 use crate::row::Row;
 
-/// Rows of a second that are kept: a quarter of an hour.
+/// The number of rows of a second that are kept: 15 minutes.
 pub const SECONDS: usize = 15 * 60;
-/// Rows of a minute that are kept: a day.
+/// The number of rows of a minute that are kept: a day.
 pub const MINUTES: usize = 24 * 60;
-/// Names of classes.
+/// The number of class names that are kept.
 pub const MOST_NAMES: usize = 128;
 
 const MINUTE: Span = Span::from_secs(60);
 
-/// Which rows.
+/// The range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Range {
-    /// The last quarter of an hour, second by second.
+    /// The last 15 minutes, second by second.
     Seconds,
     /// The last day, minute by minute.
     Minutes,
 }
 
-/// See the crate.
+/// The rows that are kept. See the crate.
 #[derive(Clone, Debug)]
 pub struct History {
     names: Names,
     seconds: Ring,
     minutes: Ring,
     last: Option<Reading>,
-    /// At the beginning of the minute that has not ended.
+    /// The reading at the beginning of the current minute.
     minute: Option<Reading>,
 }
 
@@ -62,13 +62,14 @@ impl Default for History {
 }
 
 impl History {
-    /// One that goes on from what [`History::columns`] has told of another, as far as that can be read.
+    /// Continues from the rows that [`History::columns`] returned for an earlier history, as far as
+    /// they can be read.
     pub fn restored(seconds: Columns, minutes: Columns) -> Self {
         let mut history = Self::default();
         let names = &mut history.names;
         for (ring, columns) in [(&mut history.seconds, seconds), (&mut history.minutes, minutes)] {
             let rows = columns.rows(|name| names.number(name)).unwrap_or_default();
-            // Numbers that are not in order would be found nowhere.
+            // Rows whose numbers are not in order could not be found.
             if rows.is_sorted_by(|one, next| one.number < next.number) {
                 ring.next = rows.last().map_or(0, |row| row.number.saturating_add(1));
                 ring.rows = rows.into();
@@ -78,7 +79,8 @@ impl History {
         history
     }
 
-    /// What was read, a second after the last time or so. The first reading is of a start: it counted from nothing.
+    /// Adds a reading, about a second after the previous one. The first reading is of a start, so
+    /// its counts began at zero.
     pub fn read(&mut self, reading: Reading) {
         if self.last.as_ref().is_some_and(|last| last.passed >= reading.passed) {
             return;
@@ -96,12 +98,12 @@ impl History {
         self.last = Some(reading);
     }
 
-    /// The last second.
+    /// Returns the last second.
     pub fn newest(&self) -> Columns {
         self.columns(Range::Seconds, self.seconds.next.saturating_sub(1))
     }
 
-    /// Rows of that kind with a number of `from` or more.
+    /// Returns the rows of a range whose number is at least `from`.
     pub fn columns(&self, range: Range, from: u64) -> Columns {
         let (ring, step) = match range {
             Range::Seconds => (&self.seconds, 1),
@@ -142,7 +144,8 @@ impl Ring {
         self.rows.drain(..too_many);
     }
 
-    /// How the last rows stood that lasted so long together: on average, the longest wait, and whether ever.
+    /// Returns the gauges of the last rows that together lasted `lasted` milliseconds: means, the
+    /// longest wait, and whether a flag was ever set.
     fn over(&self, lasted: u32, now: Gauges) -> Gauges {
         let mut left = lasted;
         let within = |row: &&Row| {
@@ -165,7 +168,8 @@ impl Ring {
                 held: mean(|gauges| gauges.engine.held),
                 oldest: oldest.unwrap_or(now.engine.oldest),
                 newest_first: stood.iter().any(|gauges| gauges.engine.newest_first),
-                // A mean already, and a count that hardly changes.
+                // The mean service time is already a mean, and the number of sessions hardly
+                // changes.
                 ..now.engine
             },
             bypassed: stood.iter().any(|gauges| gauges.bypassed),

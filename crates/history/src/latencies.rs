@@ -1,18 +1,19 @@
-//! Response times in buckets: eight to an octave, so that a percentile is right to one part in sixteen.
+//! Response times in buckets: eight to an octave, so that a percentile is accurate to one part in
+//! 16.
 
 use bywash_units::Span;
 
-/// So many microseconds and less are one bucket, the first.
+/// The upper bound of the first bucket, in microseconds.
 const FIRST: u64 = 64;
-/// Buckets for each doubling; a power of two.
+/// The number of buckets per doubling; a power of two.
 const PER_OCTAVE: u64 = 8;
-/// From 64 µs to a quarter of an hour.
+/// The number of octaves, from 64 µs to more than 15 minutes.
 const OCTAVES: usize = 24;
 
-/// How many buckets there are. What is longer is in the last.
+/// The number of buckets. Longer times are in the last one.
 pub const BUCKETS: usize = 1 + OCTAVES * PER_OCTAVE as usize;
 
-/// The bucket of a response time.
+/// Returns the bucket of a response time.
 pub fn bucket(took: Span) -> usize {
     let micros = took.as_micros();
     if micros < FIRST {
@@ -24,7 +25,7 @@ pub fn bucket(took: Span) -> usize {
     (1 + number as usize).min(BUCKETS - 1)
 }
 
-/// What a bucket's times are called: the middle of it, in milliseconds.
+/// Returns the value that stands for a bucket's times: its middle, in milliseconds.
 fn middle(bucket: usize) -> f64 {
     let Some(number) = bucket.checked_sub(1) else { return FIRST as f64 / 2e3 };
     let (octave, within) = (number as u64 / PER_OCTAVE, number as u64 % PER_OCTAVE);
@@ -43,24 +44,25 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Counts as they stand.
+    /// Creates latencies with these counts.
     pub fn of(counts: impl Fn(usize) -> u32) -> Self {
         Self(Box::new(core::array::from_fn(counts)))
     }
 
-    /// One more.
+    /// Counts a response time.
     pub fn count(&mut self, took: Span) {
         let one = &mut self.0[bucket(took)];
         *one = one.wrapping_add(1);
     }
 
-    /// What was counted since `before`. Counts may have wrapped.
+    /// Returns the counts since `before`. Counts may have wrapped.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self::of(|bucket| self.0[bucket].wrapping_sub(before.0[bucket]))
     }
 
-    /// The time, in milliseconds, that so large a share of answers took at most; `None` if there are none.
+    /// Returns the time in milliseconds that this share of responses took at most; `None` if there
+    /// are no responses.
     pub fn percentile(&self, share: f64) -> Option<f32> {
         let all: u64 = self.0.iter().map(|count| u64::from(*count)).sum();
         let wanted = ((all as f64 * share).ceil() as u64).max(1);

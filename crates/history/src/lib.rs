@@ -1,25 +1,30 @@
-//! What became of requests: the last quarter of an hour second by second, the last day minute by minute.
+//! The outcomes of requests: the last 15 minutes second by second, the last day minute by minute.
 //!
-//! Somebody counts what happens and never forgets (`counts` has the shape); once a second that is read and handed to
-//! [`History::read`], which keeps what has changed since. A minute is the difference between its ends, and no sum of rounded
-//! seconds. Nothing here reads a clock.
+//! The gateway counts events and never resets the counts (`counts` has their types). Once a second
+//! they are read and passed to [`History::read`], which keeps the differences since the previous
+//! reading. A minute is the difference between its ends, not a sum of rounded seconds. Nothing here
+//! reads a clock.
 //!
 //! # Bounds
 //!
-//! [`SECONDS`] and [`MINUTES`] rows, and in each only classes of which something happened: 92 bytes of each. A site with 64
-//! classes that are all busy all day takes 14 MB, one with eight 1.7 MB. Names of classes are kept once, and
-//! [`MOST_NAMES`] of them: of a class that comes after these nothing is kept.
+//! At most [`SECONDS`] and [`MINUTES`] rows are kept, and in each only the classes in which
+//! something happened, at 92 bytes each. A site with 64 classes that are all busy all day takes 14
+//! MB, a site with eight takes 1.7 MB. Class names are kept once, and at most [`MOST_NAMES`] of
+//! them: for further classes nothing is kept.
 //!
 //! # Time
 //!
-//! Rows are numbered, one after the other, and have the time that the clock showed. A clock that is set makes a jump in the times
-//! and none in the numbers; so whoever has seen row 7 asks for what comes after row 7. A reading that comes late makes one
-//! row for all the time since the last, and says how long that was.
+//! Rows are numbered consecutively and carry the time of the clock. If the clock is set, the times
+//! jump but the numbers do not. So a client that has seen row 7 asks for the rows after row 7. A
+//! reading that comes late makes one row for the whole time since the previous one, and the row
+//! says how long that was.
 //!
-//! # Rooms
+//! # Modules
 //!
-//! `latencies` counts response times in buckets; `counts` is what is read; `row` is what happened between two readings;
-//! `columns` is how they are told, and kept; `history` has the rows.
+//! - `latencies` counts response times in buckets.
+//! - `counts` is the input, `row` the difference between two readings, `columns` the form in which
+//!   rows are returned and stored.
+//! - `history` keeps the rows.
 #![forbid(unsafe_code)]
 
 mod columns;

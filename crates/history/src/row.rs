@@ -1,23 +1,23 @@
-//! What happened between two readings.
+//! The difference between two readings.
 
 use bywash_engine::Outcome;
 
 use crate::counts::{ClassCounts, Gauges, Reading, Shadowed};
 
-/// A second, or a minute.
+/// A row: a second, or a minute.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) number: u64,
-    /// What the clock showed at its end, in milliseconds since 1970.
+    /// The time of the clock at its end, in milliseconds since 1970.
     pub(crate) at: u64,
-    /// Milliseconds.
+    /// The length of the row, in milliseconds.
     pub(crate) lasted: u32,
     pub(crate) gauges: Gauges,
-    /// By the number of its name; only classes of which something happened.
+    /// The classes in which something happened, by the number of their name.
     pub(crate) classes: Vec<(u8, ClassRow)>,
 }
 
-/// One class in it.
+/// One class in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ClassRow {
     pub(crate) outcomes: [u32; Outcome::ALL.len()],
@@ -27,17 +27,17 @@ pub(crate) struct ClassRow {
     pub(crate) wasted: u32,
     pub(crate) earned: f32,
     pub(crate) waiting: u32,
-    /// Milliseconds; nothing is zero.
+    /// How long a request may run, in milliseconds; zero if there is no such limit.
     pub(crate) may_run: u32,
     pub(crate) p50: Option<f32>,
     pub(crate) p99: Option<f32>,
 }
 
-/// What the crate's bounds say.
+/// This size is part of the crate's bounds.
 const _: () = assert!(size_of::<(u8, ClassRow)>() == 92, "see the bounds in lib.rs");
 
 impl ClassRow {
-    /// Between the two; `before` is `None` where counts began at nothing.
+    /// Returns the difference between two readings. `before` is `None` if the counts began at zero.
     fn between(before: Option<&ClassCounts>, now: &ClassCounts) -> Self {
         let latencies = match before {
             Some(before) => now.latencies.since(&before.latencies),
@@ -72,7 +72,8 @@ fn less(now: u64, before: u64) -> u32 {
 }
 
 impl Row {
-    /// Between two readings, with `name` the number of a class's name, if it has one.
+    /// Returns the difference between two readings. `name` returns the number of a class's name, if
+    /// it has one.
     pub(crate) fn between(
         before: Option<&Reading>,
         now: &Reading,
@@ -84,7 +85,7 @@ impl Row {
             if row.is_nothing() {
                 return None;
             }
-            // By itself it is no event.
+            // A limit on running time alone does not make a row for the class.
             let may_run = counts.may_run.map_or(0, |span| span.as_millis().max(1));
             let may_run = u32::try_from(may_run).unwrap_or(u32::MAX);
             Some((name(counts)?, ClassRow { may_run, ..row }))

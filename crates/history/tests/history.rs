@@ -1,4 +1,4 @@
-//! What is kept of readings, and for how long.
+//! Tests of the rows that are kept of readings, and for how long.
 
 use bywash_engine::Status;
 use bywash_history::{
@@ -37,7 +37,7 @@ impl Counter {
         (0..times).for_each(|_| class.latencies.count(took));
     }
 
-    /// A second later.
+    /// Returns the reading a second later.
     fn read(&mut self) -> Reading {
         self.reading.at += 1000;
         self.reading.passed += Span::from_secs(1);
@@ -100,7 +100,7 @@ fn a_clock_that_is_set_makes_no_row_and_hides_none() {
     history.read(counter.read());
     counter.reading.at -= 3_600_000;
     history.read(counter.read());
-    // The same moment once more is no second.
+    // The same moment again makes no row.
     history.read(counter.reading.clone());
     let told = seconds(&history);
     assert_eq!((told.number, told.lasted_ms), (vec![0, 1], vec![1000, 1000]));

@@ -1,13 +1,14 @@
-//! Whether what a running program says is what its table says. For the tests of programs.
+//! Compares the metrics of a running program with its table. For the tests of programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Kind, Metric, Subject, Words};
 
-/// Each difference between a table and a text of the program that has it, in words.
+/// Returns each difference between a table and the text that its program exposes, as a sentence.
 ///
-/// Every metric is looked for in the text, whatever stands in the text in the table; kinds, helps, labels and
-/// their words are compared. A family without samples is not in the text: let the program count something of each first.
+/// Every metric of the table must be in the text, and every sample of the text must be in the
+/// table. Kinds, helps, labels and their values are compared. A family without samples is not in
+/// the text, so the program must count something of each family first.
 pub fn differences(subjects: &[&Subject], text: &str) -> Vec<String> {
     let metrics: Vec<&Metric> =
         subjects.iter().flat_map(|subject| subject.metrics).copied().collect();
@@ -26,7 +27,7 @@ pub fn differences(subjects: &[&Subject], text: &str) -> Vec<String> {
     found
 }
 
-/// Names, kinds and helps.
+/// Compares names, kinds and helps.
 fn of_families(metrics: &[&Metric], text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut names = BTreeSet::new();
@@ -51,7 +52,7 @@ fn of_families(metrics: &[&Metric], text: &str) -> Vec<String> {
     found
 }
 
-/// What is wrong with the labels of one sample.
+/// Returns the fault of a sample's labels, if there is one.
 fn of_sample(metric: &Metric, line: &str) -> Option<String> {
     let mut labels = labels(line);
     if metric.kind == Kind::Histogram {
@@ -69,7 +70,7 @@ fn of_sample(metric: &Metric, line: &str) -> Option<String> {
     })
 }
 
-/// Of a sample whose values hold no quotation marks.
+/// Returns the labels of a sample whose values contain no quotation marks.
 fn labels(line: &str) -> BTreeMap<&str, &str> {
     let inside = line.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}'));
     let inside = inside.map_or("", |(inside, _)| inside);

@@ -1,11 +1,12 @@
-//! What a program counts, as a table that others follow from: what is registered, the reference for operators, and
-//! the check of alerts and dashboards, which name metrics.
+//! A table of a program's metrics, from which everything else follows: the registration, the
+//! reference for operators, and the check of alerts and dashboards, which name metrics.
 //!
-//! A metric is a `static` [`Metric`] and stands in a [`Subject`]; a program has a list of these. Nothing is registered
-//! but by [`Metric::register`], so nothing without its entry. That a program's text and its list say the same is a
-//! test of the program, by [`differences`].
+//! A metric is a `static` [`Metric`] in a [`Subject`], and a program has a list of subjects. Only
+//! [`Metric::register`] registers metrics, so no metric is without its entry. Each program has a
+//! test that its text and its list agree, by [`differences`].
 //!
-//! Source of the idea: Varnish's counters (`VSC_main.vsc`), each of which says what an operator makes of it.
+//! Source of the idea: Varnish's counters (`VSC_main.vsc`), each of which documents what it means
+//! for an operator.
 #![forbid(unsafe_code)]
 
 mod differences;
@@ -16,84 +17,84 @@ use prometheus_client::registry::{self, Registry};
 pub use differences::differences;
 pub use reference::{json, reference};
 
-/// Metrics that tell of the same thing.
+/// Metrics about the same subject.
 #[derive(Debug)]
 pub struct Subject {
-    /// A heading.
+    /// The heading.
     pub title: &'static str,
-    /// What they tell of, in one or two sentences.
+    /// The subject, in one or two sentences.
     pub about: &'static str,
-    /// Each of them.
+    /// The metrics.
     pub metrics: &'static [&'static Metric],
 }
 
 /// A family of samples with one name.
 #[derive(Debug)]
 pub struct Metric {
-    /// Without the ending that samples of its kind have: see [`Metric::samples`].
+    /// The name without the suffix of its samples; see [`Metric::samples`].
     pub name: &'static str,
-    /// How its samples are to be read.
+    /// The kind of metric.
     pub kind: Kind,
-    /// What is counted or measured.
+    /// The unit that is counted or measured.
     pub unit: &'static str,
-    /// What tells its samples apart.
+    /// The labels that distinguish its samples.
     pub labels: &'static [Label],
-    /// What it says, in one sentence without its full stop, which the text format adds.
+    /// The meaning, in one sentence without its full stop, which the text format adds.
     pub help: &'static str,
-    /// What an operator makes of it.
+    /// The advice to an operator.
     pub remedy: Remedy,
 }
 
-/// How samples are to be read.
+/// The kind of a metric, which says how its samples are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It only grows, until its process ends.
+    /// A value that only grows until its process ends.
     Counter,
-    /// It is what it is now.
+    /// A present value.
     Gauge,
-    /// How many lie below each of a list of bounds.
+    /// The number of observations below each of a list of bounds.
     Histogram,
 }
 
-/// What tells samples of a metric apart.
+/// A label, which distinguishes samples of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
-    /// Its name.
+    /// The label's name.
     pub name: &'static str,
-    /// What its values say.
+    /// The meaning of its values.
     pub says: &'static str,
-    /// Which values it has.
+    /// The values that it can have.
     pub words: Words,
 }
 
 /// The values of a label.
 #[derive(Clone, Copy, Debug)]
 pub enum Words {
-    /// All of them.
+    /// A fixed list of values.
     Fixed(fn() -> Vec<&'static str>),
-    /// Names that stand in the configuration.
+    /// Names from the configuration.
     Configured,
 }
 
-/// What an operator makes of a metric.
+/// The advice to an operator about a metric.
 #[derive(Clone, Copy, Debug)]
 pub enum Remedy {
-    /// When it moves, or is not what it should be: look at this, do that.
+    /// Advice for a value that changes, or is not as it should be: look at this, do that.
     Do(&'static str),
-    /// There is nothing to be done about it; this is what it is good for.
+    /// There is nothing to do; the text says what the metric is good for.
     Nothing(&'static str),
 }
 
 impl Metric {
-    /// Lets a program's text have it.
+    /// Registers the metric under its name and its help.
     pub fn register(&self, registry: &mut Registry, metric: impl registry::Metric) {
         registry.register(self.name, self.help, metric);
     }
 
-    /// The words of its only label.
+    /// Returns the values of its only label.
     ///
     /// # Panics
-    /// When it has another number of labels, or one whose words the configuration gives.
+    /// If it has no label or several, or if the configuration gives the label's values.
     pub fn words(&self) -> Vec<&'static str> {
         let [Label { words: Words::Fixed(words), .. }] = self.labels else {
             panic!("{} has no single label with fixed words", self.name)
@@ -101,7 +102,7 @@ impl Metric {
         words()
     }
 
-    /// The names of its samples, as queries write them.
+    /// Returns the names of its samples, as queries write them.
     pub fn samples(&self) -> Vec<String> {
         let endings: &[&str] = match self.kind {
             Kind::Counter => &["_total"],
@@ -113,7 +114,7 @@ impl Metric {
 }
 
 impl Kind {
-    /// The word for it in the text format.
+    /// Returns the kind's name in the text format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -124,7 +125,7 @@ impl Kind {
 }
 
 impl Remedy {
-    /// What it says.
+    /// Returns the text of the advice.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Do(text) | Self::Nothing(text) => text,

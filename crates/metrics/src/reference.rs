@@ -1,4 +1,4 @@
-//! The table for people, as Markdown, and for checks, as JSON.
+//! The table as Markdown for people, and as JSON for checks.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json as value};
 
 use crate::{Label, Metric, Remedy, Subject, Words};
 
-/// A page: one table for each subject.
+/// Returns a page with one table for each subject.
 pub fn reference(about: &str, subjects: &[&Subject]) -> String {
     let mut out = format!("# Metrics\n\n{about}\n");
     for subject in subjects {
@@ -39,18 +39,18 @@ fn label(label: &Label) -> String {
     let says = format!("`{}`: {}", label.name, cell(label.says));
     let Words::Fixed(words) = label.words else { return says };
     let words: Vec<_> = words().into_iter().map(|word| format!("`{word}`")).collect();
-    // What it says may be what each of them says.
+    // The description of a label may already name each of its values.
     let are_told = words.iter().all(|word| says.contains(word));
     if are_told { says } else { format!("{says}: {}", words.join(", ")) }
 }
 
-/// A text that does not end its cell.
+/// Returns a text that does not end its cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Each metric as an object: its `name`, the names of its `samples`, its `labels` with their words (`null` where the
-/// configuration gives them), and what there is to say of it.
+/// Returns each metric as an object: its `name`, the names of its `samples`, its `labels` with
+/// their values (`null` if the configuration gives them), and its descriptions.
 pub fn json(subjects: &[&Subject]) -> Value {
     let metrics = subjects.iter().flat_map(|subject| {
         subject.metrics.iter().map(|metric| {

@@ -1,9 +1,9 @@
-//! Nothing outlives a measurement: not when it fails, panics, or is interrupted.
+//! Ensures that no process outlives a measurement that fails, panics, or is interrupted.
 //!
-//! Every [`crate::Running`] ends its processes when it is dropped, which an error and a panic
-//! do. An interrupt does not: for it a thread waits and ends, by their numbers, all descendants of
-//! this process. A program that hands over to its child and ends leaves that child to us
-//! (`PR_SET_CHILD_SUBREAPER`, `prctl(2)`), so that a descendant stays one.
+//! Every [`crate::Running`] ends its processes when it is dropped, which happens on an error and on
+//! a panic. It does not happen on an interrupt. For that a thread waits, and kills all descendants
+//! of this process by their process IDs. If a program hands over to its child and ends, that child
+//! becomes ours (`PR_SET_CHILD_SUBREAPER`, `prctl(2)`), so that a descendant stays one.
 
 use crate::processes;
 use crate::scratch::Scratch;
@@ -14,15 +14,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What shells expect of a program that a signal ended: this and the signal's number.
+/// The exit status that shells expect of a program that a signal ended: this plus the signal's
+/// number.
 const SIGNALLED: i32 = 128;
-/// Between two looks: what is being started while we look is found by the next.
+/// The time between two rounds. A process that starts during one round is found in the next.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Set before anything is ended because of an interrupt.
+/// Whether an interrupt has come. It is set before any process is killed because of the interrupt.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// To be called before any thread or process is started.
+/// Takes custody of all processes that are started later. Call it before any thread or process is
+/// started.
 pub fn take() -> io::Result<()> {
     sys::become_subreaper()?;
     let interrupts = Interrupts::block()?;
@@ -34,15 +36,15 @@ pub fn take() -> io::Result<()> {
             thread::sleep(AGAIN);
         }
         Scratch::remove_all();
-        // Nobody may be listening any more, which `eprintln!` would panic of.
+        // Standard error may be closed by now, and `eprintln!` would panic.
         let _ = writeln!(io::stderr(), "interrupted; nothing is left behind");
         process::exit(waited.map_or(1, |signal| SIGNALLED + signal))
     });
     Ok(())
 }
 
-/// Lets an interrupt that is under way end the process. To be called by whoever has failed, before
-/// it says so: a program that an interrupt has ended did not fail.
+/// Lets an interrupt that is in progress end the process. Call it after a failure, before reporting
+/// it: a program that was interrupted did not fail.
 pub fn give_way() {
     while INTERRUPTED.load(Ordering::SeqCst) {
         thread::park();
@@ -52,7 +54,7 @@ pub fn give_way() {
 /// Kills the descendants of `pid`.
 pub fn end_below(pid: u32) {
     for child in processes::descendants(pid).unwrap_or_default() {
-        // It may have ended by itself meanwhile.
+        // The process may have ended by itself meanwhile.
         let _ = sys::signal(child, Signal::Kill);
     }
 }

@@ -1,4 +1,5 @@
-//! What is known of each program, whatever it is to do: its name, its options, its own check.
+//! The properties of each program that do not depend on its task: its name, its options, its own
+//! check.
 
 use std::fmt;
 use std::io;
@@ -8,29 +9,29 @@ use std::time::Duration;
 
 use crate::running::Running;
 
-/// A proxy that is a program of its own.
+/// A proxy that is a separate program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
-    /// The product.
+    /// bywash, the product
     Bywash,
-    /// The peer with a queue: `maxconn` per server, `abortonclose`.
+    /// HAProxy, a peer with a queue: `maxconn` per server, `abortonclose`
     Haproxy,
-    /// The peer without a queue.
+    /// nginx, a peer without a queue
     Nginx,
-    /// The peer whose queue is that of its connection pool.
+    /// Envoy, a peer whose queue is that of its connection pool
     Envoy,
 }
 
-/// How long a program may take to check a configuration; Envoy takes the longest, some 300 ms.
+/// The time limit for the check of a configuration. Envoy takes the longest, some 300 ms.
 const CHECK_BOUND: Duration = Duration::from_secs(20);
 
 const ENVOY: [&str; 5] = ["--concurrency", "1", "--disable-hot-restart", "--log-level", "error"];
 
 impl Kind {
-    /// All, the product first.
+    /// All kinds, the product first.
     pub const ALL: [Self; 4] = [Self::Bywash, Self::Haproxy, Self::Nginx, Self::Envoy];
 
-    /// The first line with text that `program` prints about its version.
+    /// Returns the first non-empty line that `program` prints about its version.
     pub fn version(self, program: &Path) -> io::Result<String> {
         let flag = match self {
             Self::Bywash | Self::Envoy => "--version",
@@ -40,11 +41,11 @@ impl Kind {
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         let text = String::from_utf8_lossy(&text);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("?");
-        // Some tell where they are before they tell what they are.
+        // Some print their path before their version.
         Ok(line.rsplit("version: ").next().unwrap_or(line).to_owned())
     }
 
-    /// What its configuration's file is called.
+    /// Returns the name of the configuration file.
     pub fn config_name(self) -> &'static str {
         match self {
             Self::Bywash => "bywash.toml",
@@ -54,7 +55,8 @@ impl Kind {
         }
     }
 
-    /// Arguments that make the program serve the configuration in `file`, in the foreground.
+    /// Returns the arguments that make the program serve the configuration in `file`, in the
+    /// foreground.
     pub fn arguments(self, file: &Path) -> Vec<String> {
         let words: &[&str] = match self {
             Self::Bywash => &["run", "-c"],
@@ -65,7 +67,7 @@ impl Kind {
         with_file(words, file)
     }
 
-    /// Arguments that make the program check the configuration in `file` and end.
+    /// Returns the arguments that make the program check the configuration in `file` and end.
     pub fn check_arguments(self, file: &Path) -> Vec<String> {
         let words: &[&str] = match self {
             Self::Bywash => &["check"],
@@ -76,10 +78,10 @@ impl Kind {
         with_file(words, file)
     }
 
-    /// Has `program` check the configuration in `file`.
+    /// Checks the configuration in `file` with `program`.
     ///
     /// # Errors
-    /// What the program says about it, if it does not like it.
+    /// If the program rejects the configuration, with its output.
     pub fn check(self, program: &Path, file: &Path) -> io::Result<()> {
         let mut command = Command::new(program);
         command.args(self.check_arguments(file));

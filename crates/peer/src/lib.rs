@@ -1,12 +1,17 @@
-//! Proxies as programs: how each is found and checked, started on loopback, and ended.
+//! Proxies as programs: finding and checking them, starting them on loopback, and ending them.
 //!
-//! Measurements and the laboratory compare bywash with what others run. Both need a program that
-//! has a folder and a port of its own, is known to listen before anybody measures, says why if it
-//! does not, and is gone whatever happens to us: an error, a panic, an interrupt, a kill.
+//! Measurements and the laboratory compare bywash with other proxies. Both need a program that has
+//! a folder and a port of its own, that listens before any measurement begins, and that reports the
+//! reason if it does not. And it must be gone whatever happens to us: an error, a panic, an
+//! interrupt, a kill.
 //!
-//! Rooms: [`Kind`] is what is known of each program; [`Running`] is one that runs, by its process
-//! number; [`custody`] sees to it that none outlives us; [`scratch`] is where they may write;
-//! [`Namespace`] is a network of their own; [`processes`] reads `/proc`; [`sys`] is the system calls, and all the unsafe code there is here.
+//! # Modules
+//!
+//! - [`Kind`] has the properties of each program; [`Running`] is a running program, by its process
+//!   ID.
+//! - [`custody`] ensures that no program outlives this process.
+//! - [`scratch`] has folders that programs may write to; [`Namespace`] is a network of their own.
+//! - [`processes`] reads `/proc`; [`sys`] has the system calls, and all unsafe code of this crate.
 
 pub mod custody;
 mod kind;

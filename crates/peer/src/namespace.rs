@@ -1,7 +1,8 @@
-//! A network of its own: devices and addresses that nobody else on this machine sees.
+//! A separate network: devices and addresses that no other process on this machine sees.
 //!
-//! It has no name. A `cat` lives in it and reads from us; when we are gone, however we went, it reads
-//! the end, ends, and the network with it.
+//! The network has no name. A `cat` runs in it and reads from this process. When this process is
+//! gone, for whatever reason, `cat` reads the end of its input and ends, and the network ends with
+//! it.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,7 +11,8 @@ use std::thread;
 
 use crate::sys;
 
-/// A network namespace, see `network_namespaces(7)`. It goes when this is dropped and nobody is in it.
+/// A network namespace, see `network_namespaces(7)`. It ends when this value is dropped and no
+/// process is in it.
 #[derive(Debug)]
 pub struct Namespace {
     keeper: Child,
@@ -18,10 +20,10 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new one, with nothing in it but a loopback device that is up.
+    /// Creates a namespace that contains only a loopback device that is up.
     ///
     /// # Errors
-    /// Of kind `PermissionDenied` if this process may not make one, `NotFound` without `unshare`.
+    /// `PermissionDenied` if this process may not create one, `NotFound` if there is no `unshare`.
     pub fn new() -> io::Result<Self> {
         let mut command = Command::new("unshare");
         command.args(["--net", "sh", "-c", "ip link set lo up && echo && exec cat"]);
@@ -39,15 +41,16 @@ impl Namespace {
         Ok(Self { keeper, place })
     }
 
-    /// Two of them and a cable between: each has the device `v0`, the first 10.77.0.1, the second
-    /// 10.77.0.2.
+    /// Creates two namespaces with a cable between them. Each has the device `v0`; the first has
+    /// the address 10.77.0.1, the second 10.77.0.2.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = (Self::new()?, Self::new()?);
         one.cable(("v0", "10.77.0.1/24"), &other, ("v0", "10.77.0.2/24"))?;
         Ok((one, other))
     }
 
-    /// Lays a cable (a veth) from here to `other`: of each end the device's name and its address.
+    /// Adds a cable (a veth) from this namespace to `other`. Each end is given as the device's name
+    /// and its address.
     pub fn cable(&self, ours: (&str, &str), other: &Self, theirs: (&str, &str)) -> io::Result<()> {
         let (near, far, there) = (ours.0, theirs.0, other.keeper.id());
         self.run(&format!("ip link add {near} type veth peer name {far} netns {there}"))?;
@@ -58,10 +61,10 @@ impl Namespace {
         Ok(())
     }
 
-    /// Calls `work` on a thread of its own in there, and waits for it.
+    /// Calls `work` on a new thread inside the namespace, and waits for it.
     ///
     /// # Panics
-    /// When `work` does.
+    /// If `work` panics.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
             let inside = scope.spawn(|| {
@@ -72,15 +75,16 @@ impl Namespace {
         })
     }
 
-    /// Moves this thread there, for good, with all that it starts from now on.
+    /// Moves this thread into the namespace for good, with all processes and threads that it starts
+    /// from now on.
     pub fn enter(&self) -> io::Result<()> {
         sys::enter_network(&self.place)
     }
 
-    /// Runs a command there, and gives what it prints.
+    /// Runs a command inside the namespace, and returns its output.
     ///
     /// # Errors
-    /// When it fails: what it says.
+    /// If the command fails, with its standard error.
     pub fn run(&self, words: &str) -> io::Result<String> {
         let mut words = words.split(' ');
         let mut command = Command::new(words.next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Ports for programs that cannot be given one by the kernel and asked which it was.
+//! Ports for programs that cannot let the kernel choose one and report it.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use socket2::{Domain, Socket, Type};
 
-/// A port nobody listens on, below the range the kernel takes for outgoing connections, so that
-/// none of those can take it before its user does.
+/// Returns a port that no process listens on. It is below the range of the kernel's outgoing
+/// connections, so that none of these can take it before the program does.
 pub fn free_port() -> io::Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Each process begins elsewhere, so that two hardly ever look at the same.
+    // Each process begins elsewhere, so that two processes hardly ever try the same port.
     let start = 20_000 + (std::process::id() % 100) as u16 * 100;
     for _ in 0..1000 {
         let port = start + NEXT.fetch_add(1, Ordering::Relaxed) % 2000;
@@ -21,8 +21,9 @@ pub fn free_port() -> io::Result<u16> {
     Err(io::Error::other("no free port"))
 }
 
-/// Whether it can be bound. We never listen on it: a program that another thread starts meanwhile
-/// has our sockets until it is executed, and would accept connections in its place.
+/// Returns whether the port can be bound. We never listen on it: a program that another thread
+/// starts meanwhile has our sockets until it is executed, and would accept connections in its
+/// place.
 fn is_free(port: u16) -> io::Result<bool> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_address(true)?;

@@ -1,4 +1,4 @@
-//! What `/proc` says about processes: which there are, whose they are, what they run.
+//! Information from `/proc` about processes: which exist, their parents, and their programs.
 //!
 //! Fields: man page `proc_pid_stat(5)`.
 
@@ -6,14 +6,14 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// True while the process `pid` is there and has not ended.
+/// Returns whether the process `pid` exists and has not ended.
 pub fn is_alive(pid: u32) -> bool {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = after_name(&text).and_then(|mut fields| fields.next().map(str::to_owned));
     state.is_some_and(|state| !matches!(state.as_str(), "Z" | "X"))
 }
 
-/// The children of `pid`, theirs and so on, oldest first.
+/// Returns the descendants of `pid`: its children first, then their children, and so on.
 pub fn descendants(pid: u32) -> io::Result<Vec<u32>> {
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
     let all = fs::read_dir("/proc")?.flatten().filter_map(number);
@@ -27,7 +27,7 @@ pub fn descendants(pid: u32) -> io::Result<Vec<u32>> {
     Ok(found.split_off(1))
 }
 
-/// The file of the program that `pid` runs.
+/// Returns the file of the program that `pid` runs.
 pub fn program(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
@@ -37,8 +37,8 @@ fn parent(pid: u32) -> Option<u32> {
     after_name(&text)?.nth(1)?.parse().ok()
 }
 
-/// The fields of `/proc/PID/stat` from the third on. The command's name may itself hold spaces and
-/// parentheses: they are counted from the last one.
+/// Returns the fields of `/proc/PID/stat` from the third on. The command's name may itself contain
+/// spaces and parentheses, so the fields are counted from the last parenthesis.
 pub fn after_name(text: &str) -> Option<impl Iterator<Item = &str>> {
     text.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace())
 }

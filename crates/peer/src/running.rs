@@ -1,4 +1,4 @@
-//! A program that runs, and that ends when the value is dropped.
+//! A running program, which ends when the value is dropped.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,28 +13,28 @@ use crate::sys::{self, Signal};
 use crate::{custody, processes};
 
 const START_BOUND: Duration = Duration::from_secs(20);
-/// How often it is looked whether something has happened.
+/// The time between two checks.
 const LOOK: Duration = Duration::from_millis(2);
-/// Lines that are quoted of a program that fails: its last words.
+/// The number of lines that are quoted from the log of a program that fails.
 const MOST_QUOTED: usize = 20;
 
-/// A process that we started, and those that it starts. It is killed with the thread that started
-/// it, by [`custody`] when we are interrupted, and by being dropped.
+/// A process that we started, and the processes that it starts. It is killed with the thread that
+/// started it, by [`custody`] on an interrupt, and when it is dropped.
 #[derive(Debug)]
 pub struct Running {
     name: String,
     child: Child,
     log: PathBuf,
-    /// Killed, and waited for: the number may be another's by now.
+    /// Whether it was killed and waited for. Then another process may have its process ID.
     ended: bool,
 }
 
 impl Running {
-    /// Starts `command` with nothing to read; what it writes is appended to the file `log`. It is
+    /// Starts `command` with empty standard input. Its output is appended to the file `log`. It is
     /// confined to `core`, if one is given.
     ///
     /// # Errors
-    /// Of kind `NotFound` if there is no such program.
+    /// `NotFound` if there is no such program.
     pub fn start(
         name: &str,
         mut command: Command,
@@ -44,30 +44,30 @@ impl Running {
         let file = File::options().create(true).append(true).open(log)?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         sys::tether(&mut command, core);
-        // An interrupt from a terminal is ours; `custody` hands it on.
+        // An interrupt from a terminal is for us; `custody` passes it on.
         command.process_group(0);
         let words = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
         let child = command.spawn().map_err(words)?;
         Ok(Self { name: name.to_owned(), child, log: log.to_owned(), ended: false })
     }
 
-    /// The process to look up in `/proc`.
+    /// Returns the process ID, for `/proc`.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether the process itself still runs.
+    /// Returns whether the process itself still runs.
     pub fn runs(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What it has written so far.
+    /// Returns the output so far.
     pub fn log(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Waits until it accepts connections on `port` of 127.0.0.1, for a bounded time.
+    /// Waits until the program accepts connections on `port` of 127.0.0.1. The time is bounded.
     pub fn wait_port(&mut self, port: u16) -> io::Result<()> {
         let start = Instant::now();
         while start.elapsed() < START_BOUND {
@@ -82,7 +82,7 @@ impl Running {
         Err(self.complaint("does not accept connections"))
     }
 
-    /// Waits until it ends by itself; whether it says that all went well.
+    /// Waits until the program ends by itself. Returns whether it reports success.
     pub fn wait_end(&mut self, bound: Duration) -> io::Result<bool> {
         let start = Instant::now();
         while start.elapsed() < bound {
@@ -94,35 +94,35 @@ impl Running {
         Err(self.complaint(&format!("still runs after {bound:?}")))
     }
 
-    /// Asks it to end and waits until it has.
+    /// Asks the program to end and waits until it has.
     ///
     /// # Errors
-    /// If it still runs after `bound`, or ends badly.
+    /// If the program still runs after `bound`, or does not report success.
     pub fn stop(&mut self, bound: Duration) -> io::Result<()> {
         sys::signal(self.child.id(), Signal::Terminate)?;
         if self.wait_end(bound)? { Ok(()) } else { Err(self.complaint("ended badly")) }
     }
 
-    /// Ends it and all that it started, without a chance to react, and waits until it has ended.
+    /// Kills the program and all processes that it started, and waits until it has ended.
     pub fn end(&mut self) {
         if self.ended {
             return;
         }
-        // If it has ended and its number is there again, that is another's by now; and while any of
-        // its group is there nobody else gets the number.
+        // If the program has ended and a process has its ID, that is another process by now. While
+        // a process of its group exists, no other process gets the ID.
         let pid = self.child.id();
         if self.runs() || !processes::is_alive(pid) {
-            // Below it are also those who have left its group, as long as it runs.
+            // Descendants that have left its group are found only while it runs.
             custody::end_below(pid);
             let _ = sys::signal_group(pid, Signal::Kill);
         }
-        // It may have ended by itself; then there is nothing left to do.
+        // The program may have ended by itself; then there is nothing left to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.ended = true;
     }
 
-    /// What went wrong, with the last of what it wrote.
+    /// Returns an error with the end of the log.
     pub fn complaint(&self, what: &str) -> io::Error {
         let log = self.log();
         let lines: Vec<&str> = log.trim().lines().collect();
@@ -206,7 +206,7 @@ mod tests {
         ends(child);
     }
 
-    /// The process whose number it has written.
+    /// Returns the process whose ID the program has printed.
     fn child(program: &Running) -> Option<u32> {
         program.log().lines().next().and_then(|line| line.parse().ok())
     }

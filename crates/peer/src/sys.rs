@@ -1,6 +1,7 @@
-//! Operating-system calls that `std` does not offer: the only unsafe code of this crate.
+//! System calls that `std` does not offer: the only unsafe code of this crate.
 //!
-//! Linux only. Every function is one call (or one object's calls) with its arguments made safe.
+//! Linux only. Every function is one call (or the calls of one object) with its arguments made
+//! safe.
 #![allow(unsafe_code, reason = "direct system calls; each block states why it is sound")]
 
 use std::fs::File;
@@ -10,20 +11,20 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// A signal that the programs under test are sent.
+/// A signal to a program under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Read the configuration anew.
+    /// Reload the configuration.
     Hangup,
     /// Hand over to a new process.
     Upgrade,
-    /// End, after what there is left to do.
+    /// End, after finishing the work in progress.
     Terminate,
-    /// Stop at once, without a chance to react.
+    /// End at once, without a chance to react.
     Kill,
-    /// Stand still, without a chance to react.
+    /// Pause, without a chance to react.
     Stop,
-    /// Go on.
+    /// Continue after a pause.
     Continue,
 }
 
@@ -47,38 +48,39 @@ pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     check(unsafe { libc::kill(pid, signal.number()) }).map(drop)
 }
 
-/// Sends `signal` to every process of the group that `leader` has begun.
+/// Sends `signal` to every process of the group that `leader` leads.
 pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     let group = one(leader)?;
     // SAFETY: plain integers.
     check(unsafe { libc::killpg(group, signal.number()) }).map(drop)
 }
 
-/// The number of one process. Zero and what does not fit would mean groups: ours, or all there are.
+/// Returns the ID of a single process. Zero and numbers that do not fit would stand for groups:
+/// ours, or all processes.
 fn one(pid: u32) -> io::Result<i32> {
     let pid = i32::try_from(pid).ok().filter(|&pid| pid > 1);
     pid.ok_or_else(|| io::Error::other("no process has this number"))
 }
 
-/// Makes this process the parent of what its children leave behind when they end.
+/// Makes this process the parent of processes that its children leave behind when they end.
 pub fn become_subreaper() -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).map(drop)
 }
 
-/// Takes note of the end of the child `pid`, so that nothing remains of it; false if it still runs
-/// or is no child.
+/// Reaps the child `pid`, so that nothing of it remains. Returns false if it still runs or is not a
+/// child.
 pub fn reap(pid: u32) -> bool {
     // SAFETY: plain integers; a null status is allowed.
     unsafe { libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), libc::WNOHANG) > 0 }
 }
 
-/// The signals by which a user or a supervisor ends a program.
+/// The signals with which a user or a supervisor ends a program.
 #[derive(Debug)]
 pub struct Interrupts(libc::sigset_t);
 
 impl Interrupts {
-    /// Keeps them from this thread and from those it starts from now on.
+    /// Blocks the signals for this thread and for threads that it starts from now on.
     pub fn block() -> io::Result<Self> {
         // SAFETY: `sigset_t` is plain bits, made valid by `sigemptyset`; it lives across the calls.
         unsafe {
@@ -95,7 +97,7 @@ impl Interrupts {
         }
     }
 
-    /// Waits for one of them.
+    /// Waits for one of the signals.
     pub fn wait(&self) -> io::Result<i32> {
         let mut signal = 0;
         // SAFETY: the set is valid and borrowed; the kernel writes one integer.
@@ -106,8 +108,8 @@ impl Interrupts {
     }
 }
 
-/// Has the child killed when the thread that starts it ends, open to every signal (what we block
-/// would be blocked there too), and pinned to `core` if given.
+/// Makes the kernel kill the child when the thread that starts it ends. The child blocks no signal
+/// (it would inherit the signals that we block), and is pinned to `core` if one is given.
 pub fn tether(command: &mut Command, core: Option<usize>) {
     let prepare = move || {
         // SAFETY: plain integers, and a set on this stack made valid by `sigemptyset`; all three
@@ -120,12 +122,12 @@ pub fn tether(command: &mut Command, core: Option<usize>) {
         }
         core.map_or(Ok(()), pin_to)
     };
-    // SAFETY: between fork and exec the closure only makes two system calls; it allocates nothing
-    // and takes no lock.
+    // SAFETY: between fork and exec the closure only makes system calls; it allocates nothing and
+    // takes no lock.
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Confines the calling thread, and what it starts from now on, to one core.
+/// Confines the calling thread, and all that it starts from now on, to one core.
 pub fn pin_to(core: usize) -> io::Result<()> {
     // SAFETY: `cpu_set_t` is plain bits for which all-zero is the empty set; `CPU_SET` checks the
     // index against the set's length; the set lives across the call.
@@ -137,8 +139,8 @@ pub fn pin_to(core: usize) -> io::Result<()> {
     check(result).map(drop)
 }
 
-/// Moves the calling thread, and what it starts from now on, into the network namespace that this
-/// file of `/proc` stands for.
+/// Moves the calling thread, and all that it starts from now on, into the network namespace that
+/// this file of `/proc` stands for.
 pub fn enter_network(place: &File) -> io::Result<()> {
     // SAFETY: plain integers; the descriptor is borrowed, so it is open.
     check(unsafe { libc::setns(place.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)

@@ -1,8 +1,8 @@
-//! The side towards an upstream: verified, always.
+//! The side towards an upstream, which is always verified.
 //!
-//! Who is trusted is either the one authority of a file or those of the system, never both: an
-//! upstream with an authority of its own is not to be impersonated by any public one. The name
-//! that is verified, and sent as SNI, is the host of the upstream's URL unless another is given.
+//! The trusted authorities are either those of one file or those of the system, never both: no
+//! public authority may vouch for an upstream that has an authority of its own. The name that is
+//! verified, and sent as SNI, is the host of the upstream's URL, unless another is configured.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,16 +20,16 @@ use tokio_rustls::client::TlsStream;
 use crate::negotiated::protocols;
 use crate::{Expiry, Pair, TlsError, VERSIONS, pair, pem, provider};
 
-/// How to speak TLS to an upstream.
+/// The options of TLS towards an upstream.
 #[derive(Clone, Debug, Default)]
 pub struct ClientOptions {
-    /// PEM of the only authorities to trust. Without it: those that the system trusts.
+    /// A PEM file with the only authorities to trust. Without it, those of the system are trusted.
     pub ca: Option<PathBuf>,
-    /// The name to ask for and to verify instead of the host of the URL.
+    /// The name to ask for and to verify, instead of the host of the URL.
     pub name: Option<String>,
-    /// Chain and key to show when the upstream asks who we are (mTLS).
+    /// The chain and the key to present if the upstream asks for a certificate (mTLS).
     pub certificate: Option<(PathBuf, PathBuf)>,
-    /// Offer HTTP/2 before HTTP/1.1.
+    /// Whether to offer HTTP/2 before HTTP/1.1.
     pub http2: bool,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Connector {
 /// Reads the files of `options`.
 ///
 /// # Errors
-/// The first thing that is wrong, with its file.
+/// The first fault, with its file.
 pub fn client(options: ClientOptions) -> Result<Connector, TlsError> {
     let roots = match &options.ca {
         Some(path) => authorities(path)?,
@@ -82,17 +82,17 @@ fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
 }
 
 impl Connector {
-    /// When the certificate that is shown to servers ends, if there is one.
+    /// Returns the end of the certificate that is presented to servers, if there is one.
     pub const fn expiry(&self) -> Option<&Expiry> {
         self.expiry.as_ref()
     }
 
-    /// Speaks TLS on `stream` with the upstream `host`, a name or an address (of version 6 also
-    /// in the brackets of a URL). It bounds no time: whoever awaits it does.
+    /// Performs a TLS handshake on `stream` with the upstream `host`, a name or an address (an IPv6
+    /// address may have the brackets of a URL). The caller bounds the time.
     ///
     /// # Errors
-    /// When the upstream is not who it should be, refuses us, or goes away. [`advice`] says what
-    /// to do about it.
+    /// If the upstream's identity is not verified, if it rejects us, or if it closes the
+    /// connection. [`advice`] returns a remedy.
     pub async fn connect<S>(&self, host: &str, stream: S) -> io::Result<TlsStream<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -125,7 +125,8 @@ fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// What does not parse is left out: systems carry one or two of those, and nobody can mend them.
+/// Returns the authorities that the system trusts. Those that cannot be parsed are left out:
+/// systems have one or two of these, and nothing can be done about them.
 fn system_authorities() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -137,8 +138,8 @@ fn system_authorities() -> Result<RootCertStore, TlsError> {
     Err(TlsError::NoRoots { reason })
 }
 
-/// What an operator can do about a failed handshake with an upstream, or about the first read
-/// after it: in TLS 1.3 a server refuses our certificate only then.
+/// Returns the remedy for a failed handshake with an upstream, or for a failure of the first read
+/// after it: in TLS 1.3 a server rejects our certificate only then.
 pub fn advice(error: &io::Error) -> Option<&'static str> {
     match error.get_ref()?.downcast_ref::<Error>()? {
         Error::InvalidCertificate(reason) => certificate_advice(reason),

@@ -1,7 +1,7 @@
-//! Why certificates cannot be used: which file, what is wrong, what to do.
+//! Why certificates cannot be used: the file, the fault, and the remedy.
 //!
-//! Read by an operator at the moment of a renewal or a start, so every kind names the file and
-//! ends with the remedy. Several of them would otherwise be one "invalid PEM" of the library.
+//! An operator reads these errors at a renewal or a start. So each kind names the file and ends
+//! with the remedy. Several of them would be the same "invalid PEM" in the library.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,24 +11,24 @@ use rustls_pki_types::pem;
 /// A configuration of TLS that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// There is nothing to serve.
+    /// No certificate is configured.
     #[error("no certificate is configured: give a chain and its key")]
     NoPairs,
-    /// The system does not hand out the file.
+    /// The system cannot read the file.
     #[error("cannot read {}: {source}; {}", path.display(), remedy(source))]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// No certificate or key is that large.
+    /// The file is larger than any certificate or key.
     #[error("{} is larger than 4 MiB: give a PEM file", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
-    /// Binary where text is expected.
+    /// The file is binary where text is expected.
     #[error(
         "{} is DER, not PEM: convert it with `openssl x509 -inform der` or `openssl pkey -inform \
          der`", path.display()
@@ -37,15 +37,15 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// A section of the file does not end, or is no base64.
+    /// A section of the file has no end, or is not base64.
     #[error("{} is damaged: {reason}; copy it again from where it was issued", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the reader met.
+        /// The error of the parser.
         reason: pem::Error,
     },
-    /// A file with something else, or nothing, in it.
+    /// The file contains no certificate.
     #[error(
         "no certificate in {}: give the file with the lines BEGIN CERTIFICATE", path.display()
     )]
@@ -53,7 +53,7 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// What is between the lines is no certificate that rustls takes.
+    /// The section is not a certificate that rustls accepts.
     #[error(
         "certificate {place} of {} cannot be used: {reason}; have it issued anew as X.509 version 3",
         path.display()
@@ -61,18 +61,18 @@ pub enum TlsError {
     BadCertificate {
         /// The file.
         path: PathBuf,
-        /// Which in the file; the first is 1.
+        /// The number of the certificate in the file; the first is 1.
         place: usize,
-        /// What the reader met.
+        /// The error of the parser.
         reason: String,
     },
-    /// A file with something else, or nothing, in it.
+    /// The file contains no private key.
     #[error("no private key in {}: give the file with the line BEGIN PRIVATE KEY", path.display())]
     NoKey {
         /// The file.
         path: PathBuf,
     },
-    /// A key that wants a passphrase.
+    /// The key is protected by a passphrase.
     #[error(
         "the key in {} is encrypted, and nobody is there to type a passphrase: decrypt it with \
          `openssl pkey`, readable to the service only", path.display()
@@ -81,7 +81,7 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// A key of a kind or size that is not supported.
+    /// The kind or the size of the key is not supported.
     #[error(
         "the key in {} cannot be used: {reason}; RSA of 2048 to 8192 bits, ECDSA P-256 or P-384 \
          and Ed25519 can", path.display()
@@ -89,10 +89,10 @@ pub enum TlsError {
     BadKey {
         /// The file.
         path: PathBuf,
-        /// What the library said.
+        /// The error of the library.
         reason: String,
     },
-    /// Each is fine, but they do not belong together.
+    /// The key does not belong to the certificate, although both can be read.
     #[error(
         "the key in {} does not belong to the certificate in {}: after a renewal both change; \
          give the two that were made together", key.display(), chain.display()
@@ -113,28 +113,28 @@ pub enum TlsError {
         chain: PathBuf,
         /// The key's file.
         key: PathBuf,
-        /// Where in the file the server's own certificate stands; the first is 1.
+        /// The number of the server's own certificate in the file; the first is 1.
         place: usize,
     },
-    /// The system trusts nobody that we could find.
+    /// No trusted authority was found on the system.
     #[error(
         "the system has no trusted authorities ({reason}): install ca-certificates, or name the \
          upstream's authority in `ca`"
     )]
     NoRoots {
-        /// What was tried.
+        /// The error of the search.
         reason: String,
     },
-    /// Neither a host name nor an address.
+    /// The name is neither a host name nor an address.
     #[error("{name:?} is no host name and no address: give what the upstream's certificate says")]
     BadName {
-        /// As configured.
+        /// The name as configured.
         name: String,
     },
-    /// The system gives no random numbers, and without them there are no keys for tickets.
+    /// The system provides no random numbers, which the keys of tickets need.
     #[error("no keys for session tickets: {reason}; check that the system has /dev/urandom")]
     NoTickets {
-        /// What the library said.
+        /// The error of the library.
         reason: String,
     },
 }

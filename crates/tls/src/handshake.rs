@@ -1,35 +1,36 @@
-//! Why a handshake with a client fails, in few words, so that it can be counted.
+//! The reasons why handshakes with clients fail, in a few values, so that they can be counted.
 //!
-//! The library's error says what broke the protocol, and the client's first message which name it asked for. So a client
-//! that refuses a certificate because no certificate has its name is told apart from one that does not trust the issuer.
+//! The library's error says how the protocol was broken, and the client's first message says which
+//! name it asked for. So a client that rejects a certificate because no certificate has its name is
+//! distinguished from a client that does not trust the issuer.
 
 use std::io;
 
 use rustls::{AlertDescription, Error, InvalidMessage, PeerIncompatible};
 
-/// Why a handshake has failed.
+/// Why a handshake failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeFailure {
-    /// The connection ended first.
+    /// The connection ended before the handshake did.
     Gone,
     /// The client sent something other than TLS.
     NotTls,
-    /// The client offers no version from TLS 1.2 on.
+    /// The client offers neither TLS 1.2 nor a later version.
     OldVersion,
-    /// Both sides have no cipher suite, key exchange, signature scheme or protocol in common.
+    /// The two sides have no cipher suite, key exchange, signature scheme or protocol in common.
     NothingInCommon,
-    /// The client refused the certificate, and no certificate has the name that it asked for.
+    /// The client rejected the certificate, and no certificate has the name that it asked for.
     UnknownName,
-    /// The client refused the certificate.
+    /// The client rejected the certificate.
     CertificateRefused,
-    /// The client ended the handshake by another alert.
+    /// The client ended the handshake with another alert.
     ClientAlert,
-    /// Anything else, such as a message that breaks the protocol.
+    /// Another failure, such as a message that breaks the protocol.
     Other,
 }
 
 impl HandshakeFailure {
-    /// Every failure, in the order of their numbers.
+    /// All variants, in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Gone,
         Self::NotTls,
@@ -41,7 +42,7 @@ impl HandshakeFailure {
         Self::Other,
     ];
 
-    /// The word for it.
+    /// Returns the failure's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gone => "gone",
@@ -55,8 +56,8 @@ impl HandshakeFailure {
         }
     }
 
-    /// The failure behind an error. `knows_name`: a certificate has the name that the client asked for, or it asked for
-    /// none.
+    /// Returns the failure behind an error. `knows_name` tells whether a certificate has the name
+    /// that the client asked for; it is true if the client asked for no name.
     pub(crate) fn of(error: &io::Error, knows_name: bool) -> Self {
         match error.get_ref().and_then(|error| error.downcast_ref::<Error>()) {
             Some(error) => Self::of_protocol(error, knows_name),
@@ -70,7 +71,7 @@ impl HandshakeFailure {
                 if knows_name { Self::CertificateRefused } else { Self::UnknownName }
             }
             Error::AlertReceived(_) => Self::ClientAlert,
-            // A record that is none: the library looks at its first bytes only.
+            // The bytes are not a TLS record. The library looks at the first bytes only.
             Error::InvalidMessage(
                 InvalidMessage::InvalidContentType
                 | InvalidMessage::UnknownProtocolVersion
@@ -80,7 +81,8 @@ impl HandshakeFailure {
                 PeerIncompatible::Tls12NotOffered
                 | PeerIncompatible::Tls12NotOfferedOrEnabled
                 | PeerIncompatible::SupportedVersionsExtensionRequired
-                // Clients send it from TLS 1.2 on, and the library looks for it before it looks at versions.
+                // Clients send this extension from TLS 1.2 on, and the library looks for it before
+                // it looks at versions.
                 | PeerIncompatible::SignatureAlgorithmsExtensionRequired,
             ) => Self::OldVersion,
             Error::PeerIncompatible(_) | Error::NoApplicationProtocol => Self::NothingInCommon,

@@ -1,20 +1,22 @@
 //! TLS on both sides of the gateway: certificates by name towards clients, renewed while serving;
 //! verified connections towards upstreams.
 //!
-//! rustls does the protocol (TLS 1.2, RFC 5246, and 1.3, RFC 8446) with ring's cryptography. What
-//! is ours is what an operator touches: files that are read, checked and explained; the choice of
-//! a certificate by SNI (RFC 6066 section 3); a reload that either takes everything or nothing.
+//! rustls implements the protocol (TLS 1.2, RFC 5246, and 1.3, RFC 8446) with ring's cryptography.
+//! This crate implements what an operator handles: files that are read, checked and explained; the
+//! choice of a certificate by SNI (RFC 6066 section 3); a reload that takes either everything or
+//! nothing.
 //!
 //! Where to look:
 //! - `pem` reads files, `pair` makes a certificate and its key of two of them and checks that they
 //!   belong together, `names` finds the certificate for a name.
-//! - [`Served`] is the side towards clients, [`Connector`] the one towards upstreams.
-//! - [`TlsError`] is what cannot be used, [`Warning`] what can but should not stay, [`HandshakeFailure`] why a client
-//!   did not get in.
+//! - [`Served`] is the side towards clients, [`Connector`] the side towards upstreams.
+//! - [`TlsError`] is a fault that prevents the use of a configuration. [`Warning`] is a fault that
+//!   does not, but should be corrected. [`HandshakeFailure`] is the reason why a client was not let
+//!   in.
 //!
-//! What cannot be configured, on purpose: verification of an upstream is never off, early data
-//! (0-RTT) is never accepted, since it can be replayed (RFC 8446 section 8), and protocols below
-//! TLS 1.2 do not exist (RFC 8996).
+//! Some things cannot be configured, on purpose. The verification of an upstream cannot be switched
+//! off. Early data (0-RTT) is never accepted, because it can be replayed (RFC 8446 section 8).
+//! Protocols below TLS 1.2 are not supported (RFC 8996).
 #![forbid(unsafe_code)]
 
 mod client;
@@ -45,13 +47,14 @@ pub use warning::Warning;
 /// The two files of one certificate. They may be the same file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// PEM: the certificate of the server first, then those that lead to its authority.
+    /// The certificates in PEM: the certificate of the server first, then those that lead to its
+    /// authority.
     pub chain: PathBuf,
-    /// PEM: the private key, not encrypted.
+    /// The private key in PEM, not encrypted.
     pub key: PathBuf,
 }
 
-/// When a certificate of the configuration ends.
+/// The end of a certificate of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expiry {
     /// The certificate's file.
@@ -60,19 +63,20 @@ pub struct Expiry {
     pub not_after: u64,
 }
 
-/// Reads everything as [`server`] would and says what should be mended, without serving.
+/// Reads everything as [`server`] would, and returns the faults that should be corrected, without
+/// serving.
 ///
 /// # Errors
-/// The first thing because of which [`server`] and [`Served::reload`] would refuse.
+/// The first fault that makes [`server`] and [`Served::reload`] fail.
 pub fn check(pairs: &[Pair]) -> Result<Vec<Warning>, TlsError> {
     Ok(names::Names::load(pairs, UnixTime::now())?.1)
 }
 
-/// RFC 8446 and RFC 5246; what is older is broken (RFC 8996).
+/// The supported versions: RFC 8446 and RFC 5246. Older versions are broken (RFC 8996).
 const VERSIONS: &[&SupportedProtocolVersion] = &[&version::TLS13, &version::TLS12];
 
-/// Named, not taken from the process: a process-wide default would be whatever another crate
-/// has installed.
+/// Returns the cryptography. It is named here and not taken from the process, because a
+/// process-wide default could come from any other crate.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }

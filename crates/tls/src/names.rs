@@ -1,10 +1,10 @@
-//! Which certificate for which name (RFC 6066 section 3, RFC 9525 section 6.3).
+//! The choice of a certificate by name (RFC 6066 section 3, RFC 9525 section 6.3).
 //!
-//! The names come from the certificates, so there is no table for an operator to forget after a
-//! renewal. An exact name goes before a wildcard; a wildcard stands for exactly one label. Several
-//! certificates of one name are served by kind of key: one of ECDSA for most clients and one of
-//! RSA for the old ones is usual. Whoever asks for no name, or for one that nobody has, is served
-//! what the first certificate's name would be.
+//! The names come from the certificates, so there is no separate table that an operator could
+//! forget at a renewal. An exact name precedes a wildcard; a wildcard stands for exactly one label.
+//! Several certificates for one name are chosen by the kind of their key: an ECDSA certificate for
+//! most clients and an RSA certificate for old ones is usual. A client that asks for no name, or
+//! for an unknown one, gets the certificate for the first certificate's first name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use rustls_pki_types::UnixTime;
 use crate::pair::{self, Loaded};
 use crate::{Expiry, Pair, TlsError, Warning};
 
-/// One name's certificates in the order of the configuration, with different kinds of keys.
+/// The certificates of one name in the order of the configuration, with different kinds of keys.
 type Choices = Vec<Arc<CertifiedKey>>;
 
-/// The table; never changed once made.
+/// The table of names. It never changes.
 #[derive(Debug)]
 pub(crate) struct Names {
     exact: HashMap<String, Choices>,
-    /// Without the `*.`.
+    /// The wildcards, without the `*.`.
     wildcard: HashMap<String, Choices>,
-    /// Never empty.
+    /// The certificates for all other names. Never empty.
     default: Choices,
     /// The end of each certificate, in the order of the configuration.
     expiries: Vec<Expiry>,
 }
 
 impl Names {
-    /// Reads every pair, or stops at the first that cannot be used.
+    /// Reads all pairs. Stops at the first that cannot be used.
     pub(crate) fn load(pairs: &[Pair], now: UnixTime) -> Result<(Self, Vec<Warning>), TlsError> {
         let mut names = Self {
             exact: HashMap::new(),
@@ -77,7 +77,7 @@ impl Names {
         warnings
     }
 
-    /// The certificate for a client that asks for `name` and can verify `schemes`.
+    /// Returns the certificate for a client that asks for `name` and can verify `schemes`.
     pub(crate) fn choose(
         &self,
         name: Option<&str>,
@@ -94,17 +94,17 @@ impl Names {
         }
     }
 
-    /// When each certificate ends.
+    /// Returns the end of each certificate.
     pub(crate) fn expiries(&self) -> &[Expiry] {
         &self.expiries
     }
 
-    /// Whether a certificate has this name.
+    /// Returns whether a certificate has this name.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.choices(name).is_some()
     }
 
-    /// `name` in lower case, as rustls hands out SNI.
+    /// Returns the certificates for `name`, which is in lower case, as rustls returns SNI.
     fn choices(&self, name: &str) -> Option<&Choices> {
         let name = name.strip_suffix('.').unwrap_or(name);
         if let Some(parent) = name.strip_prefix("*.") {

@@ -1,12 +1,12 @@
-//! Which HTTP the two sides have agreed on (ALPN, RFC 7301; the names are RFC 9113 section 3.1's
-//! and RFC 7301 section 6's).
+//! The HTTP version that the two sides agreed on (ALPN, RFC 7301; the names are from RFC 9113
+//! section 3.1 and RFC 7301 section 6).
 
 use rustls::CommonState;
 
 const H2: &[u8] = b"h2";
 const HTTP_1_1: &[u8] = b"http/1.1";
 
-/// What is offered, best first.
+/// Returns the protocols to offer, the preferred one first.
 pub(crate) fn protocols(http2: bool) -> Vec<Vec<u8>> {
     let offered: &[&[u8]] = if http2 { &[H2, HTTP_1_1] } else { &[HTTP_1_1] };
     offered.iter().map(|protocol| protocol.to_vec()).collect()
@@ -14,7 +14,8 @@ pub(crate) fn protocols(http2: bool) -> Vec<Vec<u8>> {
 
 /// A stream whose handshake is over.
 pub trait Negotiated {
-    /// Both sides speak HTTP/2; else HTTP/1.1, which is also meant by a side that names nothing.
+    /// Returns whether both sides speak HTTP/2. Otherwise they speak HTTP/1.1, which is also
+    /// assumed of a side that names no protocol.
     fn is_h2(&self) -> bool;
 }
 

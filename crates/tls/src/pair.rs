@@ -1,7 +1,7 @@
-//! One certificate with its key: read, checked against each other, and its names.
+//! A certificate with its key: reading both, checking that they belong together, and the names.
 //!
-//! The names are the subject alternative ones. The common name is not looked at: nobody who
-//! verifies does either (RFC 9525 section 2).
+//! The names are the subject alternative names. The common name is ignored, as by all clients that
+//! verify certificates (RFC 9525 section 2).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +13,9 @@ use webpki::{EndEntityCert, KeyUsage};
 
 use crate::{Expiry, Pair, TlsError, Warning, pem, provider};
 
-/// Certificates that live 90 days are renewed 30 days before their end (Let's Encrypt's advice);
-/// two weeks before it, the renewal has failed for a while.
+/// The time before the end from which a certificate is a warning. Certificates that live 90 days
+/// are renewed 30 days before their end (Let's Encrypt's advice). Two weeks before it, the renewal
+/// has been failing for a while.
 const SOON: Duration = Duration::from_secs(14 * DAY);
 const DAY: u64 = 86_400;
 
@@ -24,13 +25,13 @@ const AFTER_ALL: u64 = 253_402_300_800;
 /// A certificate that can be served.
 pub(crate) struct Loaded {
     pub(crate) certified: Arc<CertifiedKey>,
-    /// Lower case; a wildcard as `*.example.org`.
+    /// The names in lower case; a wildcard as `*.example.org`.
     pub(crate) names: Vec<String>,
     pub(crate) expiry: Expiry,
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Reads both files. `now` is asked for warnings only.
+/// Reads both files. `now` is used for warnings only.
 pub(crate) fn load(pair: &Pair, now: UnixTime) -> Result<Loaded, TlsError> {
     let chain = pem::certificates(&pair.chain)?;
     let (key, mode) = signing_key(pair)?;
@@ -49,7 +50,7 @@ pub(crate) fn load(pair: &Pair, now: UnixTime) -> Result<Loaded, TlsError> {
     Ok(Loaded { certified: Arc::new(certified), names, expiry, warnings })
 }
 
-/// The key, and the permission bits of its file.
+/// Reads the key, and the permission bits of its file.
 fn signing_key(pair: &Pair) -> Result<(Arc<dyn SigningKey>, u32), TlsError> {
     let pem::Key { der, mode } = pem::key(&pair.key)?;
     let key = provider()
@@ -73,7 +74,7 @@ fn belonging(
     }
     let matches = |certificate: &CertificateDer<'static>| {
         let alone = CertifiedKey::new(vec![certificate.clone()], Arc::clone(&key));
-        // Not knowing is not a mismatch; none of ring's keys are of that kind.
+        // An unknown result is not a mismatch. None of ring's keys gives one.
         matches!(alone.keys_match(), Ok(()) | Err(Error::InconsistentKeys(UNKNOWN)))
     };
     match chain.iter().position(matches) {
@@ -89,11 +90,11 @@ fn belonging(
 
 const UNKNOWN: InconsistentKeys = InconsistentKeys::Unknown;
 
-/// What a client would hold against the certificate itself, whoever has issued it.
+/// Returns the fault that makes clients reject the certificate itself, independent of its issuer.
 ///
-/// webpki does not show the dates, but looks at them, and at the purpose, before it looks for an
-/// issuer. With no issuers at hand every other answer than these is "unknown issuer" or about the
-/// issuer, and none of our business.
+/// webpki does not expose the dates, but checks them, and the purpose, before it looks for an
+/// issuer. Because no issuers are given, every other result is "unknown issuer" or concerns the
+/// issuer, and is ignored.
 fn validity(pair: &Pair, leaf: &EndEntityCert<'_>, now: UnixTime) -> Option<Warning> {
     let path = pair.chain.clone();
     let seen = |at| leaf.verify_for_usage(&[], &[], &[], at, KeyUsage::server_auth(), None, None);
@@ -118,13 +119,13 @@ fn validity(pair: &Pair, leaf: &EndEntityCert<'_>, now: UnixTime) -> Option<Warn
     }
 }
 
-/// When it ends, in seconds since 1970. webpki says it of a certificate that has ended: so it is asked about a time at
-/// which each has.
+/// Returns the end of a certificate, in seconds since 1970. webpki reports the end of a certificate
+/// that has expired, so it is asked about a time at which every certificate has.
 fn not_after(leaf: &EndEntityCert<'_>) -> u64 {
     let end = UnixTime::since_unix_epoch(Duration::from_secs(AFTER_ALL));
     match leaf.verify_for_usage(&[], &[], &[], end, KeyUsage::server_auth(), None, None) {
         Err(webpki::Error::CertExpired { not_after, .. }) => not_after.as_secs(),
-        // Its dates contradict each other: it has never been valid.
+        // The dates contradict each other, so the certificate was never valid.
         Ok(_) | Err(_) => 0,
     }
 }
@@ -138,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a certificate for 2030 on a day.
+    /// Reads a certificate that is valid in 2030, at this time.
     fn loaded_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Loaded {
         let place = tempfile::tempdir().unwrap();
         let key = KeyPair::generate().unwrap();
@@ -154,7 +155,7 @@ mod tests {
         load(&pair, now).unwrap()
     }
 
-    /// The warnings about it.
+    /// Returns the warnings about that certificate.
     fn said_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Vec<Warning> {
         let mut warnings = loaded_on(seconds, purpose).warnings;
         for warning in &mut warnings {

@@ -1,5 +1,4 @@
-//! Certificates and keys from PEM files (RFC 7468), with an error that says what the file is
-//! instead.
+//! Certificates and keys from PEM files (RFC 7468). The errors say what the file contains instead.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,13 +10,14 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::TlsError;
 
-/// The authorities that a system trusts are a quarter of a MiB, a chain is a few KiB.
+/// The largest file that is read. The authorities of a system take a quarter of a MiB, a chain a
+/// few KiB.
 const LARGEST: u64 = 4 << 20;
 
 /// The first byte of every certificate and key in DER (X.690): a SEQUENCE.
 const SEQUENCE: u8 = 0x30;
 
-/// All certificates of a file, of which there is at least one.
+/// Returns all certificates of a file. There is at least one.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let text = read(path)?.text;
     let found = CertificateDer::pem_slice_iter(&text)
@@ -38,7 +38,7 @@ pub(crate) struct Key {
     pub(crate) mode: u32,
 }
 
-/// The first private key of a file.
+/// Returns the first private key of a file.
 pub(crate) fn key(path: &Path) -> Result<Key, TlsError> {
     let Contents { text, mode } = read(path)?;
     if encrypted(&text) {
@@ -54,7 +54,8 @@ pub(crate) fn key(path: &Path) -> Result<Key, TlsError> {
     }
 }
 
-/// PKCS #8's own label, or the header of the older format (RFC 1421 section 4.6.1.1).
+/// Returns whether the key is encrypted, by the label of PKCS #8 or the header of the older format
+/// (RFC 1421 section 4.6.1.1).
 fn encrypted(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
     text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED")
@@ -68,7 +69,7 @@ struct Contents {
 fn read(path: &Path) -> Result<Contents, TlsError> {
     let unreadable = |source| TlsError::Unreadable { path: path.into(), source };
     let file = File::open(path).map_err(unreadable)?;
-    // Of the file that was opened, not of whatever has the name by now.
+    // The mode of the opened file, not of a file that has the same name by now.
     let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
     let mut text = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut text).map_err(unreadable)?;

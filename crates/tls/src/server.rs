@@ -1,10 +1,9 @@
-//! The side towards clients: one configuration for all connections, certificates that change
-//! under it.
+//! The side towards clients: one configuration for all connections, whose certificates can change.
 //!
-//! A reload makes the new table aside, from files that were all read and checked, and swaps it
-//! for the old one in one step. A handshake takes the table once, so it sees the old or the new
-//! one and never a mixture; connections that are open are not touched. The lock is held for the
-//! copy of a pointer, once per full handshake.
+//! A reload builds the new table separately, from files that were all read and checked, and swaps
+//! it for the old table in one step. A handshake takes the table once, so it sees the old or the
+//! new one and never a mixture. Open connections are not affected. The lock is held for the copy of
+//! a pointer, once per full handshake.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -21,23 +20,23 @@ use crate::names::Names;
 use crate::negotiated::protocols;
 use crate::{Expiry, HandshakeFailure, Pair, TlsError, VERSIONS, provider};
 
-/// Sessions of TLS 1.2 that are remembered here, for clients that take no tickets; one more
-/// forgets the oldest. With tickets, and so in TLS 1.3, clients keep their session themselves.
+/// The number of TLS 1.2 sessions that are remembered here, for clients without tickets; another
+/// one evicts the oldest. With tickets, and so in TLS 1.3, clients store their session themselves.
 const SESSIONS: usize = 1024;
 
-/// TLS towards clients. Cheap to clone; all clones are reloaded together.
+/// TLS towards clients. It is cheap to clone, and all clones are reloaded together.
 #[derive(Clone, Debug)]
 pub struct Served {
     config: Arc<ServerConfig>,
     certificates: Arc<Certificates>,
 }
 
-/// Serves `pairs`, each for the names in it, the first also for any other name; offers HTTP/2 if
-/// `http2`, and always HTTP/1.1.
+/// Serves `pairs`, each for the names in it, and the first also for all other names. Offers HTTP/2
+/// if `http2` is set, and always HTTP/1.1.
 ///
 /// # Errors
-/// The first thing that is wrong, with its file. What can be served but should be mended is said
-/// by [`check`](crate::check).
+/// The first fault, with its file. [`check`](crate::check) returns faults that do not prevent
+/// serving.
 pub fn server(pairs: &[Pair], http2: bool) -> Result<Served, TlsError> {
     let (names, _warnings) = Names::load(pairs, UnixTime::now())?;
     let certificates = Arc::new(Certificates(RwLock::new(Arc::new(names))));
@@ -45,12 +44,12 @@ pub fn server(pairs: &[Pair], http2: bool) -> Result<Served, TlsError> {
         .with_no_client_auth()
         .with_cert_resolver(Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>);
     config.alpn_protocols = protocols(http2);
-    // A session resumed costs no signature. The keys are made here, change every six hours, and
-    // are gone with the process: whoever steals the disk cannot read old traffic.
+    // A resumed session costs no signature. The keys are generated here, change every six hours,
+    // and end with the process: a stolen disk does not reveal old traffic.
     config.ticketer =
         Ticketer::new().map_err(|error| TlsError::NoTickets { reason: error.to_string() })?;
     config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
-    // No early data: anybody can send it twice (RFC 8446 section 8).
+    // No early data, because an attacker can replay it (RFC 8446 section 8).
     config.max_early_data_size = 0;
     Ok(Served { config: Arc::new(config), certificates })
 }
@@ -62,10 +61,10 @@ fn builder() -> ConfigBuilder<ServerConfig, WantsVerifier> {
 }
 
 impl Served {
-    /// Makes a TLS stream of an accepted connection. It bounds no time: whoever awaits it does.
+    /// Performs the handshake on an accepted connection. The caller bounds the time.
     ///
     /// # Errors
-    /// When the handshake fails, and why.
+    /// If the handshake fails, with the reason.
     pub async fn accept<S>(&self, stream: S) -> Result<TlsStream<S>, HandshakeFailure>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -80,7 +79,7 @@ impl Served {
         })
     }
 
-    /// When each certificate that is served ends.
+    /// Returns the end of each certificate that is served.
     pub fn expiries(&self) -> Vec<Expiry> {
         self.certificates.now().expiries().to_vec()
     }
@@ -88,7 +87,7 @@ impl Served {
     /// Serves other certificates from the next handshake on. Tickets stay valid.
     ///
     /// # Errors
-    /// As [`server`]; then everything stays as it was.
+    /// As for [`server`]. Then nothing has changed.
     pub fn reload(&self, pairs: &[Pair]) -> Result<(), TlsError> {
         let (names, _warnings) = Names::load(pairs, UnixTime::now())?;
         *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(names);
@@ -101,7 +100,7 @@ struct Certificates(RwLock<Arc<Names>>);
 
 impl Certificates {
     fn now(&self) -> Arc<Names> {
-        // Under a poisoned lock lies a whole table all the same: it is swapped in one step.
+        // A poisoned lock still holds a complete table, because a table is swapped in one step.
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

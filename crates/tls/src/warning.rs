@@ -1,55 +1,56 @@
-//! What is served all the same, but should be mended.
+//! Faults that do not prevent serving, but should be corrected.
 //!
-//! An expired certificate is not refused: whoever reloads for another reason must not lose the
-//! site over it, and clients are told by their browsers, not by us.
+//! An expired certificate is not an error: an operator who reloads for another reason must not lose
+//! the site because of it, and browsers warn their users.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Something to mend in a configuration that works.
+/// A fault in a configuration that works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
-    /// Clients refuse it.
+    /// The certificate has expired: clients reject it.
     Expired {
         /// The certificate's file.
         path: PathBuf,
-        /// Whole days since.
+        /// The number of whole days since the end.
         days: u64,
     },
-    /// Clients will refuse it soon.
+    /// The certificate expires soon: clients will reject it then.
     ExpiresSoon {
         /// The certificate's file.
         path: PathBuf,
-        /// Whole days until then.
+        /// The number of whole days until the end.
         days: u64,
     },
-    /// Clients refuse it as yet.
+    /// The certificate is not valid yet: clients still reject it.
     NotYetValid {
         /// The certificate's file.
         path: PathBuf,
     },
-    /// Its issuer has not meant it for servers.
+    /// The certificate's issuer has not issued it for servers.
     NotForServers {
         /// The certificate's file.
         path: PathBuf,
     },
-    /// It names no host, so only clients that ask for none, or for an unknown one, could get it.
+    /// The certificate names no host, so only clients that ask for no name, or an unknown one,
+    /// could get it.
     NoNames {
         /// The certificate's file.
         path: PathBuf,
     },
-    /// An earlier certificate with the same kind of key has the name.
+    /// An earlier certificate with the same kind of key has the same name.
     Shadowed {
         /// The certificate's file.
         path: PathBuf,
-        /// The name for which it is never chosen.
+        /// The name for which the certificate is never chosen.
         name: String,
     },
-    /// Whoever can log in can take the key.
+    /// Every user who can log in can read the key.
     KeyReadable {
         /// The key's file.
         path: PathBuf,
-        /// Its permission bits.
+        /// The file's permission bits.
         mode: u32,
     },
 }

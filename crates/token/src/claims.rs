@@ -1,64 +1,65 @@
-//! What a token says, and how that is written in bytes.
+//! The content of a token, and its encoding in bytes.
 //!
 //! ```text
 //! byte  0     format, 1
 //!       1     name of the key
-//!       2..6  when it was issued, in seconds since 1970, big end first
+//!       2..6  time of issue, in seconds since 1970, big-endian
 //!       6..8  the day of the last order since 1970, or 0
 //!       8..16 the session that it belongs to
 //!      16..   two bytes for each class that was served, ascending
 //! ```
 //!
-//! Why two bytes for a class: 64 classes must fit into a cookie that is sent with every request. Two
-//! names out of ten have the same mark once in 1,500 configurations; [`Marks::distinct`] finds out,
-//! and such classes are better left out of tokens than taken for each other.
+//! A class has two bytes so that 64 classes fit into a cookie that is sent with every request. Two
+//! of ten names have the same mark in one of 1,500 configurations. [`Marks::distinct`] detects
+//! that; such classes are left out of tokens, which is better than mistaking one for the other.
 
 use bywash_units::Span;
 use ring::digest;
 
-/// The format of what is written. Another one is not read.
+/// The version of the format. Other versions are not read.
 pub(crate) const FORMAT: u8 = 1;
-/// Bytes before the marks.
+/// The number of bytes before the marks.
 pub(crate) const HEAD: usize = 16;
-/// Most bytes of claims.
+/// The largest number of bytes of claims.
 pub(crate) const MOST: usize = HEAD + 2 * Marks::MOST;
 
 /// A time of the wall clock, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u64);
 
-/// A day of the wall clock, since 1970; never the first, which stands for none.
+/// A day of the wall clock since 1970. It is never day 0, which stands for no day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day(u16);
 
-/// Clocks of two gateways may differ by so much.
+/// The tolerated difference between the clocks of two gateways, in seconds.
 const SKEW: u64 = 60;
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
 impl Moment {
-    /// Of milliseconds since 1970.
+    /// Creates a moment from milliseconds since 1970.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis / 1000)
     }
 
-    /// Of seconds since 1970.
+    /// Creates a moment from seconds since 1970.
     pub(crate) const fn from_seconds(seconds: u64) -> Self {
         Self(seconds)
     }
 
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     pub(crate) const fn seconds(self) -> u64 {
         self.0
     }
 
-    /// The day that it lies on. None before the second of 1970, nor after the year 2149.
+    /// Returns the day of this moment; `None` on the first day of 1970 and after the year 2149.
     pub fn day(self) -> Option<Day> {
         let day = u16::try_from(self.0 / SECONDS_PER_DAY).ok()?;
         (day > 0).then_some(Day(day))
     }
 
-    /// How long ago that was; `None` if it is still to come.
+    /// Returns the time since `earlier`; `None` if `earlier` is in the future by more than the
+    /// tolerated difference.
     pub(crate) fn since(self, earlier: Self) -> Option<Span> {
         let ahead = earlier.0.saturating_sub(self.0);
         (ahead <= SKEW).then(|| Span::from_secs(self.0.saturating_sub(earlier.0)))
@@ -66,7 +67,7 @@ impl Moment {
 }
 
 impl Day {
-    /// Whether it lies no further back than `span`, in whole days, and not ahead.
+    /// Returns whether the day is at most `span` ago, in whole days, and not in the future.
     pub(crate) fn is_within(self, span: Span, now: Moment) -> bool {
         let most = span.as_millis() / 1000 / SECONDS_PER_DAY;
         let today = (now.0 + SKEW) / SECONDS_PER_DAY;
@@ -74,12 +75,12 @@ impl Day {
     }
 }
 
-/// The name of a class, hashed: the same in every process.
+/// The hash of a class's name. It is the same in every process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u16);
 
 impl Mark {
-    /// Of the class with this name.
+    /// Returns the mark of the class with this name.
     pub fn of(class: &str) -> Self {
         let digest = digest::digest(&digest::SHA256, class.as_bytes());
         let [first, second, ..] = digest.as_ref() else {
@@ -89,10 +90,10 @@ impl Mark {
     }
 }
 
-/// The classes that a session was served, as marks. No more than [`Marks::MOST`].
+/// The classes that a session was served, as marks; at most [`Marks::MOST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
-    /// Ascending, each once.
+    /// The marks, ascending and without duplicates.
     marks: [Mark; Self::MOST],
     count: usize,
 }
@@ -104,10 +105,10 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// How many there can be.
+    /// The largest number of marks.
     pub const MOST: usize = 64;
 
-    /// Adds one. With [`Marks::MOST`] of them already it does nothing.
+    /// Adds a mark. If there are [`Marks::MOST`] already, it does nothing.
     pub fn insert(&mut self, mark: Mark) {
         let Err(place) = self.as_slice().binary_search(&mark) else { return };
         if self.count < Self::MOST {
@@ -117,23 +118,23 @@ impl Marks {
         }
     }
 
-    /// Whether it is one of them.
+    /// Returns whether `mark` is one of them.
     pub fn contains(&self, mark: Mark) -> bool {
         self.as_slice().binary_search(&mark).is_ok()
     }
 
-    /// How many there are.
+    /// Returns the number of marks.
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no mark.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The marks of these names, in their order; `None` for each name that shares its mark with
-    /// another.
+    /// Returns the marks of these names, in their order; `None` for each name that shares its mark
+    /// with another.
     pub fn distinct<'a>(classes: impl IntoIterator<Item = &'a str>) -> Vec<Option<Mark>> {
         let marks: Vec<Mark> = classes.into_iter().map(Mark::of).collect();
         let alone = |mark: &Mark| marks.iter().filter(|other| *other == mark).count() == 1;
@@ -144,7 +145,7 @@ impl Marks {
         &self.marks[..self.count]
     }
 
-    /// `None`: they are not as they are written.
+    /// Decodes marks. Returns `None` if they are not encoded as expected.
     fn read(bytes: &[u8]) -> Option<Self> {
         let (pairs, rest) = bytes.as_chunks::<2>();
         let mut marks = Self::default();
@@ -160,32 +161,32 @@ impl Marks {
     }
 }
 
-/// The session that a token belongs to: a keyed hash of the application's cookie, or a number drawn
-/// for it where the token is the session.
+/// The session that a token belongs to: a keyed hash of the application's cookie, or a random
+/// number if the token itself is the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionName(pub [u8; 8]);
 
-/// What a token says.
+/// The content of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claims {
-    /// When.
+    /// The time of issue.
     pub issued: Moment,
-    /// Of which session.
+    /// The session.
     pub session: SessionName,
-    /// What it was served.
+    /// The classes that the session was served.
     pub served: Marks,
-    /// When its visitor last ordered, as far as that is known.
+    /// The day of the visitor's last order, if known.
     pub ordered: Option<Day>,
 }
 
 impl Claims {
-    /// Of a session that was served nothing yet.
+    /// Creates claims of a session that was not served yet.
     pub fn new(now: Moment, session: SessionName) -> Self {
         Self { issued: now, session, served: Marks::default(), ordered: None }
     }
 
-    /// As bytes, and how many. After the year 2106 the time no longer fits, and every token is
-    /// stale.
+    /// Encodes the claims, and returns the bytes and their number. After the year 2106 the time no
+    /// longer fits, and every token is stale.
     pub(crate) fn write(&self, key: u8) -> ([u8; MOST], usize) {
         let mut bytes = [0; MOST];
         let issued = u32::try_from(self.issued.0).unwrap_or(u32::MAX);
@@ -200,8 +201,8 @@ impl Claims {
         (bytes, HEAD + 2 * self.served.count)
     }
 
-    /// `None`: these are not bytes that [`Claims::write`] writes. Format and key are the caller's
-    /// to look at.
+    /// Decodes claims. Returns `None` if [`Claims::write`] does not produce such bytes. The caller
+    /// checks the format and the key.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let (head, marks) = bytes.split_first_chunk::<HEAD>()?;
         let [_, _, i0, i1, i2, i3, d0, d1, session @ ..] = *head;

@@ -1,11 +1,11 @@
-//! The keys, and the file that they stand in.
+//! The keys, and their file.
 //!
-//! The first key signs, both verify. So a key can be exchanged while tokens are about: a new first
-//! line makes the former first line the second, and tokens that it signed are good until they are
-//! replaced. Every gateway with the same file can read what the others have signed.
+//! The first key signs, and both verify. So a key can be rotated while tokens are in use: a new
+//! first line makes the former first line the second, and the tokens that it signed stay valid
+//! until they are replaced. Every gateway with the same file can verify the tokens of the others.
 //!
-//! A key is used for three things: to sign, to name sessions, and to be known by. Each gets a key of
-//! its own that is derived from it, so that nothing said for one purpose means anything for another.
+//! A key has three uses: to sign, to name sessions, and to be identified. Each use has a key of its
+//! own that is derived from it, so that a value made for one use has no meaning for another.
 
 use std::fmt;
 
@@ -14,17 +14,17 @@ use thiserror::Error;
 
 use crate::claims::SessionName;
 
-/// 32 random bytes. Whoever has them can make tokens.
+/// A secret of 32 random bytes. Anyone who has it can make tokens.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// Of bytes that nobody can guess.
+    /// Creates a secret from unpredictable bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     fn parse(line: &str) -> Option<Self> {
         let (pairs, rest) = line.as_bytes().as_chunks::<2>();
         let mut bytes = [0; 32];
@@ -38,7 +38,7 @@ impl Secret {
         Some(Self(bytes))
     }
 
-    /// A key for one purpose, which says nothing about those for others.
+    /// Derives the key for one purpose. It reveals nothing about the keys for other purposes.
     pub(crate) fn derived(&self, purpose: &[u8]) -> hmac::Key {
         let root = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
         hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&root, purpose).as_ref())
@@ -57,44 +57,44 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What a file of keys holds.
+/// The content of a file of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secrets {
     first: Secret,
     second: Option<Secret>,
 }
 
-/// What is wrong with a file of keys. Nothing of a key is in it.
+/// The fault of a file of keys. The error contains nothing of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyFault {
-    /// There is no line with a key.
+    /// The file has no line with a key.
     #[error("there is no key in it: `bywash token-keys` prints one")]
     None,
-    /// There are more than two.
+    /// The file has more than two keys.
     #[error("there is a third key in line {line}: two are enough, the new one and the one before")]
     TooMany {
-        /// Of the file, from 1.
+        /// The line of the file, counted from 1.
         line: usize,
     },
-    /// A line is none.
+    /// A line is not a key.
     #[error("line {line} is no key: 64 hexadecimal digits, as `bywash token-keys` prints them")]
     NoKey {
-        /// Of the file, from 1.
+        /// The line of the file, counted from 1.
         line: usize,
     },
-    /// Both are the same.
+    /// Both keys are the same.
     #[error("the two keys are the same: a key is exchanged for another")]
     Same,
 }
 
 impl Secrets {
-    /// One, for a new file.
+    /// Creates secrets with a single key, for a new file.
     pub const fn fresh(secret: Secret) -> Self {
         Self { first: secret, second: None }
     }
 
-    /// Of a file: one or two lines of 64 hexadecimal digits, the newer one first. Empty lines and
-    /// those that begin with `#` are nothing.
+    /// Parses a file: one or two lines of 64 hexadecimal digits, the newer key first. Empty lines
+    /// and lines that begin with `#` are ignored.
     pub fn parse(text: &str) -> Result<Self, KeyFault> {
         let mut found: [Option<Secret>; 2] = [None, None];
         let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line));
@@ -110,11 +110,11 @@ impl Secrets {
         }
     }
 
-    /// The text of a file with a new key that signs; the one that has signed so far still verifies,
-    /// and the one before that is gone. Lines that are no keys stay.
+    /// Returns the text of the file with `fresh` as the key that signs. The key that has signed so
+    /// far still verifies, and the one before it is removed. Lines that are not keys stay.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// If the file has a fault.
     pub fn rotated(text: &str, fresh: &Secret) -> Result<String, KeyFault> {
         Self::parse(text)?;
         let (mut rotated, mut keys) = (String::new(), 0);
@@ -131,12 +131,12 @@ impl Secrets {
         Ok(rotated)
     }
 
-    /// The one that signs, and the one before.
+    /// Returns the key that signs, and the one before it.
     pub(crate) const fn both(&self) -> (&Secret, Option<&Secret>) {
         (&self.first, self.second.as_ref())
     }
 
-    /// As a file.
+    /// Returns the text of a file with these keys.
     pub fn to_text(&self) -> String {
         let mut text = String::from(
             "# Keys of bywash's, for session tokens or for levels, never for both. Whoever reads\n\
@@ -148,32 +148,33 @@ impl Secrets {
     }
 }
 
-/// Whether a line of a file is to be a key.
+/// Returns whether a line of a file must be a key.
 fn is_key(line: &str) -> bool {
     let line = line.trim();
     !line.is_empty() && !line.starts_with('#')
 }
 
-/// Whose a token is.
+/// The holder of a token.
 #[derive(Clone, Copy, Debug)]
 pub enum Holder<'a> {
     /// The session with this value of the application's cookie.
     Cookie(&'a [u8]),
-    /// Its own: the token is the session.
+    /// The token itself, if the token is the session.
     Itself(SessionName),
 }
 
-/// Keys to sign with and to verify with.
+/// The keys to sign and to verify with.
 #[derive(Clone, Debug)]
 pub struct Keys {
     first: Key,
     second: Option<Key>,
 }
 
-/// What is made of one secret.
+/// The keys that are derived from one secret.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    /// What it is known by. It says nothing about the key, and two may have the same.
+    /// The byte that identifies the key. It reveals nothing about the key, and two keys may have
+    /// the same.
     pub(crate) name: u8,
     pub(crate) signs: hmac::Key,
     names_sessions: hmac::Key,
@@ -202,17 +203,18 @@ impl Key {
 }
 
 impl Keys {
-    /// Made of these.
+    /// Derives the keys from these secrets.
     pub fn new(secrets: &Secrets) -> Self {
         Self { first: Key::of(&secrets.first), second: secrets.second.as_ref().map(Key::of) }
     }
 
-    /// What the session of this holder is called in tokens that are signed now.
+    /// Returns the name of this holder's session in tokens that are signed now.
     pub fn session(&self, holder: &Holder<'_>) -> SessionName {
         self.first.session(holder)
     }
 
-    /// Whether one of them is made of one of these: then whoever has these can make tokens.
+    /// Returns whether one of the keys is derived from one of these secrets. Then anyone with these
+    /// secrets can make tokens.
     pub fn are_made_of(&self, secrets: &Secrets) -> bool {
         let tag = |key: &Key| hmac::sign(&key.signs, b"");
         let ours = [Some(&self.first), self.second.as_ref()];
@@ -226,7 +228,7 @@ impl Keys {
         &self.first
     }
 
-    /// Those of this name, and whether each is the one that signs.
+    /// Returns the keys with this name, and whether each is the one that signs.
     pub(crate) fn named(&self, name: u8) -> impl Iterator<Item = (&Key, bool)> {
         let both = [(Some(&self.first), true), (self.second.as_ref(), false)];
         let there = both.into_iter().filter_map(|(key, first)| Some((key?, first)));

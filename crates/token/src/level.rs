@@ -1,19 +1,22 @@
-//! A request's level, signed, for the application: `high;1800000000;` and a signature.
+//! A request's level of service, signed for the application: `high;1800000000;` and a signature.
 //!
-//! A level decides how much of the machine a request gets inside the application, so the application
-//! must know that its gateway has said it. Everybody who can reach it could write a field; only who has
-//! the keys can sign one. The time, in seconds since 1970, bounds for how long a text that somebody has
-//! seen is of use; a level is signed when its request is sent on, so a lifetime of a minute is plenty.
+//! A level decides how much of the machine a request gets inside the application, so the
+//! application must know that its gateway has set the level. Any client that can reach the
+//! application could write the field, but only a holder of the keys can sign it. The time, in
+//! seconds since 1970, limits how long a text that someone has seen is of use. A level is signed
+//! when its request is forwarded, so a lifetime of a minute is ample.
 //!
-//! It is not bound to its request: who has both, the application, has no use for another's.
+//! The signature is not bound to its request: only the application has both, and has no use for
+//! another request's level.
 //!
-//! **Keys of its own.** The application has the file to verify with, and who can verify an HMAC can sign.
-//! So it is not the file of session tokens; and should somebody give the same secret to both, a text
-//! signed for one is still none for the other, as each purpose derives its own key.
+//! **Separate keys.** The application has the file to verify with, and a process that can verify an
+//! HMAC can also sign. So the file is not that of session tokens. Should someone use the same
+//! secret for both, a text that is signed for one purpose is still invalid for the other, because
+//! each purpose derives its own key.
 //!
-//! **Text, not bytes,** since people read it in logs and any language can take it apart. One level, one
-//! second and one key have one text: the signature covers the characters before it, and base64 whose last
-//! bits are not zero is none.
+//! **Text, not bytes,** because people read it in logs, and any language can parse it. One level,
+//! one second and one key have exactly one text: the signature covers the characters before it, and
+//! base64 whose last bits are not zero is rejected.
 //!
 //! ```
 //! use bywash_token::{LevelKeys, LevelRefusal, Moment, Secret, Secrets, read_level, sign_level};
@@ -28,7 +31,8 @@
 //! assert_eq!(read_level(&keys, text.as_bytes(), later, lifetime), Err(LevelRefusal::TooOld));
 //! ```
 //!
-//! Source: HMAC is RFC 2104, with SHA-256; the signature is base64url (RFC 4648 §5) without padding.
+//! Source: HMAC is RFC 2104, with SHA-256; the signature is base64url (RFC 4648 §5) without
+//! padding.
 
 use std::fmt;
 
@@ -41,29 +45,30 @@ use thiserror::Error;
 use crate::claims::Moment;
 use crate::keys::{Secret, Secrets};
 
-/// The field that carries it, in lower case.
+/// The field that carries the level, in lower case.
 pub const FIELD: &str = "bywash-level";
 
-/// Most characters of a level's name.
+/// The largest number of characters of a level's name.
 pub const LONGEST_NAME: usize = 32;
 
-/// Bytes of the signature: all that SHA-256 gives, which `ring` compares in constant time.
+/// The number of bytes of the signature: the whole SHA-256 hash, which `ring` compares in constant
+/// time.
 const TAG: usize = 32;
-/// The same as characters.
+/// The number of characters of the signature.
 const TAG_TEXT: usize = (TAG * 4).div_ceil(3);
-/// Digits of the largest number of seconds.
+/// The number of digits of the largest number of seconds.
 const DIGITS: usize = 20;
 
-/// Most characters of what stands in the field.
+/// The largest number of characters of the field's value.
 pub const LONGEST: usize = LONGEST_NAME + 1 + DIGITS + 1 + TAG_TEXT;
 
-/// Whether this can be a level's name: 1 to 32 of a to z, 0 to 9 and `-`.
+/// Returns whether this can be a level's name: 1 to 32 characters from a to z, 0 to 9 and `-`.
 pub fn is_level_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(plain)
 }
 
-/// Keys to sign levels with and to verify them with. The newest signs, each verifies.
+/// The keys to sign and to verify levels with. The newest signs, and each verifies.
 #[derive(Clone, Debug)]
 pub struct LevelKeys {
     first: hmac::Key,
@@ -71,21 +76,22 @@ pub struct LevelKeys {
 }
 
 impl LevelKeys {
-    /// Made of these, of a file in the format of the keys of session tokens.
+    /// Derives the keys from these secrets, whose file has the format of the keys of session
+    /// tokens.
     pub fn new(secrets: &Secrets) -> Self {
         let key = |secret: &Secret| secret.derived(b"bywash level: sign");
         let (first, second) = secrets.both();
         Self { first: key(first), second: second.map(key) }
     }
 
-    /// Whether one of them has signed this.
+    /// Returns whether one of the keys has signed `said`.
     fn verify(&self, said: &[u8], tag: &[u8]) -> bool {
         let all = std::iter::once(&self.first).chain(&self.second);
         all.into_iter().any(|key| hmac::verify(key, said, tag).is_ok())
     }
 }
 
-/// What stands in the field: visible ASCII.
+/// The field's value: visible ASCII.
 #[derive(Clone, Copy)]
 pub struct LevelText {
     bytes: [u8; LONGEST],
@@ -93,7 +99,7 @@ pub struct LevelText {
 }
 
 impl LevelText {
-    /// The characters.
+    /// Returns the characters.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -106,13 +112,13 @@ impl LevelText {
 }
 
 impl fmt::Debug for LevelText {
-    /// Not the signature: whoever has it may use it.
+    /// Does not write the signature, because anyone who has it may use it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "LevelText({} characters)", self.length)
     }
 }
 
-/// Says and signs that a request has this level. `None`: it is no level's name ([`is_level_name`]).
+/// Signs the level of a request. Returns `None` if `level` is not a valid name ([`is_level_name`]).
 pub fn sign_level(keys: &LevelKeys, level: &str, now: Moment) -> Option<LevelText> {
     if !is_level_name(level) {
         return None;
@@ -132,7 +138,7 @@ pub fn sign_level(keys: &LevelKeys, level: &str, now: Moment) -> Option<LevelTex
     Some(text)
 }
 
-/// The digits of a number, and where they begin.
+/// Returns the digits of a number, and the index of the first.
 fn decimal(mut number: u64) -> ([u8; DIGITS], usize) {
     let (mut digits, mut from) = ([b'0'; DIGITS], DIGITS);
     loop {
@@ -145,32 +151,32 @@ fn decimal(mut number: u64) -> ([u8; DIGITS], usize) {
     }
 }
 
-/// Why a text names no level.
+/// Why a text does not name a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LevelRefusal {
-    /// It is longer than any can be. Nothing else of it was looked at.
+    /// The text is longer than any valid one. Nothing else of it was looked at.
     #[error("it is too long for a level")]
     TooLong,
-    /// It is not a level, a time and a signature.
+    /// The text does not consist of a level, a time and a signature.
     #[error("it is no level")]
     Malformed,
-    /// None of our keys has signed it: somebody has made it up, or the key was rotated away.
+    /// None of our keys has signed the text: it is invented, or the key was rotated away.
     #[error("its signature is none of ours")]
     Forged,
-    /// It was signed longer ago than it lives.
+    /// The text was signed longer ago than its lifetime.
     #[error("it is too old")]
     TooOld,
-    /// It was signed more than a minute from now: clocks differ.
+    /// The text was signed more than a minute in the future: clocks differ.
     #[error("it is from the future")]
     FromTheFuture,
 }
 
 impl LevelRefusal {
-    /// Every one, in the order of their numbers.
+    /// All variants, in the order of their numbers.
     pub const ALL: [Self; 5] =
         [Self::TooLong, Self::Malformed, Self::Forged, Self::TooOld, Self::FromTheFuture];
 
-    /// The word for it in metrics.
+    /// Returns the name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TooLong => "too_long",
@@ -182,11 +188,11 @@ impl LevelRefusal {
     }
 }
 
-/// The level that a text names, if one of these keys has signed it no longer than `lifetime` ago.
-/// Whether there is such a level is the caller's to know.
+/// Returns the level that a text names, if one of these keys has signed it at most `lifetime` ago.
+/// The caller checks that such a level exists.
 ///
 /// # Errors
-/// Why it names none.
+/// If the text does not name a level.
 pub fn read_level<'t>(
     keys: &LevelKeys,
     text: &'t [u8],
@@ -207,7 +213,7 @@ pub fn read_level<'t>(
     }
 }
 
-/// What was signed, the level and the time in it, and the signature.
+/// Splits a text into what was signed, the level, the time, and the signature.
 fn parts(text: &[u8]) -> Option<(&[u8], &str, Moment, [u8; TAG])> {
     let (rest, signature) = text.split_last_chunk::<TAG_TEXT>()?;
     let said = rest.strip_suffix(b";")?;

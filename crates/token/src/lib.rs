@@ -1,16 +1,18 @@
-//! What a gateway says and signs: to visitors, what their session was served (a token, in a cookie);
-//! to the application, what a request deserves (a [`level`], in a field).
+//! Signed statements of a gateway: to visitors, which classes their session was served (a token, in
+//! a cookie); to the application, which level of service a request has (a [`level`], in a field).
 //!
-//! The table of sessions is one process's memory. A token carries the same knowledge past a
-//! restart, past a full table and to another gateway, and costs no memory anywhere: whoever has the
-//! keys can check it, and nobody else can make one.
+//! The table of sessions is the memory of one process. A token carries the same knowledge past a
+//! restart, past a full table and to another gateway, and costs no memory anywhere. Only a holder
+//! of the keys can make or verify a token.
 //!
 //! A token is bound to the session that it was given to, by a keyed hash of the application's
-//! cookie: beside another cookie it proves nothing. It says what was served by hashes of the names
-//! of classes, as their numbers differ from process to process. It has two lifetimes: what it says
-//! of a session ends with the session, that its visitor has ordered before may hold for longer.
+//! cookie: with another cookie it proves nothing. It names the served classes by hashes of their
+//! names, because their numbers differ between processes. It has two lifetimes: its statement about
+//! a session ends with the session, but its statement that the visitor has ordered before may hold
+//! for longer.
 //!
-//! No input, no output, no clock, no entropy: keys, time and random bytes are arguments.
+//! The crate does no input or output, and uses neither a clock nor entropy: keys, time and random
+//! bytes are arguments.
 //!
 //! ```
 //! use bywash_token::{Claims, Holder, Keys, Mark, Moment, Secret, Secrets, open, seal};
@@ -29,8 +31,8 @@
 //! # Ok::<(), bywash_token::Refusal>(())
 //! ```
 //!
-//! Source: HMAC is RFC 2104, with SHA-256 (RFC 6234, by `ring`); the text is base64url (RFC 4648
-//! §5) without padding. What a cookie may carry and how it can be stolen: RFC 6265 §8.
+//! Sources: HMAC is RFC 2104, with SHA-256 (RFC 6234, by `ring`); the text is base64url (RFC 4648
+//! §5) without padding. RFC 6265 §8 says what a cookie may contain and how it can be stolen.
 #![forbid(unsafe_code)]
 
 mod claims;

@@ -1,10 +1,13 @@
-//! Who an operator is, signed: `v1.1800000000000.d.YW5h.` and a signature.
+//! The signed identity of an operator: `v1.1800000000000.d.YW5h.` and a signature.
 //!
-//! Whoever may read the operators' key may make such a token, for herself or for a screen on the wall. It names who
-//! it was made for, so that what she decides has an author whom nobody else can be; it says whether she may decide (`d`) or only
-//! read (`r`), and when it ends. It is no secret of the gateway's: nothing is kept of it, and with another key all are over.
+//! Anyone who may read the operators' key can make such a token, for themselves or for a wall
+//! display. The token contains the name of its operator, so that each decision has an author that
+//! no other operator can claim to be. It says whether its operator may decide (`d`) or only read
+//! (`r`), and when it expires. The gateway stores nothing of a token; when the key changes, all
+//! tokens are invalid.
 //!
-//! The signature is over the characters before it, under a key that is derived for this purpose alone.
+//! The signature covers the characters before it, under a key that is derived for this purpose
+//! alone.
 //!
 //! ```
 //! use bywash_token::operator::{Operator, OperatorKeys, Unproven, read, sign};
@@ -27,22 +30,23 @@ use thiserror::Error;
 use crate::claims::Moment;
 use crate::keys::{Secret, Secrets};
 
-/// Characters of a name.
+/// The largest number of characters of a name.
 pub const LONGEST_NAME: usize = 200;
-/// Bytes of a token: of a name in characters of four bytes, twenty digits, a signature.
+/// The largest number of bytes of a token: a name in characters of four bytes, twenty digits, and a
+/// signature.
 pub const LONGEST: usize = 3 + 20 + 3 + (LONGEST_NAME * 4 * 4).div_ceil(3) + 1 + 43;
 
-/// Keys to sign with and to verify with. The newest signs, each verifies.
+/// The keys to sign and to verify with. The newest signs, and each verifies.
 #[derive(Clone, Debug)]
 pub struct OperatorKeys {
     first: hmac::Key,
     second: Option<hmac::Key>,
-    /// What a gateway shows that it has the key by.
+    /// The key for the proof that the gateway has the operators' key.
     shows: hmac::Key,
 }
 
 impl OperatorKeys {
-    /// Made of these.
+    /// Derives the keys from these secrets.
     pub fn new(secrets: &Secrets) -> Self {
         let key = |secret: &Secret| secret.derived(b"bywash operator: sign");
         let (first, second) = secrets.both();
@@ -50,12 +54,13 @@ impl OperatorKeys {
         Self { first: key(first), second: second.map(key), shows }
     }
 
-    /// That whoever listens at this place has the same keys, asked with something that nobody could have foreseen.
+    /// Returns the proof that the listener at this address has the same keys. `nonce` must be
+    /// unpredictable.
     pub fn proof(&self, nonce: &str, place: &str) -> String {
         URL_SAFE_NO_PAD.encode(hmac::sign(&self.shows, format!("{nonce} {place}").as_bytes()))
     }
 
-    /// Whether that was shown.
+    /// Returns whether a proof is valid.
     pub fn is_proof(&self, nonce: &str, place: &str, proof: &str) -> bool {
         let Ok(tag) = URL_SAFE_NO_PAD.decode(proof) else { return false };
         hmac::verify(&self.shows, format!("{nonce} {place}").as_bytes(), &tag).is_ok()
@@ -71,12 +76,12 @@ impl OperatorKeys {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
     name: String,
-    /// Whether she may decide, or only read.
+    /// Whether the operator may decide, or only read.
     pub decides: bool,
 }
 
 impl Operator {
-    /// Of this name: one line of 1 to 200 characters.
+    /// Creates an operator with this name: one line of 1 to 200 characters.
     pub fn new(name: &str, decides: bool) -> Option<Self> {
         let is_fit = !name.trim().is_empty()
             && name.chars().count() <= LONGEST_NAME
@@ -84,7 +89,7 @@ impl Operator {
         is_fit.then(|| Self { name: name.to_owned(), decides })
     }
 
-    /// Her name.
+    /// Returns the operator's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -93,18 +98,18 @@ impl Operator {
 /// Why a token proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unproven {
-    /// It is none.
+    /// The text is not a token.
     #[error("this is no token of an operator")]
     Malformed,
-    /// Somebody without our key has made it, or it was made before the key was exchanged.
+    /// The token was signed without this gateway's key, or before the key was rotated.
     #[error("the token was not signed with this gateway's operators' key, or with one before")]
     Forged,
-    /// It was good once.
+    /// The token has expired.
     #[error("the token is over")]
     Over,
 }
 
-/// A token for her, good until then.
+/// Signs a token for this operator that is valid until `until`.
 pub fn sign(keys: &OperatorKeys, operator: &Operator, until: Moment) -> String {
     let may = if operator.decides { 'd' } else { 'r' };
     let name = URL_SAFE_NO_PAD.encode(operator.name.as_bytes());
@@ -113,10 +118,10 @@ pub fn sign(keys: &OperatorKeys, operator: &Operator, until: Moment) -> String {
     format!("{said}.{tag}")
 }
 
-/// Who has come with it.
+/// Returns the operator that a token names.
 ///
 /// # Errors
-/// If it proves nothing now. Nothing of it is looked at before its signature but its length.
+/// If the token proves nothing now. Before the signature is verified, only its length is looked at.
 pub fn read(keys: &OperatorKeys, text: &[u8], now: Moment) -> Result<Operator, Unproven> {
     let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST);
     let (said, tag) = text.and_then(|text| text.rsplit_once('.')).ok_or(Unproven::Malformed)?;

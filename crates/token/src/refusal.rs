@@ -2,32 +2,32 @@
 
 use thiserror::Error;
 
-/// Why a token proves nothing. None of it is an error to anybody: its bearer is a new visitor.
+/// Why a token proves nothing. None of these is an error: the bearer is treated as a new visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// It is no token of this format.
+    /// The text is not a token of this format.
     #[error("it is no token")]
     Malformed,
-    /// It names a key that is not among ours: rotated away, or another site's.
+    /// The token names an unknown key: a key that was rotated away, or a key of another site.
     #[error("it was signed with a key that is not here")]
     UnknownKey,
-    /// Its signature is not that of its contents.
+    /// The signature does not match the content.
     #[error("its signature is wrong")]
     Forged,
-    /// It is older than a session lives, or from the future.
+    /// The token is older than a session lives, or from the future.
     #[error("it is too old, or from the future")]
     Stale,
-    /// It was given to another session.
+    /// The token belongs to another session.
     #[error("it is another session's")]
     Foreign,
 }
 
 impl Refusal {
-    /// Every one, in the order of their numbers.
+    /// All variants, in the order of their numbers.
     pub const ALL: [Self; 5] =
         [Self::Malformed, Self::UnknownKey, Self::Forged, Self::Stale, Self::Foreign];
 
-    /// The word for it in metrics.
+    /// Returns the name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",

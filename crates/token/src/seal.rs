@@ -1,8 +1,8 @@
-//! Signing and verifying.
+//! Signing and verification.
 //!
-//! The whole tag of 32 bytes is kept, and compared by `ring` in a time that does not depend on
-//! where it differs. Nothing of a token is looked at before that but its length, its format and the
-//! name of its key; what is too long for a token costs no more than a look at its length.
+//! The whole tag of 32 bytes is kept. `ring` compares it in a time that does not depend on where it
+//! differs. Before that comparison only the token's length, its format and the name of its key are
+//! looked at. For a text that is too long for a token, only its length is looked at.
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ use crate::claims::{Claims, Day, FORMAT, HEAD, MOST, Marks, Moment};
 use crate::keys::{Holder, Key, Keys};
 use crate::refusal::Refusal;
 
-/// Bytes of the signature.
+/// The number of bytes of the signature.
 const TAG: usize = 32;
-/// Most bytes of claims and signature.
+/// The largest number of bytes of claims and signature.
 const MOST_BYTES: usize = MOST + TAG;
 
-/// Most characters of a token: with 64 classes.
+/// The largest number of characters of a token, which is that with 64 classes.
 pub const LONGEST: usize = (MOST_BYTES * 4).div_ceil(3);
 
 /// A token as it stands in a cookie: letters, digits, `-` and `_`.
@@ -31,20 +31,20 @@ pub struct Text {
 }
 
 impl Text {
-    /// The characters.
+    /// Returns the characters.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
 
 impl fmt::Debug for Text {
-    /// Not the token itself: whoever has it may use it.
+    /// Does not write the token itself, because anyone who has it may use it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Text({} characters)", self.length)
     }
 }
 
-/// Signs these claims.
+/// Signs claims.
 pub fn seal(keys: &Keys, claims: &Claims) -> Text {
     let key = keys.first();
     let (claims, length) = claims.write(key.name);
@@ -59,7 +59,7 @@ pub fn seal(keys: &Keys, claims: &Claims) -> Text {
     Text { bytes: text, length }
 }
 
-/// A token whose signature is good: what it says was said by somebody with our keys.
+/// A token whose signature is valid: its content was written by a holder of our keys.
 #[derive(Clone, Debug)]
 pub struct Opened<'k> {
     claims: Claims,
@@ -67,7 +67,7 @@ pub struct Opened<'k> {
     by_first: bool,
 }
 
-/// Verifies a token. It may be too old yet, or another session's: ask [`Opened::proves`].
+/// Verifies a token. It may still be too old, or belong to another session; see [`Opened::proves`].
 ///
 /// # Errors
 /// [`Refusal::Malformed`], [`Refusal::UnknownKey`] or [`Refusal::Forged`].
@@ -94,7 +94,8 @@ pub fn open<'k>(keys: &'k Keys, text: &[u8]) -> Result<Opened<'k>, Refusal> {
 }
 
 impl Opened<'_> {
-    /// What it proves for the session of this holder, if a token lives for `ttl`.
+    /// Returns what the token proves for the session of this holder. `ttl` is the lifetime of a
+    /// token.
     ///
     /// # Errors
     /// [`Refusal::Foreign`] or [`Refusal::Stale`].
@@ -108,19 +109,19 @@ impl Opened<'_> {
         }
     }
 
-    /// Whether it should be replaced while it is still good: more than half of its time is over, or
-    /// the key that signed it is on its way out.
+    /// Returns whether the token should be replaced while it is still valid: more than half of its
+    /// lifetime is over, or it was signed with the key that will be removed next.
     pub fn wants_renewal(&self, now: Moment, ttl: Span) -> bool {
         !self.by_first || now.since(self.claims.issued).is_none_or(|age| age * 2 > ttl)
     }
 
-    /// The day of its visitor's last order, if that is no longer ago than `within`. It holds beside
-    /// any session, and after the session's end.
+    /// Returns the day of the visitor's last order, if it is no longer ago than `within`. It does
+    /// not depend on the session, and holds after the session's end.
     pub fn ordered(&self, now: Moment, within: Span) -> Option<Day> {
         self.claims.ordered.filter(|day| day.is_within(within, now))
     }
 
-    /// The session that it names. Where the token is the session, this is who it is.
+    /// Returns the session that the token names. If the token is the session, this is its identity.
     pub const fn session(&self) -> crate::SessionName {
         self.claims.session
     }

@@ -1,4 +1,4 @@
-//! What no token may do, tried on many.
+//! Properties that must hold for every token, tested on many.
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 

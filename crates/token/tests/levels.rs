@@ -1,4 +1,4 @@
-//! What no text may do that names a level, tried on many.
+//! Properties that must hold for every signed level, tested on many.
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 
@@ -40,7 +40,7 @@ fn read<'t>(keys: &LevelKeys, text: &'t [u8], second: u64) -> Result<&'t str, Le
 #[test]
 fn a_text_is_the_level_the_time_and_a_signature() {
     let text = signed(&keys(1), "high", at(0));
-    // So that what reads it elsewhere can be tried on it. By Python:
+    // A reader elsewhere can be tested with this text. In Python:
     // key = hmac(bytes([1])*32, b"bywash level: sign"); hmac(key, b"high;1800000000")
     assert_eq!(
         String::from_utf8(text).unwrap(),

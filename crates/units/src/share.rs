@@ -2,22 +2,22 @@
 
 use core::fmt;
 
-/// A part of a whole, from 0 to 1.
+/// A fraction of a whole, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Share(f64);
 
 impl Share {
-    /// Nothing of it.
+    /// The empty share.
     pub const NONE: Self = Self(0.0);
-    /// All of it.
+    /// The whole.
     pub const ALL: Self = Self(1.0);
 
-    /// The share nearest to `value`; `NONE` for what is not a number.
+    /// Returns the share nearest to `value`; `NONE` if it is not a number.
     pub const fn new(value: f64) -> Self {
         if value.is_nan() { Self::NONE } else { Self(value.clamp(0.0, 1.0)) }
     }
 
-    /// From 0 to 1.
+    /// Returns the fraction, from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -29,34 +29,34 @@ impl fmt::Display for Share {
     }
 }
 
-/// Happenings per second.
+/// A number of events per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
 impl Rate {
-    /// So many per second; zero for what is negative or not a number.
+    /// Returns a rate; zero if the value is negative or not a number.
     pub fn per_second(value: f64) -> Self {
         Self(if value > 0.0 { value } else { 0.0 })
     }
 
-    /// Happenings per second.
+    /// Returns the number of events per second.
     pub const fn get(self) -> f64 {
         self.0
     }
 }
 
-/// What one request of a class is worth: the probability that its session ends in revenue times
-/// that revenue. Only ratios between utilities of one configuration mean anything.
+/// The worth of one request of a class: the probability that its session ends in revenue, times
+/// that revenue. Only ratios between utilities of one configuration have a meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Utility(f64);
 
 impl Utility {
-    /// A utility; zero for what is negative, infinite or not a number.
+    /// Returns a utility; zero if the value is negative, infinite or not a number.
     pub fn new(value: f64) -> Self {
         Self(if value.is_finite() && value > 0.0 { value } else { 0.0 })
     }
 
-    /// The number itself.
+    /// Returns the number itself.
     pub const fn get(self) -> f64 {
         self.0
     }

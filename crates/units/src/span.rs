@@ -1,15 +1,15 @@
-//! A length of time, and how people write one.
+//! A duration, and its notation.
 
 use alloc::string::String;
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul};
 use core::str::FromStr;
 
-/// A length of time in nanoseconds, never negative. Arithmetic saturates.
+/// A duration in nanoseconds, never negative. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
-/// The units in which a span may be written, longest suffix first where one ends another.
+/// The units in which a duration may be written, the smallest first.
 const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
     ("us", 1_000),
@@ -20,69 +20,69 @@ const UNITS: [(&str, u64); 6] = [
 ];
 
 impl Span {
-    /// No time at all.
+    /// The empty duration.
     pub const ZERO: Self = Self(0);
-    /// Longer than anything that happens.
+    /// A duration that is longer than any that occurs.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of so many nanoseconds.
+    /// Returns a duration of this number of nanoseconds.
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// A span of so many microseconds.
+    /// Returns a duration of this number of microseconds.
     pub const fn from_micros(microseconds: u64) -> Self {
         Self(microseconds.saturating_mul(1_000))
     }
 
-    /// A span of so many milliseconds.
+    /// Returns a duration of this number of milliseconds.
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds.saturating_mul(1_000_000))
     }
 
-    /// A span of so many seconds.
+    /// Returns a duration of this number of seconds.
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// A span of so many seconds; zero for what is negative or not a number.
+    /// Returns a duration of this number of seconds; zero if it is negative or not a number.
     pub fn from_secs_f64(seconds: f64) -> Self {
-        // `as` saturates, and turns NaN into zero: just the promise above.
+        // `as` saturates and converts NaN to zero, as promised above.
         Self((seconds * 1e9) as u64)
     }
 
-    /// Nanoseconds.
+    /// Returns the number of nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Whole microseconds.
+    /// Returns the number of whole microseconds.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Whole milliseconds.
+    /// Returns the number of whole milliseconds.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// Seconds.
+    /// Returns the number of seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// As the standard library's type.
+    /// Returns the same duration in the standard library's type.
     pub const fn to_std(self) -> core::time::Duration {
         core::time::Duration::from_nanos(self.0)
     }
 
-    /// This span times a factor; zero for a negative factor.
+    /// Returns this duration times a factor; zero for a negative factor.
     #[must_use]
     pub fn scale(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
 
-    /// This span, at least `low` and at most `high`; `low` wins when they cross.
+    /// Returns this duration, raised to `low` and reduced to `high`; `low` wins if they cross.
     #[must_use]
     pub fn clamp_to(self, low: Self, high: Self) -> Self {
         self.min(high).max(low)
@@ -125,7 +125,7 @@ impl Div<u64> for Span {
     }
 }
 
-/// Why a text is not a span.
+/// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseSpanError(String);
 
@@ -144,8 +144,8 @@ impl core::error::Error for ParseSpanError {}
 impl FromStr for Span {
     type Err = ParseSpanError;
 
-    /// Reads `250ms`, `1.5s`, `20s`, `5m`, `2h`. A number without a unit is an error, as a reader
-    /// could not tell seconds from milliseconds.
+    /// Parses `250ms`, `1.5s`, `20s`, `5m`, `2h`. A number without a unit is an error, because a
+    /// reader could not distinguish seconds from milliseconds.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         let fail = || ParseSpanError(text.chars().take(40).collect());
         let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(fail)?;
@@ -157,7 +157,7 @@ impl FromStr for Span {
 }
 
 impl fmt::Display for Span {
-    /// The shortest form that loses nothing a reader would miss: `250ms`, `1.5s`, `20s`.
+    /// Writes the shortest form that is still exact enough for a reader: `250ms`, `1.5s`, `20s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, nanos) =
             UNITS[..4].iter().rev().find(|(_, nanos)| self.0 >= *nanos).unwrap_or(&UNITS[3]);

@@ -6,8 +6,8 @@ use crate::Span;
 
 /// A moment, in nanoseconds since the clock of its driver was started.
 ///
-/// The gateway counts from process start, the simulator from the start of the run; a `Time` means
-/// nothing outside the driver that made it.
+/// The gateway counts from process start, the simulator from the start of the run. A `Time` has no
+/// meaning outside the driver that made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -15,22 +15,22 @@ impl Time {
     /// The start of the clock.
     pub const ZERO: Self = Self(0);
 
-    /// The moment `nanoseconds` after the start of the clock.
+    /// Returns the moment `nanoseconds` after the start of the clock.
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// Nanoseconds since the start of the clock.
+    /// Returns the nanoseconds since the start of the clock.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start of the clock.
+    /// Returns the seconds since the start of the clock.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// How long after `earlier` this moment is; zero when it is not after it.
+    /// Returns how long after `earlier` this moment is; zero if it is not later.
     pub const fn since(self, earlier: Self) -> Span {
         Span::from_nanos(self.0.saturating_sub(earlier.0))
     }

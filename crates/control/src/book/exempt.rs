@@ -1,15 +1,17 @@
-//! What an elephant's rule leaves alone.
+//! The requests that an elephant's rule does not apply to.
 //!
-//! A pattern matches more than its elephant: `/*` is the name of what has no name of its own, and matches `/cart`. The
-//! elephant's cost is of its own requests only, and so is an operator's word about it; others that have a kind of their own
-//! are left alone, as far as they are known now. In the file a pattern means what it says.
+//! A pattern matches more than its elephant: `/*` is the name of all requests without a name of
+//! their own, and it also matches `/cart`. The elephant's cost is that of its own requests, and so
+//! an operator's decision is about those alone. Other kinds that the pattern matches are exempt, as
+//! far as they are known now. In the configuration file, a pattern applies to all that it matches.
 
 use super::Book;
 use crate::entry::{Origin, State};
 use crate::watch::{MOST_EXEMPT, Watch};
 
 impl Book {
-    /// Rules of elephants leave alone what this watch knows as kinds of their own. Whether that is another than before.
+    /// Exempts from the rules of elephants the other kinds that this watch knows. Returns whether
+    /// an exemption has changed.
     pub fn exempt(&mut self, watch: &Watch) -> bool {
         let mut rules = Vec::new();
         for entry in &mut self.entries {
@@ -28,7 +30,7 @@ impl Book {
             if !watch.is_kind(pattern) {
                 continue;
             }
-            // After a restart most are not known yet.
+            // After a restart most kinds are not known yet.
             if !watch.is_settled() {
                 known.extend(exempt.iter().cloned());
                 known.sort_unstable();

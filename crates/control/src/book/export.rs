@@ -1,4 +1,4 @@
-//! Rules that hold, as they would stand in the configuration.
+//! Rules in force in the syntax of the configuration file.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::entry::{Entry, Origin, Rule, State};
 use crate::text::quoted;
 
 impl Book {
-    /// What of the rules is not in the file, written so that it can be.
+    /// Returns the rules that are not in the file, in its syntax.
     pub fn exported(&self) -> String {
         let mut text = String::new();
         for entry in &self.entries {
@@ -31,7 +31,7 @@ fn write(to: &mut String, entry: &Entry, rule: &Rule) {
     line(format!("[throttle.elephant-{}]", entry.number));
     line(format!("match = {}", quoted(&entry.pattern)));
     line(format!("why = {}", quoted(&rule.why)));
-    // It holds also where the file only observes.
+    // The rule is enforced even if the file only observes.
     line("mode = \"enforce\"".to_owned());
     if !rule.exempt.is_empty() {
         let exempt: Vec<String> = rule.exempt.iter().map(|name| quoted(name)).collect();

@@ -1,4 +1,4 @@
-//! Rules that stand in the configuration.
+//! Rules in the configuration file.
 
 use jiff::Timestamp;
 
@@ -7,22 +7,23 @@ use crate::entry::{Entry, Origin, Rule, State};
 use crate::grants::Grants;
 use crate::note::{Note, What};
 
-/// A rule as it stands in the file.
+/// A rule in the configuration file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    /// Which requests.
+    /// The pattern that its requests match.
     pub pattern: String,
-    /// What it grants.
+    /// The limits.
     pub grants: Grants,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl Book {
-    /// These rules stand in the file, and no others. What an operator has decided of the same requests gives way.
+    /// Takes over the rules of the file, which replace all earlier rules of the file. They also
+    /// replace operators' decisions about the same requests.
     ///
     /// # Errors
-    /// If there are too many; then nothing has changed.
+    /// If there are too many rules. Then nothing has changed.
     pub fn file_says(&mut self, now: Timestamp, rules: &[Written]) -> Result<Vec<Note>, Refused> {
         let stands = |entry: &Entry| rules.iter().any(|rule| rule.pattern == entry.pattern);
         let is_other = |entry: &&Entry| match &entry.state {

@@ -1,4 +1,4 @@
-//! What was found becomes an entry, and a rule where the file says so.
+//! Findings become entries, and become rules if the configuration file says so.
 
 use std::collections::HashSet;
 
@@ -12,26 +12,30 @@ use crate::grants::Grants;
 use crate::note::{Note, What};
 use crate::word::Word;
 
-/// Of a resource's capacity, what an elephant uses at least that is held back without asking.
+/// The fraction of a resource's capacity that an elephant uses at least to be held back without
+/// approval.
 const MUCH: f64 = 0.2;
-/// Above this part of one client's an elephant may be that client's work, or its wish: an operator is asked.
+/// If one client causes more than this fraction, the elephant may be that client's doing or that
+/// client's intention: an operator has to decide.
 const MUCH_BY_ONE: f64 = 0.3;
-/// For how long what nobody has asked for holds.
+/// How long a rule without approval holds.
 const AUTO: Span = Span::from_secs(3600);
 
-/// What is done about what was found.
+/// The action on a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Act {
-    /// It is proposed.
+    /// Every finding is proposed.
     #[default]
     Propose,
-    /// Whatever is sure and fills processors is held back for an hour; what is not is proposed.
+    /// A finding that is certain and fills processors is held back for an hour; all others are
+    /// proposed.
     Auto,
 }
 
 impl Book {
-    /// These were found, and no others. Says what is sure now and was not. What was provisional and is not found again
-    /// was nothing.
+    /// Takes over the findings, which replace all earlier ones. Returns notes about those that are
+    /// certain for the first time, and about rules that begin. An entry that was provisional and is
+    /// not found again is removed: it was noise.
     pub fn found(&mut self, now: Timestamp, elephants: Vec<Elephant>, act: Act) -> Vec<Note> {
         let mut notes = Vec::new();
         for elephant in one_of_each(self.as_ruled(elephants)) {
@@ -40,7 +44,8 @@ impl Book {
             let is_sure = !elephant.provisional;
             entry.found = Some(elephant);
             entry.seen = now;
-            // What is not sure may be nothing, and was asked for all the same.
+            // An uncertain finding may be noise. The operator's request for this elephant still
+            // stands.
             entry.asked &= !is_sure;
             if is_sure && !std::mem::replace(&mut entry.told, true) {
                 notes.push(self.note(
@@ -60,7 +65,8 @@ impl Book {
         notes
     }
 
-    /// What somebody has ruled is found for the resource that the rule is for, or not at all: it is measured by that.
+    /// Removes findings that are for another resource than the elephant's rule, because the rule is
+    /// measured by its own resource. Rules of the file have no such resource.
     fn as_ruled(&self, mut elephants: Vec<Elephant>) -> Vec<Elephant> {
         elephants.retain(|elephant| {
             let of = self.entries.iter().find(|entry| entry.pattern == elephant.pattern);
@@ -72,12 +78,12 @@ impl Book {
         elephants
     }
 
-    /// Those that operators have asked for, to be told what they use by now.
+    /// Returns the patterns that operators have asked for, whose present use is wanted.
     pub fn asked(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().filter(|entry| entry.asked).map(|entry| entry.pattern.as_str())
     }
 
-    /// What those use by now.
+    /// Updates the use of the elephants that operators have asked for.
     pub fn uses(&mut self, elephants: Vec<Elephant>) {
         for elephant in elephants {
             let is = |entry: &&mut Entry| entry.asked && entry.pattern == elephant.pattern;
@@ -87,7 +93,8 @@ impl Book {
         }
     }
 
-    /// Where the elephant of this pattern stands; nowhere if the book is full of decisions.
+    /// Returns the index of the elephant with this pattern, and adds it if necessary. Returns
+    /// `None` if all entries have decisions in force.
     pub(super) fn place_of(&mut self, now: Timestamp, pattern: &str) -> Option<usize> {
         if let Some(at) = self.entries.iter().position(|entry| entry.pattern == pattern) {
             return Some(at);
@@ -115,7 +122,7 @@ impl Book {
         Some(self.entries.len() - 1)
     }
 
-    /// Holds one back that is sure, if the file says so and nobody has decided.
+    /// Holds back an elephant that is certain, if the file says so and no operator has decided.
     fn act(&mut self, now: Timestamp, at: usize, act: Act) -> Option<Note> {
         let entry = &self.entries[at];
         let found = entry.found.as_ref()?;
@@ -142,8 +149,9 @@ impl Book {
     }
 }
 
-/// Of a page that uses much of several resources, what is sure, and of that the one that it fills more; slots last, as they are
-/// held while another resource is waited for.
+/// Keeps one finding per page. If a page uses much of several resources, a certain finding is
+/// preferred, and then the resource that it fills more. Slots come last, because they are held
+/// while another resource is waited for.
 fn one_of_each(mut elephants: Vec<Elephant>) -> Vec<Elephant> {
     elephants.sort_by(|a, b| {
         let holds = |elephant: &Elephant| elephant.consists_of == Resource::Slots;

@@ -1,46 +1,46 @@
-//! Why nothing was decided.
+//! Why a decision was rejected.
 
 use crate::book::{MOST_ENTRIES, MOST_RULES};
 use crate::word::WordError;
 
-/// Why a decision was refused.
+/// Why a decision was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// There is no elephant of that number.
+    /// No elephant has this number.
     #[error("there is no elephant {0}: `bywash elephants list` has them all")]
     Unknown(u32),
-    /// The word does not count.
+    /// The author, the reason or the duration is invalid.
     #[error(transparent)]
     Word(#[from] WordError),
-    /// Some of its requests are transactions.
+    /// Some of the requests are transactions.
     #[error("some of these requests are transactions: what earns is not held back")]
     Transacts,
-    /// The grants make no sense.
+    /// The limits make no sense.
     #[error("{0}")]
     Grants(&'static str),
-    /// A trial is short.
+    /// The trial is too long.
     #[error("a trial takes 10s to 10m: approve the rule if it is to hold for longer")]
     Trial,
     /// There are too many rules.
     #[error("{MOST_RULES} rules hold already: undo one first")]
     Many,
-    /// The file says so, and only the file can say otherwise.
+    /// The rule is in the file, and only the file can change it.
     #[error("this rule stands in the file: change it there, and reload")]
     InFile,
-    /// Somebody else has decided meanwhile.
+    /// The revision has changed: another decision came first.
     #[error(
         "somebody else has decided meanwhile (revision {is}, you have seen {seen}): look again"
     )]
     Conflict {
-        /// The one that there is.
+        /// The current revision.
         is: u64,
-        /// The one that was seen.
+        /// The revision that the operator has seen.
         seen: u64,
     },
     /// There are too many decisions.
     #[error("{MOST_ENTRIES} elephants are remembered, and something holds of each: undo one first")]
     Full,
-    /// Nothing was decided that could be undone.
+    /// No decision is in force that could be undone.
     #[error("nothing holds of elephant {0} that could be undone")]
     Nothing(u32),
 }

@@ -1,4 +1,4 @@
-//! What operators say.
+//! Operators' decisions.
 
 use bywash_units::Span;
 use jiff::Timestamp;
@@ -11,15 +11,16 @@ use crate::grants::{Change, Grants};
 use crate::note::{Note, What};
 use crate::word::Word;
 
-/// What was found is found again so soon, or it is over.
+/// A finding that was not confirmed for this long has ended.
 const LATELY: Span = Span::from_secs(60);
 
 impl Book {
-    /// An operator asks for these requests by name, be it much or little that they use: what a rule would do is shown, and one
-    /// can be approved. Says under which number; nothing is decided of one that there is.
+    /// Adds the requests of this name on behalf of an operator, whether they use much or little, so
+    /// that the effect of a rule can be shown and a rule can be approved. Returns the number of the
+    /// entry. An existing entry stays as it is.
     ///
     /// # Errors
-    /// If there is no rule for such requests, or no place.
+    /// If a rule for such requests is not permitted, or there is no room for another entry.
     pub fn ask(
         &mut self,
         now: Timestamp,
@@ -31,7 +32,7 @@ impl Book {
             return Err(Refused::Transacts);
         }
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.pattern == found.pattern) {
-            // What was found long ago says nothing of now.
+            // An old finding says nothing about the present.
             let is_over = entry.state == State::Proposed && now >= after(entry.seen, LATELY);
             if !is_over {
                 if entry.asked {
@@ -48,10 +49,10 @@ impl Book {
         Ok((number, Some(self.note(now, at, What::Asked, &word.by, &word.why))))
     }
 
-    /// An operator approves a rule, or changes the one that holds.
+    /// Approves a rule, or changes the one in force.
     ///
     /// # Errors
-    /// If it cannot be; then nothing has changed.
+    /// If that is not possible. Then nothing has changed.
     pub fn approve(
         &mut self,
         now: Timestamp,
@@ -63,8 +64,9 @@ impl Book {
         Ok(self.rule(now, at, grants, Origin::Operator, word))
     }
 
-    /// How the site was in the minute before the rule that holds since now, if that was measured. One that takes the place of
-    /// another, or comes right after it, is told what that knew: the minute was the other's.
+    /// Stores how the site performed in the minute before the rule that now begins, if that was
+    /// measured. If the rule replaces another one, or follows directly, the earlier rule's
+    /// measurement is kept, because that minute belonged to it.
     pub fn was_before(&mut self, now: Timestamp, number: u32, measured: Option<Gauge>) {
         let Ok(at) = self.at(number) else { return };
         let before = self.entries[at].without_rule(now, measured);
@@ -73,10 +75,10 @@ impl Book {
         }
     }
 
-    /// An operator tries a rule; how the site was `before`, for as long as the trial.
+    /// Begins a trial of a rule. `before` is how the site performed over as long a time before it.
     ///
     /// # Errors
-    /// As of [`Book::approve`].
+    /// As for [`Book::approve`].
     pub fn try_out(
         &mut self,
         now: Timestamp,
@@ -100,7 +102,8 @@ impl Book {
         Ok(note)
     }
 
-    /// What a decision comes to, if it can be made.
+    /// Returns the entry's index, the limits and the checked author of a decision, if it can be
+    /// made.
     fn decided(
         &self,
         number: u32,
@@ -122,10 +125,10 @@ impl Book {
         Ok((at, grants, word))
     }
 
-    /// An operator does not want an elephant held back, nor proposed, for a while.
+    /// Rejects a proposal: the elephant is neither held back nor proposed for some time.
     ///
     /// # Errors
-    /// If it cannot be; then nothing has changed.
+    /// If that is not possible. Then nothing has changed.
     pub fn reject(&mut self, now: Timestamp, number: u32, word: Word) -> Result<Note, Refused> {
         let at = self.at(number)?;
         self.not_in_file(at)?;
@@ -138,10 +141,10 @@ impl Book {
         Ok(note)
     }
 
-    /// An operator takes back what was decided.
+    /// Undoes a decision.
     ///
     /// # Errors
-    /// If nothing was; then nothing has changed.
+    /// If no decision is in force. Then nothing has changed.
     pub fn undo(&mut self, now: Timestamp, number: u32, word: Word) -> Result<Note, Refused> {
         let at = self.at(number)?;
         self.not_in_file(at)?;
@@ -149,16 +152,16 @@ impl Book {
         if self.entries[at].state == State::Proposed {
             return Err(Refused::Nothing(number));
         }
-        // Where the file says so it would be held back again at once.
+        // With `auto` in the file, bywash would hold it back again at once.
         self.entries[at].left_alone = Some(after(now, word.lasts));
         self.change(now, at, State::Proposed);
         Ok(self.note(now, at, What::Undone, &word.by, &word.why))
     }
 
-    /// Whoever decides has seen this revision of it.
+    /// Checks that the revision that an operator has seen is the current one.
     ///
     /// # Errors
-    /// If it is another by now, or there is no such elephant.
+    /// If the revision has changed, or there is no such elephant.
     pub fn is_seen(&self, number: u32, seen: Option<u64>) -> Result<(), Refused> {
         let is = self.entry(number)?.revision;
         match seen {

@@ -1,18 +1,18 @@
-//! Overrides as they would stand in the configuration.
+//! Overrides in the syntax of the configuration file.
 
 use std::fmt::Write;
 
 use super::{Override, Target};
 use crate::text::quoted;
 
-/// A table for each class; that nothing is decided does not belong in a file.
+/// Returns a table for each class. A bypass does not belong in a file and is left out.
 pub(super) fn toml(list: &[Override]) -> String {
     let mut text = String::new();
     for one in list {
         let Target::Class { class, mode, percent } = &one.target else { continue };
         let Override { by, why, since, until, .. } = one;
         let (by, why) = (quoted(by), quoted(why));
-        // Names of classes are letters, digits, `-` and `_`.
+        // Class names are letters, digits, `-` and `_`.
         let _ = write!(
             text,
             "# {by}, since {since}, until {until}: {why}\n[class.{class}]\nmode = \"{}\"\n",

@@ -1,4 +1,4 @@
-//! What operators ask for by name.
+//! Tests of elephants that operators ask for by name.
 
 use bywash_control::{
     Act, Book, Change, Elephant, Gauge, MOST_ENTRIES, Refused, State, What, Word,

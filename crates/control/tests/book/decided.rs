@@ -1,4 +1,4 @@
-//! What operators decide.
+//! Tests of operators' decisions.
 
 use bywash_control::{
     Act, Book, Change, Elephant, Grants, Limit, MOST_ENTRIES, MOST_RULES, Refused, State, What,

@@ -1,4 +1,4 @@
-//! What is found becomes an entry, and a rule where the file says so.
+//! Tests of findings: how they become entries, and rules if the file says so.
 
 use bywash_control::{
     Act, Book, Change, Elephant, Grants, Origin, Resource, State, Subject, What, Written,
@@ -86,7 +86,7 @@ fn of_a_page_that_fills_two_resources_the_fuller_one_is_shown() {
         assert_eq!(book.entries()[0].found.as_ref().unwrap().resource, "disk", "that is sure");
         assert_eq!(notes, [], "it was proposed before");
     }
-    // Who waits for a disk holds slots.
+    // A request that waits for a disk holds a slot.
     let disk = Elephant { resource: "disk".into(), provisional: true, rate: 5.0, ..search() };
     let slots = Elephant { consists_of: Resource::Slots, resource: "slots".into(), ..search() };
     book.found(at(3), vec![slots.clone(), disk], Act::Propose);

@@ -1,4 +1,4 @@
-//! What is decided of elephants, and what comes of it.
+//! Tests of decisions about elephants, and of their consequences.
 
 mod asked;
 mod decided;
@@ -39,7 +39,7 @@ fn other(number: usize) -> Elephant {
     Elephant { pattern: format!("/other/{number}"), ..search() }
 }
 
-/// Fills three fifths of a line of ten megabytes a second; others a tenth.
+/// Returns an elephant that fills three fifths of a line of 10 MB/s. Other requests use a tenth.
 fn download() -> Elephant {
     Elephant {
         pattern: "/download/*".into(),
@@ -64,7 +64,7 @@ fn briefly() -> Word {
     Word { lasts: Span::from_secs(600), ..word(1) }
 }
 
-/// A book in which a search was found.
+/// Returns a book in which a search was found.
 fn book() -> Book {
     let mut book = Book::default();
     let notes = book.found(at(0), vec![search()], Act::Propose);

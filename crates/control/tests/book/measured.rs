@@ -1,4 +1,4 @@
-//! What a rule is predicted to do, and what it has done.
+//! Tests of the predicted effect of a rule, and of its measured effect.
 
 use bywash_control::{
     Act, Book, Change, Effect, Elephant, Gauge, Grants, Lot, Refused, Resource, State, Unpredicted,
@@ -15,7 +15,7 @@ fn what_is_proposed_bounds_the_resource_that_is_filled() {
         (grants.at_once, grants.bytes)
     };
     assert_eq!(of(&search()), (2, None));
-    // Others have a tenth, a fifth stays free.
+    // Other requests use a tenth of the line, and a fifth stays free.
     assert_eq!(of(&download()), (8, Some(7_000_000)));
     let full = Elephant { used: 1.0, share: 0.1, ..download() };
     assert_eq!(of(&full), (8, Some(1_000_000)), "a tenth is theirs in any case");
@@ -78,7 +78,7 @@ fn a_trial_is_short_and_says_what_was_predicted_and_what_came() {
         (before, Some(during), &State::Proposed)
     );
     let effect = trial.predicted.unwrap();
-    // 72 % of two processors is theirs; one at once can use half.
+    // These requests use 72 % of two processors; one request at once can use half.
     assert!(
         (effect.elephants_now - 0.72).abs() < 1e-9 && (effect.elephants_most - 0.5).abs() < 1e-9
     );
@@ -100,7 +100,7 @@ fn before_a_rule_is_a_minute_without_one() {
     let short = Word { lasts: Span::from_secs(60), ..word(1) };
     book.try_out(at(0), 1, usual(), short, Some(gauge(1.0))).expect("a trial");
     assert_eq!(before(&book), Some(1.0));
-    // Approved while it is tried: the last minute was the trial's.
+    // The rule is approved during the trial, so the last minute was under the trial.
     book.approve(at(30), 1, usual(), word(1)).expect("a rule");
     book.was_before(at(30), 1, Some(gauge(2.0)));
     assert_eq!(before(&book), Some(1.0));
@@ -114,7 +114,8 @@ fn before_a_rule_is_a_minute_without_one() {
     assert_eq!(before(&book), Some(4.0));
     let kept = Book::read(&book.text()).expect("as it was written");
     assert_eq!(kept, book);
-    // An hour later that says nothing any more, and what was not measured stays unknown.
+    // After an hour the earlier measurement is out of date, and a missing measurement stays
+    // missing.
     book.approve(at(4000), 1, usual(), word(1)).expect("another rule");
     book.was_before(at(4000), 1, Some(gauge(5.0)));
     assert_eq!(before(&book), None);

@@ -1,4 +1,4 @@
-//! What operators take back.
+//! Tests of decisions that operators undo.
 
 use bywash_control::{Act, Book, Change, Elephant, Grants, MOST_ENTRIES, State, Written};
 
@@ -57,7 +57,8 @@ fn what_stands_in_the_file_is_nobodys_decision() {
 #[test]
 fn what_is_left_alone_is_not_forgotten_before() {
     let provisional = || vec![Elephant { provisional: true, ..search() }];
-    // Found for a moment, asked for, found once: each is forgotten sooner where nothing was undone.
+    // The three entries are found provisionally, asked for by name, and found once. If no decision
+    // was undone, each of them is forgotten sooner.
     let begins: [fn(&mut Book, Vec<Elephant>); 3] = [
         |book, provisional| drop(book.found(at(0), provisional, Act::Propose)),
         |book, _| drop(book.ask(at(0), search(), word(1)).expect("a kind")),

@@ -1,4 +1,4 @@
-//! What is written down, and what the file says.
+//! Tests of the stored document, and of rules in the configuration file.
 
 use bywash_control::{
     Act, Book, Change, Elephant, Grants, Limit, Note, Refused, What, Word, Written,

@@ -1,28 +1,29 @@
-//! What one place of a URL can be, as far as it was seen: a bounded list, of which some have names.
+//! The values of one place of a URL that were seen: a bounded list, some of which have names.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-/// Clients that are told apart, to see that it is not one.
+/// The number of clients that are distinguished, to see that there is more than one.
 const CLIENTS: usize = 8;
-/// Of requests or of their time: what makes so much has a name.
+/// The fraction of the requests, or of their time, from which a value has a name.
 const MUCH: f64 = 0.05;
-/// Before so many nothing makes much.
+/// The number of requests below which no value accounts for much.
 const SOME: f64 = 50.0;
-/// Who makes less is not remembered.
+/// The number of requests below which a value is forgotten.
 const FORGOTTEN: f64 = 0.5;
 
-/// One that was seen.
+/// A value that was seen.
 #[derive(Clone, Debug)]
 struct Choice<V> {
     is_named: bool,
     weight: Weight,
-    /// Its seconds, and those of whom it took the place of: the least gives way.
+    /// Its seconds, and those of the values whose place it took. The value with the least score is
+    /// evicted.
     score: f64,
     clients: [u64; CLIENTS],
-    /// How many of them there are.
+    /// The number of clients in `clients`.
     known: usize,
-    /// What is below it, if it has a name.
+    /// The tree below the value, if it has a name.
     below: V,
 }
 
@@ -49,12 +50,13 @@ impl Weight {
     }
 }
 
-/// See the module.
+/// The values of one place. See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Choices<V> {
     seen: BTreeMap<Box<str>, Choice<V>>,
     all: Weight,
-    /// More than there is room for were seen: only what makes much has a name.
+    /// Whether more values were seen than there is room for. Then only values that account for much
+    /// have a name.
     is_crowded: bool,
 }
 
@@ -65,10 +67,10 @@ pub(super) struct Counted {
     pub(super) seconds: f64,
 }
 
-/// What is below a choice that has a name.
+/// The tree below a value that has a name.
 pub(super) trait Below: Default {
-    /// What was is worth this part of itself from now on, and what hardly anybody asks for is forgotten: of no part,
-    /// everything.
+    /// Multiplies all earlier counts by `part`, and forgets what is rarely requested. With `part` 0
+    /// it forgets everything.
     fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64);
 }
 
@@ -76,12 +78,12 @@ impl Below for () {
     fn fade(&mut self, _: f64, _: &mut usize, _: &mut u64) {}
 }
 
-/// Whether and how a place gives names.
+/// The rule by which a place gives names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
-    /// So many are seen.
+    /// The number of values that are counted.
     pub(super) most: usize,
-    /// What is new has a name at once, until the place is crowded.
+    /// Whether a new value has a name at once, until the place is crowded.
     pub(super) at_once: bool,
 }
 
@@ -99,7 +101,8 @@ impl<V> Choices<V> {
 }
 
 impl<V: Below> Choices<V> {
-    /// A request is for this one. `room` is what there is for more; `renamed` counts names that were taken back.
+    /// Counts a request for `key`. `room` is the number of entries that may still be added;
+    /// `renamed` counts names that were withdrawn.
     pub(super) fn learn(
         &mut self,
         key: &str,
@@ -143,8 +146,9 @@ impl<V: Below> Choices<V> {
         self.seen.insert(key.into(), choice);
     }
 
-    /// The least of those without a name is forgotten (Space-Saving: whoever makes more than a part in as many as there
-    /// is room for is seen). Its score.
+    /// Evicts the value with the least score among those without a name, and returns its score.
+    /// This is the Space-Saving algorithm: with room for n values, a value that accounts for more
+    /// than 1/n is never missed.
     fn give_way(&mut self) -> Option<f64> {
         let unnamed = self.seen.iter().filter(|(_, choice)| !choice.is_named);
         let (key, score) =
@@ -154,7 +158,7 @@ impl<V: Below> Choices<V> {
         Some(score)
     }
 
-    /// Takes back the names of those that make little.
+    /// Withdraws the names of values that account for little.
     fn unname(&mut self, room: &mut usize, renamed: &mut u64) {
         let all = self.all;
         for choice in self.seen.values_mut().filter(|choice| choice.is_named) {
@@ -166,7 +170,7 @@ impl<V: Below> Choices<V> {
         }
     }
 
-    /// What is below the one of this name, if it has one.
+    /// Returns the tree below a value, if the value has a name.
     pub(super) fn named(&self, key: &str) -> Option<&V> {
         self.seen.get(key).filter(|choice| choice.is_named).map(|choice| &choice.below)
     }
@@ -176,7 +180,7 @@ impl<V: Below> Choices<V> {
         choice.map(|choice| &mut choice.below)
     }
 
-    /// As [`Below::fade`].
+    /// Fades as [`Below::fade`] does.
     pub(super) fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64) {
         self.all.fade(part);
         self.seen.retain(|_, choice| {
@@ -196,7 +200,7 @@ impl<V: Below> Choices<V> {
         }
     }
 
-    /// A request was for none that could ever have a name.
+    /// Counts a request for a value that can never have a name.
     pub(super) fn passed(&mut self, counted: Counted) {
         self.all.add(counted.seconds);
     }

@@ -1,4 +1,4 @@
-//! Templates as they are learned.
+//! Templates that are learned from requests.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -11,66 +11,66 @@ use bywash_engine::classify::{Parameters, Pattern, is_reading};
 use super::choices::{Below, Choices, Counted, Rule};
 use super::shape::{Shape, may_route, shape};
 
-/// Entries that are remembered, of all places together.
+/// The number of entries that are remembered, over all places.
 pub const MOST: usize = 32_768;
-/// Segments that are told apart; what is deeper is `**`.
+/// The number of segments that are distinguished. A deeper path ends with `**`.
 const DEEPEST: usize = 8;
-/// Endings of segments that are one of many, of one place.
+/// The number of endings that a place distinguishes for segments that are one of many.
 const ENDINGS: usize = 8;
 
 const SEGMENTS: Rule = Rule { most: 32, at_once: true };
 const SETS: Rule = Rule { most: 16, at_once: true };
 const VALUES: Rule = Rule { most: 32, at_once: false };
 
-/// A request that was asked.
+/// A request.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'t> {
-    /// Its method.
+    /// The method.
     pub method: &'t str,
-    /// Path and query.
+    /// The path and query.
     pub target: &'t str,
-    /// Who asked, by a number that nobody can choose.
+    /// The client, as a number that no client can choose.
     pub client: u64,
-    /// How long it took.
+    /// How long it took, in seconds.
     pub seconds: f64,
-    /// It was answered, and not by saying that there is no such thing.
+    /// Whether it was answered, and the response does not say that the page does not exist.
     pub is_good: bool,
 }
 
-/// See the [module](super).
+/// The templates of a site. See the [module](super).
 #[derive(Clone, Debug)]
 pub struct Templates {
     pins: Vec<Pattern>,
-    /// Of methods that only read, and of each other.
+    /// The root of each method. Methods that only read share one.
     roots: BTreeMap<Box<str>, Place>,
     room: usize,
     renamed: u64,
 }
 
-/// Methods that are told apart: HTTP has nine.
+/// The number of methods that are distinguished: HTTP has nine.
 const METHODS: usize = 12;
 
 /// A place in the tree of paths.
 #[derive(Clone, Debug, Default)]
 struct Place {
     names: Choices<Option<Box<Place>>>,
-    /// Segments that are one of many, by their ending.
+    /// The places of segments that are one of many, by ending.
     any: BTreeMap<Box<str>, Place>,
     sets: Choices<Routes>,
 }
 
-/// By parameter, values that may route.
+/// The values that may route, by parameter.
 type Routes = BTreeMap<Box<str>, Choices<()>>;
 
 impl Templates {
-    /// Nothing is known but these.
+    /// Creates templates that know these pins only.
     pub fn new(mut pins: Vec<Pattern>) -> Self {
-        // The most specific first.
+        // The most specific pin comes first.
         pins.sort_unstable_by(|a, b| b.cmp(a));
         Self { pins, roots: BTreeMap::new(), room: MOST, renamed: 0 }
     }
 
-    /// The name of a request's kind, after learning from it.
+    /// Learns from a request, and returns the name of its kind.
     pub fn learn(&mut self, asked: &Asked<'_>) -> String {
         let Asked { method, target, client, seconds, is_good } = *asked;
         if let Some(pin) = self.pin_of(method, target) {
@@ -86,7 +86,8 @@ impl Templates {
         self.name(root, target)
     }
 
-    /// What a kind is called now that was called so. For who is called by a pin: the same.
+    /// Returns the present name of a kind that was named `name` earlier. The name of a pin never
+    /// changes.
     pub fn now(&self, name: &str) -> String {
         let (method, target) = name.split_once(' ').unwrap_or(("GET", name));
         if self.pins.iter().any(|pin| format!("{pin}") == name) {
@@ -95,17 +96,17 @@ impl Templates {
         self.name(if is_reading(method) { "" } else { method }, target)
     }
 
-    /// Another number when a name was taken back.
+    /// Returns the version of the names. It changes when a name is withdrawn.
     pub const fn version(&self) -> u64 {
         self.renamed
     }
 
-    /// Entries that are remembered.
+    /// Returns the number of entries that are remembered.
     pub const fn entries(&self) -> usize {
         MOST - self.room
     }
 
-    /// What was is worth this part of itself from now on, and what hardly anybody asks for is forgotten.
+    /// Multiplies all earlier counts by `part`, and forgets what is rarely requested.
     pub fn fade(&mut self, part: f64) {
         let Self { roots, room, renamed, .. } = self;
         for place in roots.values_mut() {
@@ -126,7 +127,7 @@ impl Templates {
     fn name(&self, root: &str, target: &str) -> String {
         let mut name = String::new();
         let Some(place) = self.roots.get(root) else {
-            // A method that nothing was answered to.
+            // No request with this method was ever answered.
             return if root.is_empty() { "/**".into() } else { "OTHER /**".into() };
         };
         if !root.is_empty() {
@@ -138,14 +139,15 @@ impl Templates {
     }
 }
 
-/// What there is room for, and how many names were taken back.
+/// The room for more entries, and the number of names that were withdrawn.
 struct Ledger<'a> {
     room: &'a mut usize,
     renamed: &'a mut u64,
 }
 
 impl Place {
-    /// Follows a path as far as it is told apart: `each` gets each segment; the place where it ends, if it does.
+    /// Follows a path as deep as segments are distinguished, learns each segment, and learns the
+    /// query at the place where the path ends.
     fn learn(&mut self, target: &str, counted: Counted, ledger: &mut Ledger<'_>) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut place = self;
@@ -200,7 +202,7 @@ impl Place {
                 values.learn(value, counted, VALUES, ledger.room, ledger.renamed);
             }
         }
-        // What does not look like a name is of the whole as well.
+        // Values that do not look like names count in the total as well.
         for (name, _) in given.iter().filter(|(_, value)| !may_route(value)) {
             if let Some(values) = routes.get_mut(*name) {
                 values.passed(counted);
@@ -240,7 +242,8 @@ impl Place {
         if let Some(place) = self.names.named(segment) {
             return Some((place.as_deref().unwrap_or(&NOTHING), Shape::Name));
         }
-        // A name that was learned says `*.js`, a request `main-3f2a.js`: both end so.
+        // A name that has been learned is written as `*.js`, and a request asks for `main-3f2a.js`:
+        // both have that ending.
         let ending = match shape(segment) {
             Shape::Any(ending) => ending,
             Shape::Name => super::shape::split(segment).1,
@@ -304,7 +307,7 @@ impl Below for Routes {
     }
 }
 
-/// The names of parameters, as one text.
+/// Returns the names of parameters as one text.
 fn set_of(given: &[(&str, &str)]) -> String {
     let mut set = String::new();
     for (name, _) in given {

@@ -1,29 +1,34 @@
-//! Of which kind a request is: its template.
+//! The templates of URLs, which give each request its kind.
 //!
-//! A URL is no kind: `/item/17` and `/item/18` are one page, `/index.php?route=cart` and `/index.php?route=search` are two.
-//! A [`Pattern`](bywash_engine::classify::Pattern) says which requests are of a kind, and its text is the kind's name; what an operator pins or
-//! approves a rule for is written the same way. [`Templates`] learns them from what is asked for:
+//! A URL is not a kind: `/item/17` and `/item/18` are one page, `/index.php?route=cart` and
+//! `/index.php?route=search` are two. A [`Pattern`](bywash_engine::classify::Pattern) selects the
+//! requests of a kind, and its text is the kind's name. Pins and approved rules have the same
+//! syntax. [`Templates`] learns the patterns from requests:
 //!
-//! - **Segments** of the path. What looks like a number, a hash, a date or a title is `*` at once (`shape`). Any
-//!   other has a name of its own, until 32 of one place are known: from then on only those have that make much of it.
-//! - **Parameters** count by name, whatever their order: `/search?q&page`. Of one place 16 sets have names; the
-//!   rest is of the kind without parameters.
-//! - **Routers**: a parameter's value that looks like a name, and makes much of it, stands in the template:
-//!   `/index.php?route=product/search`. A word that people search for does not, as it makes little.
+//! - **Segments** of the path. A segment that looks like a number, a hash, a date or a title is `*`
+//!   at once (`shape`). Any other segment has a name of its own until 32 of one place are known.
+//!   From then on only those keep a name that account for much of the place.
+//! - **Parameters** count by name, whatever their order: `/search?q&page`. At one place 16 sets of
+//!   parameters have names; all others belong to the kind without parameters.
+//! - **Routers**: a parameter's value that looks like a name and accounts for much of the place is
+//!   part of the template: `/index.php?route=product/search`. A search term is not, because each
+//!   accounts for little.
 //!
 //! *Much* is a twentieth of the requests of that place, or of their time, by eight clients or more.
 //!
-//! # What strangers can do
+//! # Attacks
 //!
-//! Only what the application has answered well is learned ([`Asked::is_good`]): whoever asks for a million pages that are
-//! not there changes no name. Who asks for a million that are there can have new pages of that place called `*` for as
-//! long as that goes on and half an hour after; names that make much keep their place, and so do pins and the patterns
-//! of rules. All that is remembered together is at most [`MOST`] entries of some 100 bytes.
+//! Templates learn only from requests that the application has answered well ([`Asked::is_good`]).
+//! So a client that requests a million pages that do not exist changes no name. A client that
+//! requests a million pages that exist can cause new pages of that place to be named `*`, for the
+//! time of the attack and half an hour after it. Names that account for much keep their place, and
+//! so do pins and the patterns of rules. At most [`MOST`] entries of some 100 bytes are remembered.
 //!
-//! # What stays
+//! # Stability
 //!
-//! A name is taken back only when its place gets crowded, or when hardly anybody asks for it any more. Then
-//! [`Templates::version`] changes, and [`Templates::now`] says what is called what. A pin holds whatever is learned.
+//! A name is withdrawn only when its place gets crowded, or when it is rarely requested. Then
+//! [`Templates::version`] changes, and [`Templates::now`] returns the present name for an earlier
+//! one. A pin stays, whatever is learned.
 
 mod choices;
 mod learned;

@@ -1,24 +1,24 @@
-//! What a segment looks like: a name that somebody gave, or one of many.
+//! The shape of a segment: a name that a person chose, or one of many.
 
-/// Segments longer than this are titles or keys, and no names.
+/// Longer segments are titles or keys, not names.
 const LONGEST: usize = 40;
 
-/// How a segment stands in a pattern.
+/// How a segment is written in a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape<'t> {
-    /// As it is.
+    /// The segment stands in the pattern unchanged.
     Name,
-    /// One of many, with this ending: `.js`, or nothing.
+    /// The segment is one of many, with this ending: `.js`, or empty.
     Any(&'t str),
 }
 
-/// Of a segment.
+/// Returns the shape of a segment.
 pub(super) fn shape(segment: &str) -> Shape<'_> {
     let (stem, ending) = split(segment);
     if is_name(stem) { Shape::Name } else { Shape::Any(ending) }
 }
 
-/// Stem and ending: `main-3f2a.js` is `main-3f2a` and `.js`.
+/// Splits a segment into stem and ending: `main-3f2a.js` is `main-3f2a` and `.js`.
 pub(super) fn split(segment: &str) -> (&str, &str) {
     let Some(dot) = segment.rfind('.') else { return (segment, "") };
     let ending = &segment[dot + 1..];
@@ -38,14 +38,16 @@ fn is_name(stem: &str) -> bool {
         && !stem.split(['-', '_', '.']).any(is_hash)
 }
 
-/// Eight hexadecimal digits or more, not all of them letters or all of them digits; or so mixed that nobody chose it.
+/// Returns whether a part looks like a hash: at least eight hexadecimal digits with a decimal digit
+/// among them, or at least twelve characters with three digits.
 fn is_hash(part: &str) -> bool {
     let digits = part.bytes().filter(u8::is_ascii_digit).count();
     let is_hex = part.len() >= 8 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     (is_hex && digits > 0) || (part.len() >= 12 && digits >= 3)
 }
 
-/// Whether the value of a parameter looks like a name: of a page, an action, a place in the application.
+/// Returns whether the value of a parameter looks like a name: of a page, an action, or a place in
+/// the application.
 pub(super) fn may_route(value: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:~".contains(&byte);
     let starts = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '_');

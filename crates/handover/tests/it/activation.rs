@@ -1,5 +1,6 @@
-//! Sockets from a supervisor. A shell stands in for it: it can put a socket at descriptor 3, and
-//! knows its own process id, which stays the same when it becomes the program.
+//! Tests of sockets from a supervisor. A shell plays the supervisor: it can put a socket at
+//! descriptor 3, and it knows its own process ID, which stays the same when it executes the
+//! program.
 
 use std::fs;
 use std::io::Read;
@@ -9,8 +10,8 @@ use std::process::Command;
 
 use crate::roles::{arguments, role};
 
-/// The role `activated` with these two sockets as descriptors 3 and 4; `process` is the id that
-/// the supervisor claims to have given them to.
+/// Returns the role `activated` with these two sockets as descriptors 3 and 4. `process` is the
+/// process ID that the supervisor claims to have given them to.
 fn supervise(
     sockets: [OwnedFd; 2],
     process: &str,

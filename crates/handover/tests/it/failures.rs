@@ -1,4 +1,5 @@
-//! A successor that does not come to serve: the old process goes on, and nothing is left of it.
+//! Tests of a successor that does not serve: the old process continues, and nothing of the
+//! successor remains.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,13 +15,13 @@ use bywash_handover::{HandoverError, Name, hand_over};
 use crate::roles::role;
 use crate::service::{END, PATIENCE, STATE, ask, serve, under_load};
 
-/// Hands over to a process of that role, under load, and says why it came to nothing. The old
-/// process must have served all the time, and the other be gone and reaped.
+/// Hands over to a process of this role under load, and returns why it failed. The old process must
+/// have served all the time, and the other process must be gone and reaped.
 fn fail(name: &str, patience: Duration) -> HandoverError {
     fail_while(name, patience, |_| Continue(()))
 }
 
-/// The same, as long as `during` says so of its folder.
+/// Does the same, with `during` called with the test's folder.
 fn fail_while(
     name: &str,
     patience: Duration,
@@ -46,7 +47,8 @@ fn fail_while(
     error
 }
 
-/// By what it wrote down, or, if it may have been killed before, by the error.
+/// Returns the process ID that the process stored in the folder, or that of the error if the
+/// process may have been killed before that.
 fn process_of(error: &HandoverError, folder: &Path) -> u32 {
     let written = fs::read_to_string(folder.join("process")).ok();
     match error {
@@ -112,7 +114,7 @@ fn one_that_says_something_else() {
     assert!(matches!(error, HandoverError::Garbled(_)), "{error}");
 }
 
-/// A program that has never heard of handing over.
+/// A program that does not know the protocol.
 #[test]
 fn one_that_is_another_program() {
     let result = hand_over(&mut Command::new("true"), &[], &[], PATIENCE, || Continue(()));

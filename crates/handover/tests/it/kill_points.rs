@@ -1,7 +1,8 @@
-//! A process is killed at every byte that it saves.
+//! Tests that kill a process at every byte that it saves.
 //!
-//! The kernel kills a process that writes beyond its limit of a file's length (SIGXFSZ,
-//! `setrlimit(2)`), after everything up to the limit has been written: a kill at a chosen byte.
+//! The kernel kills a process that writes beyond its limit on the length of a file (SIGXFSZ,
+//! `setrlimit(2)`), after everything up to the limit has been written. That is a kill at a chosen
+//! byte.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -13,7 +14,7 @@ use crate::roles::role;
 const OLD: [u8; 30] = [b'o'; 30];
 pub(crate) const NEW: [u8; 20] = [b'n'; 20];
 
-/// With its header.
+/// The length with the header.
 const LENGTH: usize = 24 + NEW.len();
 
 /// SIGXFSZ.

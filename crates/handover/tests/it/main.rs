@@ -1,6 +1,6 @@
-//! Handing over, socket activation, notifications and saving, between real processes.
+//! Tests of handover, socket activation, notifications and saving, between real processes.
 //!
-//! The other process is this test binary again: `roles.rs`.
+//! The other process is this test binary again: see `roles.rs`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
 mod activation;

@@ -1,11 +1,11 @@
-//! What a process tells the supervisor that its environment names.
+//! Tests of the notifications to the supervisor that the environment names.
 
 use std::os::unix::net::UnixDatagram;
 
 use crate::roles::role;
 use crate::service::PATIENCE;
 
-/// What is heard from the role `supervised` whose watchdog is that of process `watched`.
+/// Returns the messages of the role `supervised`, whose watchdog is that of process `watched`.
 fn hear(watched: Option<&str>) -> [String; 2] {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");

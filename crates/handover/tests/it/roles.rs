@@ -1,5 +1,5 @@
-//! What the other processes of these tests do. Each is a test that is ignored unless it is
-//! started by name, and does nothing if it was not started by one of the others.
+//! The roles of the other processes in these tests. Each role is a test that is ignored unless it
+//! is started by name, and that does nothing if no other test started it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,24 +16,25 @@ use crate::service;
 
 const FOLDER: &str = "BYWASH_TEST_FOLDER";
 
-/// A process that plays a role. What it has to tell it writes into files of this folder.
+/// Returns a process that plays a role. It writes its results into files of this folder.
 pub(crate) fn role(role: &str, folder: &tempfile::TempDir) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(arguments(role)).env(FOLDER, folder.path()).stdout(Stdio::null());
     command
 }
 
-/// What makes this binary play a role.
+/// Returns the arguments that make this binary play a role.
 pub(crate) fn arguments(role: &str) -> [String; 4] {
     [format!("roles::{role}"), "--exact".into(), "--ignored".into(), "--nocapture".into()]
 }
 
-/// The folder to write to, if this process was started to play a role.
+/// Returns the folder to write to, if this process was started to play a role.
 fn folder() -> Option<PathBuf> {
     std::env::var_os(FOLDER).map(PathBuf::from)
 }
 
-/// Leaves the id of this process in the folder. `None` if it was not started to play a role.
+/// Writes the ID of this process into the folder. Returns `None` if it was not started to play a
+/// role.
 fn begin() -> Option<PathBuf> {
     let folder = folder()?;
     fs::write(folder.join("process"), std::process::id().to_string()).unwrap();
@@ -89,7 +90,7 @@ fn dies_before_it_serves() {
 #[ignore = "a process that other tests start"]
 fn leaves_the_channel_to_a_child() {
     let Some(_) = begin() else { return };
-    // Ends with the channel.
+    // The child ends with the channel.
     let mut child = Command::new("cat");
     child.stdin(Stdio::inherit()).stdout(Stdio::null()).spawn().unwrap();
     exit(5);
@@ -140,7 +141,8 @@ fn babbles() {
     wait_to_be_killed();
 }
 
-/// Writes down the names of its sockets, and answers each socket's first connection with its name.
+/// Writes the names of its sockets to a file, and answers the first connection of each socket with
+/// its name.
 #[test]
 #[ignore = "a process that other tests start"]
 fn activated() {
@@ -151,7 +153,7 @@ fn activated() {
     };
     let names: Vec<Name> = sockets.names().collect();
     if !names.is_empty() {
-        // While they are open: two owners of one descriptor.
+        // While the sockets are open, a descriptor would have two owners.
         let again = from_supervisor().expect_err("the same sockets were given twice");
         assert_eq!(again.to_string(), "the supervisor's sockets have been taken before");
     }
@@ -178,7 +180,7 @@ fn supervised() {
     supervisor.status(&format!("{:?}", supervisor.watchdog_interval())).unwrap();
 }
 
-/// Saves, and is killed by the kernel when it writes beyond so many bytes of a file.
+/// Saves, and is killed by the kernel when it writes beyond a limit on the length of a file.
 #[test]
 #[ignore = "a process that other tests start"]
 fn saves_until_a_limit() {

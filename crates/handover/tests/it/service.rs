@@ -1,4 +1,5 @@
-//! A service of one byte: it answers with its generation. Asked to, it hands over to the next.
+//! A service of one byte: it answers with its generation. On demand it hands over to the next
+//! generation.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,15 +15,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::roles::role;
 
-/// What a connection may ask for: who is there, or to hand over, or to end.
+/// The demands of a connection: return the generation, hand over, or end.
 pub(crate) const WHO: u8 = b'?';
 pub(crate) const HAND_OVER: u8 = b'h';
 pub(crate) const END: u8 = b'e';
 
-/// Longer than anything here takes on a busy machine.
+/// A time longer than anything here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// More than a socket holds, so that it takes several turns.
+/// More than a socket holds, so that the transfer takes several turns.
 pub(crate) const STATE: usize = 3 << 20;
 
 fn state_of(generation: u8) -> Vec<u8> {
@@ -35,8 +36,8 @@ pub(crate) fn generation_of(state: &[u8]) -> u8 {
     generation
 }
 
-/// Serves until it has handed over, or is told to end. Ends after its successor, so that no
-/// process of a test outlives it.
+/// Serves until it has handed over, or is asked to end. Ends after its successor, so that no
+/// process of a test outlives the test.
 pub(crate) fn serve(listener: TcpListener, generation: u8) {
     listener.set_nonblocking(true).unwrap();
     let (begun, successor) = (AtomicBool::new(false), OnceLock::new());
@@ -73,7 +74,7 @@ fn next_generation(listener: &TcpListener, generation: u8) -> Successor {
     next.unwrap()
 }
 
-/// Serves the next connection, if there is one soon, and says what it asked for.
+/// Serves the next connection, if there is one soon, and returns its demand.
 fn next(listener: &TcpListener, generation: u8) -> Option<u8> {
     let mut ready = [PollFd::new(listener, PollFlags::IN)];
     let soon = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
@@ -89,7 +90,7 @@ fn next(listener: &TcpListener, generation: u8) -> Option<u8> {
     Some(word[0])
 }
 
-/// The generation that answers.
+/// Returns the generation that answers.
 pub(crate) fn ask(address: SocketAddr, word: u8) -> io::Result<u8> {
     let mut connection = TcpStream::connect(address)?;
     connection.set_read_timeout(Some(PATIENCE))?;
@@ -102,8 +103,7 @@ pub(crate) fn ask(address: SocketAddr, word: u8) -> io::Result<u8> {
     }
 }
 
-/// Clients that come one after the other while `act` is at work. None may fail. Returns how many
-/// there were.
+/// Sends requests one after the other while `act` runs. None may fail. Returns their number.
 pub(crate) fn under_load(address: SocketAddr, act: impl FnOnce()) -> u32 {
     let (over, served) = (AtomicBool::new(false), AtomicU32::new(0));
     thread::scope(|scope| {
@@ -115,7 +115,7 @@ pub(crate) fn under_load(address: SocketAddr, act: impl FnOnce()) -> u32 {
                 }
             });
         }
-        // Also when it panics: the clients would never end.
+        // Also when `act` panics: otherwise the clients would never end.
         let _over = Over(&over);
         act();
     });

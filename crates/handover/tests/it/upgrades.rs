@@ -1,4 +1,4 @@
-//! One process after the other takes over, while clients come without a pause.
+//! Tests of successive takeovers while clients connect without a pause.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
@@ -13,7 +13,7 @@ const UPGRADES: u8 = 5;
 fn five_upgrades_under_load_refuse_and_lose_no_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // The first generation is this process; it closes its socket when it has handed over.
+    // The first generation is this process. It closes its socket when it has handed over.
     let first = thread::spawn(move || serve(listener, 0));
     let served = under_load(address, || {
         for generation in 1..=UPGRADES {
@@ -22,16 +22,16 @@ fn five_upgrades_under_load_refuse_and_lose_no_connection() {
     });
     assert!(served > 0);
     until("the last one ends", || ask(address, END).unwrap() == UPGRADES);
-    // Which ends when the others have.
+    // The first generation ends after all others.
     first.join().unwrap();
-    // Nobody has kept a copy of the socket: with the last process the port is free.
+    // No process has kept a copy of the socket: with the last process the port is free.
     until("the port is free", || {
         ask(address, WHO).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
     });
 }
 
-/// Has this generation take over from the one before. While both serve, either may answer: the
-/// demand is repeated until the right one has heard it.
+/// Makes this generation take over from the one before. While both serve, either may answer, so the
+/// demand is repeated until the right one has received it.
 fn upgrade(address: SocketAddr, generation: u8) {
     until("it is heard", || ask(address, HAND_OVER).unwrap() == generation - 1);
     until("it serves", || ask(address, WHO).unwrap() == generation);

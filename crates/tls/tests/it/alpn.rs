@@ -1,4 +1,4 @@
-//! Which HTTP is spoken.
+//! Tests of the negotiated HTTP version.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio_rustls::TlsConnector;
 use crate::authority::Authority;
 use crate::meeting::meet;
 
-/// Whether each side says that it speaks HTTP/2, when it is offered by each or not.
+/// Returns whether each side reports HTTP/2, if each side offers it or not.
 async fn outcome(offered_by_client: bool, offered_by_server: bool) -> [bool; 2] {
     let authority = Authority::new();
     let served = server(&[authority.issue("a", &["a.test"])], offered_by_server).unwrap();
@@ -46,7 +46,7 @@ async fn a_client_that_names_only_something_else_is_refused() {
     assert!(advice.contains("HTTP versions"), "{advice}");
 }
 
-/// rustls as a client that offers `protocols`, with our server.
+/// Connects rustls as a client that offers `protocols` to our server.
 async fn raw(
     protocols: &[&str],
 ) -> std::io::Result<tokio_rustls::client::TlsStream<tokio::io::DuplexStream>> {

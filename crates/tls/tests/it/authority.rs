@@ -1,4 +1,4 @@
-//! An authority of the test's own, and files with what it issues.
+//! An authority for the tests, and files with its certificates.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,12 +15,12 @@ use rustls_pki_types::pem::PemObject;
 pub(crate) struct Authority {
     place: tempfile::TempDir,
     issuer: Issuer<'static, KeyPair>,
-    /// PEM of the authority itself.
+    /// The PEM file of the authority itself.
     pub(crate) file: PathBuf,
 }
 
 impl Authority {
-    /// Unlike every other by name and by key.
+    /// Creates an authority whose name and key differ from those of all others.
     pub(crate) fn new() -> Self {
         let place = tempfile::tempdir().unwrap();
         let name = place.path().display().to_string();
@@ -41,7 +41,7 @@ impl Authority {
         self.issue_with(file, names, &PKCS_ECDSA_P256_SHA256)
     }
 
-    /// `file.pem` and `file.key`, over what was there.
+    /// Writes `file.pem` and `file.key`, replacing earlier ones.
     pub(crate) fn issue_with(
         &self,
         file: &str,
@@ -63,7 +63,7 @@ impl Authority {
         path
     }
 
-    /// A client that trusts this authority only.
+    /// Returns a client that trusts this authority only.
     pub(crate) fn client(&self) -> Connector {
         client(self.trusted()).unwrap()
     }
@@ -73,7 +73,7 @@ impl Authority {
     }
 }
 
-/// The first certificate of the pair's chain.
+/// Returns the first certificate of the pair's chain.
 pub(crate) fn leaf(pair: &Pair) -> CertificateDer<'static> {
     CertificateDer::from_pem_file(&pair.chain).unwrap()
 }

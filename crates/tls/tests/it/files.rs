@@ -1,4 +1,4 @@
-//! Files as operators have them: what is wrong is said with the path and the remedy.
+//! Tests with faulty files: each error names the path and the remedy.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::authority::{Authority, leaf};
 
-/// Why the pair is refused; by all three ways in alike.
+/// Returns the error of a faulty pair, which is the same in all three functions that read it.
 fn refused(pair: &Pair) -> TlsError {
     let authority = Authority::new();
     let served = server(&[authority.issue("good", &["good.test"])], true).unwrap();

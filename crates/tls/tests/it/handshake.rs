@@ -1,4 +1,4 @@
-//! Why handshakes with clients fail.
+//! Tests of the reasons why handshakes with clients fail.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ async fn sends(bytes: &[u8]) -> HandshakeFailure {
     served(&Authority::new()).accept(far).await.expect_err("it is no handshake")
 }
 
-/// A `ClientHello` of this version that offers one old cipher suite, and these extensions.
+/// Returns a `ClientHello` of this version that offers one old cipher suite and these extensions.
 fn hello(version: [u8; 2], extensions: &[u8]) -> Vec<u8> {
     let length = |length: usize| u16::try_from(length).unwrap().to_be_bytes();
     let mut body = version.to_vec();
@@ -43,7 +43,7 @@ fn hello(version: [u8; 2], extensions: &[u8]) -> Vec<u8> {
     message
 }
 
-/// `signature_algorithms` with `rsa_pkcs1_sha256`.
+/// The extension `signature_algorithms` with `rsa_pkcs1_sha256`.
 const SIGNATURES: [u8; 8] = [0, 13, 0, 4, 0, 2, 4, 1];
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn what_is_no_tls_is_told_apart_from_clients_that_leave() {
 #[tokio::test]
 async fn clients_older_than_tls_1_2_are_told_apart_from_those_with_other_suites() {
     for version in [[3, 0], [3, 1], [3, 2]] {
-        // With the extension, which is of TLS 1.2, and without.
+        // With and without the extension, which is part of TLS 1.2.
         assert_eq!(sends(&hello(version, &SIGNATURES)).await, HandshakeFailure::OldVersion);
         assert_eq!(sends(&hello(version, &[])).await, HandshakeFailure::OldVersion);
     }
@@ -66,7 +66,7 @@ async fn clients_older_than_tls_1_2_are_told_apart_from_those_with_other_suites(
 #[tokio::test]
 async fn a_message_that_breaks_the_protocol_is_another_failure() {
     let mut broken = hello([3, 3], &SIGNATURES);
-    // A message that a client does not begin with: a Finished.
+    // A message that is never the first of a client: a Finished.
     broken[5] = 20;
     assert_eq!(sends(&broken).await, HandshakeFailure::Other);
 }
@@ -78,7 +78,7 @@ async fn a_client_that_refuses_the_certificate_is_told_apart_by_what_it_asked_fo
     assert_eq!(refused.unwrap_err(), HandshakeFailure::CertificateRefused);
     let refused = meet(&ours.client(), "b.test", &served(&ours)).await.server;
     assert_eq!(refused.unwrap_err(), HandshakeFailure::UnknownName);
-    // An address is no name that is asked for (RFC 6066).
+    // An address is not sent as a name (RFC 6066).
     let refused = meet(&ours.client(), "127.0.0.1", &served(&ours)).await.server;
     assert_eq!(refused.unwrap_err(), HandshakeFailure::CertificateRefused);
     let accepted = meet(&client(ours.trusted()).unwrap(), "a.test", &served(&ours)).await;

@@ -1,5 +1,6 @@
-//! Both sides of TLS against each other, and against rustls as the other side where a peer must
-//! be set up in a way that ours cannot: real handshakes, through a pipe in memory or a socket.
+//! Tests of both sides of TLS against each other, and against rustls where the other side needs a
+//! setup that ours does not offer. They perform real handshakes, through a pipe in memory or a
+//! socket.
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 

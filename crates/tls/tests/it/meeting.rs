@@ -1,4 +1,4 @@
-//! One handshake through a pipe in memory.
+//! A handshake through a pipe in memory.
 
 use std::io;
 
@@ -33,13 +33,13 @@ pub(crate) async fn meet_acceptor(
 }
 
 impl<E> Meeting<E> {
-    /// What the server has shown; the client must have accepted it.
+    /// Returns the server's certificate, which the client must have accepted.
     pub(crate) fn shown(&self) -> CertificateDer<'static> {
         let connection = self.client.as_ref().unwrap().get_ref().1;
         connection.peer_certificates().unwrap()[0].clone().into_owned()
     }
 
-    /// Why the client has not accepted.
+    /// Returns the error of the client.
     pub(crate) fn refusal(&self) -> &io::Error {
         self.client.as_ref().unwrap_err()
     }

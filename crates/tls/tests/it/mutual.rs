@@ -1,4 +1,4 @@
-//! An upstream that asks who we are.
+//! Tests of an upstream that asks for our certificate.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::authority::{Authority, leaf};
 use crate::meeting::{Meeting, meet_acceptor};
 
-/// rustls as an upstream that admits only whom the authority has certified.
+/// Returns rustls as an upstream that admits only clients with a certificate of the authority.
 fn asking(
     authority: &Authority,
     version: &'static rustls::SupportedProtocolVersion,
@@ -33,7 +33,7 @@ fn asking(
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// The error of a refused client: of its handshake, or of its first read (TLS 1.3).
+/// Returns the error of a rejected client: of its handshake, or of its first read (TLS 1.3).
 async fn refusal(meeting: Meeting<std::io::Error>) -> std::io::Error {
     assert!(meeting.server.is_err(), "the upstream must refuse");
     match meeting.client {

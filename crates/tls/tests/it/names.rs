@@ -1,4 +1,4 @@
-//! Which certificate is shown to whom.
+//! Tests of the choice of a certificate by name.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ async fn a_wildcard_stands_for_one_label_and_yields_to_the_exact_name() {
 #[tokio::test]
 async fn no_name_and_an_unknown_name_are_shown_the_first_certificate() {
     let authority = Authority::new();
-    // A client that asks for an address sends no name (RFC 6066 section 3).
+    // A client that connects to an address sends no name (RFC 6066 section 3).
     let first = authority.issue("first", &["a.test", "127.0.0.1"]);
     let second = authority.issue("second", &["b.test", "127.0.0.1"]);
     let served = server(&[first.clone(), second], true).unwrap();
@@ -92,7 +92,7 @@ async fn two_kinds_of_key_for_one_name_are_chosen_by_what_the_client_verifies() 
     }
 }
 
-/// A client that cannot verify Ed25519, as most browsers cannot.
+/// Returns a client that cannot verify Ed25519, as most browsers cannot.
 fn only_ecdsa(authority: &Authority) -> TlsConnector {
     let ring = ring::default_provider();
     let all = ring.signature_verification_algorithms;

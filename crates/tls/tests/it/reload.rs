@@ -1,4 +1,4 @@
-//! Certificates are renewed while connections are open.
+//! Tests of the renewal of certificates while connections are open.
 
 use std::fs;
 

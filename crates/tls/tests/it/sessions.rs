@@ -1,4 +1,4 @@
-//! Sessions are resumed; nothing is ever accepted early.
+//! Tests of session resumption, and of the ban on early data.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn config(
     Arc::new(config)
 }
 
-/// One connection with a byte from the server, so that its tickets have been read.
+/// Makes a connection on which the server sends a byte, so that the client has read its tickets.
 async fn visit(config: &Arc<ClientConfig>, host: &'static str, served: &Served) -> HandshakeKind {
     let (near, far) = tokio::io::duplex(1 << 16);
     let host = ServerName::try_from(host).unwrap();
@@ -77,7 +77,8 @@ async fn a_session_of_a_client_without_tickets_is_resumed() {
     twice(&version::TLS12, by_id()).await;
 }
 
-/// What a client's second visit is after more others than the server remembers sessions of.
+/// Returns the kind of a client's second handshake, after more other clients than the server
+/// remembers sessions of.
 async fn after_many_others(resumption: Resumption) -> HandshakeKind {
     let authority = Authority::new();
     let served = server(&[authority.issue("a", &["a.test"])], true).unwrap();

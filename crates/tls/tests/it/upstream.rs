@@ -1,4 +1,4 @@
-//! Towards an upstream: whoever is not who it should be is refused.
+//! Tests of the verification of an upstream.
 
 use std::fs;
 
@@ -70,7 +70,7 @@ async fn with_an_authority_of_its_own_the_system_is_not_trusted_and_without_it_a
             let meeting = meet(&system, "a.test", &served).await;
             assert!(meeting.refusal().to_string().contains("UnknownIssuer"));
         }
-        // A machine without ca-certificates.
+        // This machine has no ca-certificates.
         Err(error) => assert!(matches!(error, TlsError::NoRoots { .. }), "{error}"),
     }
 }
