@@ -160,7 +160,7 @@ struct bywash_levels_level_stats {
     uint64_t left;      /* requests that left before their turn: ETIMEDOUT, ESHUTDOWN */
     uint64_t waiting;   /* requests that wait for their turn */
     uint64_t running;   /* requests that have their turn */
-    uint64_t mean_ns;   /* mean time from arrival to end of answered requests; all times to 1 µs */
+    uint64_t mean_ns;   /* mean time from arrival to end; to 1 µs, as the next three */
     uint64_t median_ns; /* this one, p95 and p99 are accurate to a hundredth */
     uint64_t p95_ns;
     uint64_t p99_ns;
@@ -191,7 +191,7 @@ struct bywash_levels_goal_state {
     double effort;
 };
 
-/* Returns how far the goal is reached. ENOENT: the pool has no goal. */
+/* Tells how far the goal is reached. ENOENT: the pool has no goal. */
 int bywash_levels_goal_stats(struct bywash_levels_pool *pool, struct bywash_levels_goal_state *goal);
 
 /* The keys of the gateway in front, which names and signs a request's level in the field
