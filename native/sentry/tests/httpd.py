@@ -110,7 +110,7 @@ class Apache:
         self.process = subprocess.Popen(
             ["apache2", "-DFOREGROUND", "-f", str(root / "httpd.conf")],
             env=dict(os.environ, LD_LIBRARY_PATH=str(out)),
-            start_new_session=True)  # It ends its process group when it ends.
+            start_new_session=True)  # Apache ends its process group when it ends.
         try:
             self.wait(self.connects, "Apache does not listen")
             self.wait(lambda: len(self.children()) == children, "Apache has no children")
