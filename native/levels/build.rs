@@ -1,5 +1,5 @@
-//! How the shared library is linked. `nodelete`: threads of a pool run its code, and `fork` calls a
-//! handler of it, so it must not be unloaded.
+//! How the shared library is linked. `nodelete` prevents unloading: threads of a pool run its code,
+//! and `fork` calls one of its handlers.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

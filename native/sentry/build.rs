@@ -1,5 +1,5 @@
-//! How the shared library is linked. `nodelete`: its thread and its handlers of `fork` must not
-//! be unloaded, as Apache does with modules when it reads its configuration a second time.
+//! How the shared library is linked. `nodelete` prevents unloading of its thread's code and its
+//! `fork` handlers: Apache unloads modules when it reads its configuration a second time.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,6 +1,6 @@
 package bywash
 
-// The deadline in a request's head, and the answer to who is terminated.
+// The deadline in a request's head, and the response to a request that is terminated.
 
 import (
 	"encoding/json"
@@ -11,10 +11,12 @@ import (
 	"time"
 )
 
-// Header has the milliseconds that are left to a request. Whoever sends it can only shorten his own.
+// Header is the header field with the milliseconds that are left to a request. A sender can only
+// shorten its own request.
 const Header = "Bywash-Deadline"
 
-// timeLeft is the deadline that a request brings along. Anything but one number of 1 to 9 digits is none.
+// timeLeft returns the deadline that a request brings along. Anything but a single number of 1 to 9
+// digits counts as no deadline.
 func timeLeft(header http.Header) time.Duration {
 	values := header[Header]
 	if len(values) != 1 || len(values[0]) < 1 || len(values[0]) > 9 {
@@ -30,7 +32,8 @@ func timeLeft(header http.Header) time.Duration {
 	return milliseconds * time.Millisecond
 }
 
-// The type of problem that the gateway names as well (draft of the IETF on RateLimit), and none (RFC 9457).
+// The problem types: the one that the gateway uses as well (IETF draft on RateLimit), and none (RFC
+// 9457).
 const (
 	busy  = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 	plain = "about:blank"
@@ -41,7 +44,7 @@ type problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Reason Reason `json:"reason"`
-	// Only of those who ran too long: the other reasons say nothing of when to come again.
+	// RetryAfter is only set after RanTooLong: the other reasons say nothing about when to retry.
 	RetryAfter int64 `json:"retry-after,omitempty"`
 }
 
@@ -59,14 +62,14 @@ func problemOf(t *Terminated) problem {
 	return p
 }
 
-// refuse answers 504: problem+json (RFC 9457) if JSON is accepted, else a line of text.
+// refuse answers 504: problem+json (RFC 9457) if the client accepts JSON, else a line of text.
 func refuse(w http.ResponseWriter, r *http.Request, t *Terminated) {
 	p := problemOf(t)
 	body := []byte(fmt.Sprintf("%s (%s)\n", p.Title, p.Reason))
 	head := w.Header()
 	head.Set("Content-Type", "text/plain; charset=utf-8")
 	if strings.Contains(strings.ToLower(strings.Join(r.Header["Accept"], ",")), "json") {
-		// Strings and numbers: it cannot fail.
+		// Marshalling cannot fail: there are only strings and numbers.
 		body, _ = json.Marshal(p)
 		head.Set("Content-Type", "application/problem+json")
 	}
@@ -77,7 +80,7 @@ func refuse(w http.ResponseWriter, r *http.Request, t *Terminated) {
 	head.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusGatewayTimeout)
 	if r.Method != http.MethodHead {
-		// Whoever has gone meanwhile does not read it.
+		// The error is of no use: the client has left.
 		_, _ = w.Write(body)
 	}
 }

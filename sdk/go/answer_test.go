@@ -1,6 +1,6 @@
 package bywash
 
-// The answer, and the writer that a handler is given.
+// Tests of the answer, and of the writer that a handler is given.
 
 import (
 	"bufio"
@@ -95,7 +95,7 @@ func TestOfTwoMiddlewaresTheOuterOneDecides(t *testing.T) {
 	if token.Class() != "outer" || inner.Stats()["inner"].Arrived != 0 || outer.Stats()["outer"].Arrived != 1 {
 		t.Fatal(token.Class(), inner.Stats(), outer.Stats())
 	}
-	// What is of no class outside passes there, and the inner one decides.
+	// A request without a class outside passes there, and the inner middleware decides.
 	class = ""
 	record(outside, "GET")
 	if token.Class() != "inner" || inner.Stats()["inner"].Arrived != 1 || outer.Stats()["outer"].Arrived != 1 {
@@ -103,7 +103,8 @@ func TestOfTwoMiddlewaresTheOuterOneDecides(t *testing.T) {
 	}
 }
 
-// A client who ends his own side of the connection only: to net/http he has left, but he reads.
+// The client only shuts down its sending side. net/http takes that for a client that has left, but
+// the client still reads.
 func TestWhoIsToldThatItsClientHasLeftAndSaysNothingIsAnsweredFor(t *testing.T) {
 	handler, c := wrap(t, within(time.Hour, time.Hour), wait)
 	server := httptest.NewServer(handler)
@@ -127,7 +128,7 @@ func TestWhoIsToldThatItsClientHasLeftAndSaysNothingIsAnsweredFor(t *testing.T) 
 	}
 }
 
-// A writer that can be neither hijacked nor flushed.
+// stiff is a writer that can be neither hijacked nor flushed.
 type stiff struct{ *httptest.ResponseRecorder }
 
 var errStiff = errors.New("it is stiff")

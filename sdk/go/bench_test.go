@@ -1,11 +1,12 @@
 package bywash
 
-// What the middleware costs: a request without and with it, and a checkpoint.
+// The cost of the middleware: a request without and with it, and a checkpoint.
 //
 //	go test -run none -bench . ./...     (in sdk/go)
 //
-// Both sides run in turns in one process, each over one connection to net/http on loopback, so a ratio holds on
-// another machine although the times do not. What is reported is the median of the turns.
+// Both sides run in turns in one process, each over one connection to net/http on loopback. So the
+// ratio holds on another machine, although the times do not. The benchmark reports the median of
+// the turns.
 
 import (
 	"context"
@@ -48,7 +49,7 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// aTurn is microseconds for one request.
+// aTurn returns the microseconds for one request.
 func aTurn(b *testing.B, url string) float64 {
 	client := &http.Client{}
 	start := time.Now()

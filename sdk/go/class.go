@@ -1,9 +1,9 @@
 package bywash
 
-// What is declared of a class of requests, and what is refused as a declaration. Names, ranges and defaults are
-// the gateway's (run_min, run_max; alpha, low, high and interval of the policy loss), so that a class means the
-// same inside the application as in front of it. A wrong setting is an error when the controller is made: a
-// threshold that is wrong shows itself only under overload.
+// The declaration of a class of requests, and the errors of a wrong declaration. Names, ranges and
+// defaults are the gateway's (run_min, run_max; alpha, low, high and interval of the policy loss),
+// so that a class means the same inside the application as in front of it. A wrong setting is an
+// error when the controller is created, because a wrong threshold would show only under overload.
 
 import (
 	"fmt"
@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// Class is a class of requests that can be terminated. NewClass has the defaults.
+// Class is a class of requests that can be terminated. NewClass sets the defaults.
 type Class struct {
 	Name string
-	// RunMin: no request is terminated before it has run for so long (LB).
+	// RunMin is how long each request may run before it can be terminated (LB).
 	RunMin time.Duration
-	// RunMax: one that runs longer is of use to nobody (UB).
+	// RunMax is the time after which a request is useless to its client (UB).
 	RunMax time.Duration
-	// Alpha is how soon the threshold falls as the loss rises: at 1 in a straight line.
+	// Alpha is how fast the threshold falls as the loss rises: 1 is a straight line.
 	Alpha float64
-	// Low: up to this loss RunMax is granted.
+	// Low is the loss up to which a request may run for RunMax.
 	Low float64
-	// High: from this loss on RunMin is granted.
+	// High is the loss from which on a request may run for RunMin.
 	High float64
-	// Interval is the time over which the loss is counted.
+	// Interval is the period over which the loss is counted.
 	Interval time.Duration
-	// RetryAfter is when those who are terminated may come again: Interval, if it is zero.
+	// RetryAfter is after how long clients of terminated requests may retry; zero means Interval.
 	RetryAfter time.Duration
 }
 
-// NewClass is a class with the defaults of the gateway.
+// NewClass returns a class with the defaults of the gateway.
 func NewClass(name string, runMin, runMax time.Duration) Class {
 	return Class{
 		Name: name, RunMin: runMin, RunMax: runMax,
@@ -38,7 +38,7 @@ func NewClass(name string, runMin, runMax time.Duration) Class {
 	}
 }
 
-// SettingError is a setting that makes no sense: it names the field and the values.
+// SettingError is an invalid setting. It names the field and the values.
 type SettingError struct {
 	Class, Text string
 }
@@ -72,7 +72,7 @@ func (c *Class) check() error {
 		field              string
 		value, least, most float64
 	}{{"Alpha", c.Alpha, 0, 100}, {"Low", c.Low, 0, 1}, {"High", c.High, 0, 1}} {
-		// What is no number (NaN) lies nowhere.
+		// The negated form also rejects NaN.
 		if !(number.value >= number.least && number.value <= number.most) {
 			return wrong("%s is %v, not from %v to %v", number.field, number.value, number.least, number.most)
 		}
@@ -86,7 +86,7 @@ func (c *Class) check() error {
 	return nil
 }
 
-// granted is the threshold if this share was lost: LB + F(p)(UB - LB), seed 2, SERT §3.2.
+// granted returns the threshold for the loss p: LB + F(p)(UB - LB), paper 2, SERT §3.2.
 func (c *Class) granted(p float64) time.Duration {
 	if p <= c.Low {
 		return c.RunMax
@@ -98,7 +98,7 @@ func (c *Class) granted(p float64) time.Duration {
 	return c.RunMin + time.Duration(part*float64(c.RunMax-c.RunMin))
 }
 
-// comeAgain is after how long somebody who was terminated may come again.
+// comeAgain returns after how long the client of a terminated request may retry.
 func (c *Class) comeAgain() time.Duration {
 	if c.RetryAfter > 0 {
 		return c.RetryAfter

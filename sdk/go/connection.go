@@ -2,13 +2,14 @@ package bywash
 
 // A connection of any driver, leased while it works for a request.
 //
-// database/sql calls a connection and what belongs to it under one lock, so nothing here has a lock of its own. It
-// also asks what a connection can do by the interfaces that it has. Where its own way to do without is the same as
-// an answer here, the method is always there (Ping, ResetSession, IsValid, CheckNamedValue, BeginTx,
-// PrepareContext); where it is not (a connection that runs statements without preparing them), there is a type for
-// each case.
+// database/sql calls a connection and everything that belongs to it under one lock, so nothing here
+// needs a lock of its own. It also finds out what a connection can do by the interfaces that it
+// implements. If an answer here has the same effect as a missing interface, the method is always
+// there (Ping, ResetSession, IsValid, CheckNamedValue, BeginTx, PrepareContext). If it has not (a
+// connection that runs statements without preparing them), there is a type for each case.
 //
-// BEGIN, COMMIT and ROLLBACK are not leased, also as texts (control.go): a transaction is leased by its statements.
+// BEGIN, COMMIT and ROLLBACK are not leased, also not as texts (control.go): the statements of a
+// transaction are leased.
 
 import (
 	"context"
@@ -22,22 +23,24 @@ type connection struct {
 	wrapped  driver.Conn
 	sentry   *Sentry
 	database *Database
-	// The database's own; 0 until it is known.
+	// The database's own number of the connection; 0 until it is known.
 	number        uint64
 	inTransaction bool
-	// The request for which it works, and how many of its statements and rows are open. None are if it is about to
-	// prepare what a driver would not run at once.
+	// The lease of the request that the connection works for, and how many of the request's
+	// statements and rows are open. There are none while a statement that the driver does not run
+	// at once is about to be prepared.
 	lease   *Lease
 	holds   int
 	request string
-	// Something may be under way that is aimed at the request that it worked for last: it is to be closed.
+	// A cancellation may be aimed at the request that the connection worked for last: it must be
+	// closed.
 	isDoubtful bool
 }
 
 type (
 	withQuery struct{ *connection }
 	withExec  struct{ *connection }
-	// The methods of the connection come from the first, as they are nearer there.
+	// The promoted methods of the connection come from the first field, at the shallower depth.
 	withBoth struct {
 		*connection
 		withQuery
@@ -45,7 +48,7 @@ type (
 	}
 )
 
-// asAble is the connection with the interfaces that the wrapped one has.
+// asAble returns the connection with the interfaces that the wrapped one has.
 func (c *connection) asAble() driver.Conn {
 	_, queries := c.wrapped.(driver.QueryerContext)
 	_, execs := c.wrapped.(driver.ExecerContext)
@@ -92,7 +95,7 @@ func (c withExec) ExecContext(ctx context.Context, text string, values []driver.
 	})
 }
 
-// unnamed is what database/sql does for a driver that knows neither names nor contexts.
+// unnamed does what database/sql does for a driver that supports neither names nor contexts.
 func unnamed(ctx context.Context, values []driver.NamedValue) ([]driver.Value, error) {
 	plain := make([]driver.Value, len(values))
 	for i, value := range values {
@@ -104,7 +107,7 @@ func unnamed(ctx context.Context, values []driver.NamedValue) ([]driver.Value, e
 	return plain, ctx.Err()
 }
 
-// Unwrap is the driver's own connection, for sql.Conn.Raw. What is done with it there is not leased.
+// Unwrap returns the driver's own connection, for sql.Conn.Raw. Statements on it are not leased.
 func (c *connection) Unwrap() driver.Conn { return c.wrapped }
 
 func (c *connection) Prepare(text string) (driver.Stmt, error) {
@@ -148,7 +151,7 @@ func (c *connection) beginTx(ctx context.Context, options driver.TxOptions) (dri
 	if able, ok := c.wrapped.(driver.ConnBeginTx); ok {
 		return able.BeginTx(ctx, options)
 	}
-	// As database/sql does, in its words.
+	// The same checks as in database/sql, with its texts.
 	if options.Isolation != 0 {
 		return nil, errors.New("sql: driver does not support non-default isolation level")
 	}
@@ -178,7 +181,7 @@ func (t transaction) Rollback() error {
 	return t.Tx.Rollback()
 }
 
-// leaveTransaction: whatever is still leased by then is not to be cancelled while it commits.
+// leaveTransaction releases what is still leased, so that it is not cancelled during the commit.
 func (c *connection) leaveTransaction() {
 	c.inTransaction = false
 	c.release()
@@ -198,7 +201,8 @@ func (c *connection) ResetSession(ctx context.Context) error {
 	return nil
 }
 
-// IsValid is asked when the connection comes back to its pool: if it is not, it is closed.
+// IsValid is called when the connection comes back to its pool. If it returns false, the pool
+// closes the connection.
 func (c *connection) IsValid() bool {
 	c.release()
 	if able, ok := c.wrapped.(driver.Validator); ok && !able.IsValid() {
@@ -214,7 +218,7 @@ func (c *connection) CheckNamedValue(value *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// learnNumber asks the database which connection this is.
+// learnNumber asks the database for the number of this connection.
 func (c *connection) learnNumber(ctx context.Context) error {
 	found, closes, err := c.ask(ctx, c.database.number)
 	if err != nil {
@@ -250,7 +254,7 @@ func (c *connection) ask(ctx context.Context, question string) (driver.Rows, fun
 	return found, func() { _, _ = found.Close(), prepared.Close() }, nil
 }
 
-// whole is the number in a row of one column, as drivers give numbers.
+// whole returns the number in a row of one column, in any of the types that drivers use.
 func whole(row []driver.Value) (uint64, error) {
 	if len(row) == 1 {
 		switch number := row[0].(type) {

@@ -1,17 +1,20 @@
 package bywash
 
-// Texts that begin, end or divide a transaction, or give locks back: COMMIT as a statement of its own, on a sql.Conn.
+// Texts that begin, end or divide a transaction, or release locks: COMMIT as a statement of its own
+// on a sql.Conn, for example.
 //
-// They go to the database as they are, whether their request is over or not, as sql.Tx's own do. A ROLLBACK that is
-// refused as its request is over leaves its connection in a transaction, and so the pool lends it to the next one.
+// They go to the database unchanged whether their request is over or not, like those of sql.Tx. If
+// a ROLLBACK were refused because its request is over, its connection would stay in a transaction,
+// and the pool would lend it to the next request.
 
 import (
 	"slices"
 	"strings"
 )
 
-// controls are the words that such statements begin with, each with those that may come second; any if it has none.
-// BEGIN also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may take long.
+// controls has the words that such statements begin with, each with the words that may come second;
+// nil allows any. BEGIN also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may
+// run for long.
 var controls = map[string][]string{
 	"COMMIT": nil, "END": nil, "ROLLBACK": nil, "ABORT": nil, "SAVEPOINT": nil, "RELEASE": nil,
 	"START": {"TRANSACTION"}, "UNLOCK": {"TABLES", "TABLE"},
@@ -21,7 +24,8 @@ var controls = map[string][]string{
 	},
 }
 
-// isControl says whether a text does nothing else. In doubt it is not: then it is leased as any other.
+// isControl returns whether a text contains nothing but such statements. In doubt it returns false,
+// and the text is leased like any other.
 func isControl(text string) bool {
 	found := false
 	for text = beyondComments(text); text != ""; text = beyondComments(text) {
@@ -42,7 +46,7 @@ func isControl(text string) bool {
 	return found
 }
 
-// word is the one that a text begins with, in capitals, and what comes after it.
+// word returns the word that a text begins with, in capitals, and the rest of the text.
 func word(text string) (first, rest string) {
 	end := strings.IndexFunc(text, func(letter rune) bool {
 		return !(letter == '_' || letter >= '0' && letter <= '9' || letter >= 'a' && letter <= 'z' ||
@@ -54,7 +58,8 @@ func word(text string) (first, rest string) {
 	return strings.ToUpper(text[:end]), text[end:]
 }
 
-// beyondComments is a text without the blanks and comments in front. What MySQL runs (/*! … */, /*M! … */) is none.
+// beyondComments removes the blanks and comments in front of a text. Texts that MySQL executes (/*!
+// … */, /*M! … */) are not comments.
 func beyondComments(text string) string {
 	for {
 		text = strings.TrimLeft(text, " \t\r\n\f\v")

@@ -1,6 +1,7 @@
 package bywash
 
-// What controls a transaction as a text reaches the database, whatever has become of its request.
+// Tests that texts that control a transaction reach the database, whatever has become of their
+// request.
 
 import (
 	"context"
@@ -30,7 +31,7 @@ func TestATextThatOnlyControlsATransactionIsKnown(t *testing.T) {
 	}
 }
 
-// hears is a connection that keeps the texts that it is given.
+// hears is a connection that records the texts that it is given.
 type hears struct {
 	queries
 	texts *[]string

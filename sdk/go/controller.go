@@ -1,13 +1,15 @@
 package bywash
 
-// How long a request may run, by class: the controller of seed 2 (SERT §3.2), as in
-// crates/engine/src/terminate/loss.rs; lab/golden/termination.csv is what both must say. Of the requests of a
-// class that came in an interval, p were lost: refused, terminated by the threshold, or ended by a deadline when
-// they had run for RunMin. The threshold of the next interval follows from p. A client who leaves, or a deadline
-// before RunMin, says nothing of how much there is to do: who came in this interval and ends so did not arrive.
+// How long a request may run, per class: the controller of paper 2 (SERT §3.2), as in
+// crates/engine/src/terminate/loss.rs. Both must agree with lab/golden/termination.csv. Of the
+// requests of a class that arrived in an interval, the fraction p was lost: refused, terminated by
+// the threshold, or ended by a deadline when they had run for RunMin. The threshold of the next
+// interval follows from p. A client that leaves, and a deadline before RunMin, say nothing about
+// the load: a request that arrived in this interval and ends so counts as not arrived.
 //
-// One mutex for each class guards its counts and the states of its tokens; it is held for a few steps and never
-// while anything waits. A checkpoint of a request that has time left takes no lock (token.go).
+// One mutex for each class guards its counts and the states of its tokens. It is held for a few
+// steps and never while anything waits. A checkpoint of a request that has time left takes no lock
+// (token.go).
 
 import (
 	"fmt"
@@ -17,40 +19,41 @@ import (
 	"time"
 )
 
-// Stats is a class in numbers: counts since the start, and what holds now.
+// Stats has the counts of a class since the start, and its present values.
 type Stats struct {
-	// Arrived requests: all who came.
+	// Arrived counts all requests that have arrived.
 	Arrived uint64
-	// Lost of these: refused, terminated by the threshold, or ended by a deadline after RunMin. What is in P.
+	// Lost counts requests that were refused, terminated by the threshold, or ended by a deadline
+	// after they had run for RunMin. They are the numerator of P.
 	Lost uint64
-	// Terminated by the threshold.
+	// Terminated counts requests that were terminated by the threshold.
 	Terminated uint64
-	// Deadline: ended because the time that their caller had left to them was over.
+	// Deadline counts requests that ended because the time that their caller allowed was over.
 	Deadline uint64
-	// ClientLeft: ended because their client had left.
+	// ClientLeft counts requests that ended because their client had left.
 	ClientLeft uint64
-	// Deferred: those who called CancelTermination.
+	// Deferred counts requests that called CancelTermination.
 	Deferred uint64
-	// Running: begun and not ended.
+	// Running is the number of requests that have begun and not ended.
 	Running uint64
-	// P is the share that was lost in the last whole interval.
+	// P is the fraction that was lost in the last whole interval.
 	P float64
 	// Threshold is how long a request may run now.
 	Threshold time.Duration
 }
 
-// granted is one class: its counts, its threshold, its lock.
+// granted is a class with its counts, its threshold and its lock.
 type granted struct {
 	Class
 	mutex  sync.Mutex
 	totals Stats
 	p      float64
-	// When this interval began, by the controller's clock, and who came and was lost in it.
+	// The begin of this interval by the controller's clock, and the arrivals and losses in it.
 	since         time.Duration
 	arrived, lost uint64
 }
 
-// until is the end of this interval: till then the threshold stays.
+// until returns the end of this interval. The threshold does not change before it.
 func (g *granted) until() time.Duration { return g.since + g.Interval }
 
 func (g *granted) tick(now time.Duration) {
@@ -59,7 +62,7 @@ func (g *granted) tick(now time.Duration) {
 		return
 	}
 	g.since += g.Interval * passed
-	// In an interval that nobody came in, nobody was lost; those who were terminated had come before.
+	// Without arrivals nothing was lost in an interval: terminated requests had arrived before it.
 	g.p = 0
 	if passed == 1 && g.arrived > 0 {
 		g.p = min(float64(g.lost)/float64(g.arrived), 1)
@@ -84,7 +87,7 @@ func (g *granted) loses(now time.Duration) {
 	g.totals.Lost++
 }
 
-// departs takes one that came then out of this interval's arrivals.
+// departs subtracts a request that arrived at came from this interval's arrivals.
 func (g *granted) departs(came, now time.Duration) {
 	g.tick(now)
 	if came >= g.since {
@@ -92,20 +95,21 @@ func (g *granted) departs(came, now time.Duration) {
 	}
 }
 
-// Controller has the classes of this process. Every method may be called from every goroutine.
+// Controller has the classes of this process. It is safe for concurrent use.
 type Controller struct {
 	clock   func() time.Time
 	epoch   time.Time
 	classes map[string]*granted
 }
 
-// NewController checks the classes.
+// NewController checks the classes and creates the controller.
 func NewController(classes ...Class) (*Controller, error) {
 	return NewControllerWithClock(time.Now, classes...)
 }
 
-// NewControllerWithClock takes a clock of one's own, which never goes back: what depends on time can be tested
-// without waiting. The timers of the middleware go by real time, and ask this clock when they wake.
+// NewControllerWithClock creates a controller with another clock, so that tests need not wait. The
+// clock never goes backwards. The timers of the middleware use real time, and ask this clock when
+// they fire.
 func NewControllerWithClock(clock func() time.Time, classes ...Class) (*Controller, error) {
 	c := &Controller{clock, clock(), make(map[string]*granted, len(classes))}
 	for _, class := range classes {
@@ -120,26 +124,28 @@ func NewControllerWithClock(clock func() time.Time, classes ...Class) (*Controll
 	return c, nil
 }
 
-// now is the time since the controller was made: monotonic, and small enough for an atomic.
+// now returns the time since the controller was created. It is monotonic, and small enough for an
+// atomic.
 func (c *Controller) now() time.Duration { return c.clock().Sub(c.epoch) }
 
-// Arrived counts a request that gets no token, because it is refused: Lost follows.
+// Arrived counts the arrival of a request that gets no token because it is refused. A call to Lost
+// must follow.
 func (c *Controller) Arrived(class string) error {
 	return c.locked(class, func(g *granted) { g.arrives(c.now()) })
 }
 
-// Lost counts a request that was refused before it did anything, as there was too much to do.
+// Lost counts a request that was refused because of overload before it did any work.
 func (c *Controller) Lost(class string) error {
 	return c.locked(class, func(g *granted) { g.loses(c.now()) })
 }
 
-// Threshold is how long a request of this class may run now.
+// Threshold returns how long a request of this class may run now.
 func (c *Controller) Threshold(class string) (threshold time.Duration, err error) {
 	err = c.locked(class, func(g *granted) { threshold = g.threshold(c.now()) })
 	return threshold, err
 }
 
-// Stats is every class in numbers.
+// Stats returns the counts and present values of every class, by name.
 func (c *Controller) Stats() map[string]Stats {
 	stats := make(map[string]Stats, len(c.classes))
 	for name, g := range c.classes {

@@ -1,6 +1,6 @@
 package bywash
 
-// The controller's laws, on a clock that goes when it is told to.
+// Tests of the controller's laws, on a clock that the test advances.
 
 import (
 	"encoding/csv"
@@ -32,7 +32,7 @@ func (c *clock) goes(span time.Duration) {
 
 const second = time.Second
 
-// search is a class of one to nine seconds, and its clock.
+// search returns a controller with a class of one to nine seconds, and its clock.
 func search(t *testing.T) (*Controller, *clock) {
 	return controller(t, NewClass("search", second, 9*second), NewClass("other", second, 9*second))
 }
@@ -64,7 +64,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// check is must where the test's goroutine does not run: a handler has one of its own.
+// check is must for other goroutines than the test's own, for example a handler's.
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -97,7 +97,7 @@ func TestEveryGoldenThresholdIsTheEngines(t *testing.T) {
 		class := NewClass("search", time.Duration(number(0))*time.Millisecond, time.Duration(number(1))*time.Millisecond)
 		class.Alpha, class.Low, class.High = number(2), number(3), number(4)
 		c, clock := controller(t, class)
-		// Millions, one by one, would only be slow.
+		// Set the counts directly: counting millions of requests one by one would only be slow.
 		c.classes["search"].arrived, c.classes["search"].lost = uint64(number(5)), uint64(number(6))
 		clock.goes(10 * second)
 		threshold, err := c.Threshold("search")

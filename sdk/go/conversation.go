@@ -1,13 +1,16 @@
 package bywash
 
-// A conversation with the stop daemon: lines over a socket, numbered, answered in any order (crates/lease).
+// A conversation with the stop daemon: numbered lines over a socket, answered in any order
+// (crates/lease).
 //
-// The mutex guards what has not been sent, who writes, and who waits; it is held for a few steps. Whoever says
-// something while nobody writes is the one who writes, and sends what others say meanwhile along: no goroutine is
-// woken for a line. A line that was said first is sent first, so a stop is heard before the releases that follow.
+// The mutex guards the unsent lines, the writer and the waiting callers; it is held for a few
+// steps. A goroutine that submits a line while nothing is being written becomes the writer, and
+// also sends the lines that others submit meanwhile. So no goroutine is woken for a line. Lines are
+// sent in the order in which they were submitted, so the daemon reads a stop before the releases
+// that follow it.
 //
-// It is over when the stream breaks, when an answer takes too long, or when it cannot be understood. Then nobody
-// gets an answer any more, and all leases that were made in it have ended.
+// The conversation is over when the stream breaks, or when an answer is late or cannot be parsed.
+// From then on no line is answered, and all leases of the conversation have ended.
 
 import (
 	"bufio"
@@ -24,15 +27,15 @@ const answerWithin = 100 * time.Millisecond
 
 type answer struct {
 	isDone bool
-	// Why a lease does not hold; else empty.
+	// Why a lease was answered STOPPED; else empty.
 	stopped Reason
-	// The word of what the daemon refuses; else empty.
+	// The daemon's word for a refusal; else empty.
 	fault string
 }
 
 type conversation struct {
 	stream net.Conn
-	// Closed when it is over.
+	// Closed when the conversation is over.
 	over chan struct{}
 
 	mutex     sync.Mutex
@@ -40,12 +43,13 @@ type conversation struct {
 	unsent    []byte
 	isWriting bool
 	isOver    bool
-	// Who waits for an answer, by its number; and whom to tell that his own lease is stopped.
+	// The callers that wait for an answer, by its number; and the callbacks for the process's own
+	// leases, by the number of the lease.
 	waiting map[uint64]chan<- answer
 	own     map[uint64]func(Reason)
 }
 
-// converse begins a conversation. ended is called once, when it is over.
+// converse begins a conversation. It calls ended once, when the conversation is over.
 func converse(stream net.Conn, ended func()) *conversation {
 	c := &conversation{
 		stream: stream, over: make(chan struct{}),
@@ -64,8 +68,8 @@ var (
 	errNoAnswer = errors.New("bywash: the stop daemon has not answered, or what is no answer")
 )
 
-// ask says something, and waits for the answer. Without one (errNoAnswer) the conversation is over; if it has been
-// before (errOver), nothing was said.
+// ask submits a line and waits for its answer. If there is none (errNoAnswer), the conversation is
+// over. If the conversation was over before (errOver), nothing was sent.
 func (c *conversation) ask(order string) (answer, error) {
 	answered := make(chan answer, 1)
 	if !c.say(order, answered) {
@@ -74,7 +78,7 @@ func (c *conversation) ask(order string) (answer, error) {
 	return c.hears(answered)
 }
 
-// hears sends what was said, and waits for the answer to it.
+// hears sends the submitted lines and waits for the answer.
 func (c *conversation) hears(answered <-chan answer) (answer, error) {
 	c.send()
 	late := time.NewTimer(answerWithin)
@@ -85,7 +89,7 @@ func (c *conversation) hears(answered <-chan answer) (answer, error) {
 	case <-c.over:
 	case <-late.C:
 	}
-	// It may have come in the same moment.
+	// The answer may have come at the same moment.
 	select {
 	case given := <-answered:
 		return given, nil
@@ -95,7 +99,7 @@ func (c *conversation) hears(answered <-chan answer) (answer, error) {
 	}
 }
 
-// say queues a line; send sends it. Nobody waits for the answer if answered is nil.
+// say queues a line, which send sends. If answered is nil, no caller waits for the answer.
 func (c *conversation) say(order string, answered chan<- answer) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -137,7 +141,7 @@ func (c *conversation) end() {
 	if !c.isOver {
 		c.isOver = true
 		close(c.over)
-		// It has said all that it will: what its closing returns is of no use.
+		// The conversation is over, so an error of closing the stream is of no use.
 		_ = c.stream.Close()
 	}
 }
@@ -168,7 +172,7 @@ func (c *conversation) hear(line string) error {
 	defer c.mutex.Unlock()
 	if answered := c.waiting[number]; answered != nil {
 		delete(c.waiting, number)
-		// There is room for the one answer.
+		// The channel's buffer has room for the one answer.
 		answered <- given
 	}
 	return nil
@@ -186,8 +190,8 @@ func parseAnswer(words []string) (answer, error) {
 	return answer{}, errNoAnswer
 }
 
-// isTold hears what nobody asked for: STOPPED REQUEST REASON NUMBER, of a lease of one's own; or what became of a
-// line that was none.
+// isTold handles a line that answers nothing: STOPPED REQUEST REASON NUMBER for a lease of this
+// process's own. Any other means that the daemon could not parse a line of ours.
 func (c *conversation) isTold(words []string) error {
 	if words[0] != "STOPPED" {
 		return errNoAnswer
@@ -216,7 +220,7 @@ func isReason(word string) bool {
 	return false
 }
 
-// tells registers whom to tell of a lease of his own, or nobody any more.
+// tells registers the callback for one of the process's own leases; nil removes it.
 func (c *conversation) tells(number uint64, told func(Reason)) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -1,7 +1,8 @@
 package bywash
 
-// database/sql with leases: a driver.Connector around any driver's, so that each statement of a request is leased
-// from before it begins to after its end, and its rows are closed. What the handler writes stays as it is.
+// Leases for database/sql: a driver.Connector around any driver's. Each statement of a request is
+// leased from before it begins until it has ended and its rows are closed. Handlers stay as they
+// are.
 
 import (
 	"context"
@@ -12,23 +13,25 @@ import (
 	"reflect"
 )
 
-// Database is what is to be known of a kind of database. Postgres, MySQL and InProcess make one.
+// Database describes a kind of database and its name. Postgres, MySQL and InProcess make one.
 type Database struct {
 	name string
-	// number asks it for the number of a connection; empty if that is in this process.
+	// The query for the number of a connection; empty for a database in this process.
 	number      string
 	isCancelled func(error) bool
 }
 
-// Postgres is a database that bywash sentry knows by this name, [database.NAME]; with any driver.
+// Postgres returns a PostgreSQL database that the stop daemon knows by this name, [database.NAME];
+// it works with any driver.
 func Postgres(name string) Database {
 	return Database{name, "SELECT pg_backend_pid()", isSQLState57014}
 }
 
-// MySQL is one for MySQL or MariaDB.
+// MySQL returns a MySQL or MariaDB database that the stop daemon knows by this name.
 func MySQL(name string) Database { return Database{name, "SELECT CONNECTION_ID()", isError1317} }
 
-// InProcess is a database in this process (SQLite) whose driver interrupts a query when its context is cancelled.
+// InProcess returns a database in this process (SQLite) whose driver interrupts a query when its
+// context is cancelled.
 func InProcess() Database { return Database{ownDatabase, "", isInterrupt} }
 
 func isSQLState57014(err error) bool {
@@ -36,10 +39,12 @@ func isSQLState57014(err error) bool {
 	return errors.As(err, &stated) && stated.SQLState() == "57014"
 }
 
-// isError1317: github.com/go-sql-driver/mysql has the number in a field, and this package has no dependencies.
+// isError1317 looks for a field, since github.com/go-sql-driver/mysql has the number there and this
+// package has no dependencies.
 func isError1317(err error) bool { return hasField(err, "Number", 1317) }
 
-// isInterrupt: SQLite's result code is a field with mattn's driver, a method with modernc's.
+// isInterrupt looks for SQLite's result code, which is a field with mattn's driver and a method
+// with modernc's.
 func isInterrupt(err error) bool {
 	var coded interface{ Code() int }
 	return errors.As(err, &coded) && coded.Code()&0xff == 9 || hasField(err, "Code", 9)
@@ -59,8 +64,8 @@ func hasField(err error, name string, number uint64) bool {
 	return false
 }
 
-// Connector is a connector whose connections are leased, for sql.OpenDB. A driver that has none is wrapped with
-// what its OpenConnector returns.
+// Connector returns a connector whose connections are leased, for sql.OpenDB. For a driver without
+// a connector, wrap the result of its OpenConnector.
 func (s *Sentry) Connector(wrapped driver.Connector, database Database) (driver.Connector, error) {
 	if !isName(database.name, 32, "_-") || database.number != "" && database.name == ownDatabase {
 		return nil, fmt.Errorf("bywash: %q is no name of a database: 1 to 32 letters, digits or any of _ -, and not %s",
@@ -90,7 +95,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return made.asAble(), nil
 }
 
-// Close is for sql.DB.Close.
+// Close is called by sql.DB.Close.
 func (c *connector) Close() error {
 	if closer, ok := c.Connector.(io.Closer); ok {
 		return closer.Close()

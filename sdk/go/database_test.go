@@ -1,6 +1,7 @@
 package bywash
 
-// The wrapper of database/sql, around drivers that can do little or much. With real ones: databasetest.
+// Tests of the wrapper of database/sql, around drivers with few or many features. Tests with real
+// ones: databasetest.
 
 import (
 	"context"
@@ -13,7 +14,7 @@ import (
 	"testing"
 )
 
-// bare is a connection that can do nothing but what it must; rows of its queries are the number 7.
+// bare is a connection with the mandatory methods only. Rows of its queries are the number 7.
 type bare struct{ closed *int }
 
 func (p bare) Prepare(text string) (driver.Stmt, error) { return bareStatement{}, nil }
@@ -102,7 +103,7 @@ func can[T any](value any) bool {
 	return ok
 }
 
-// shop is a database of connections like this, leased at this desk.
+// shop returns a database of such connections, leased at this desk.
 func shop(t *testing.T, d *desk, wrapped func(bare) driver.Conn) (db *sql.DB, closed *int) {
 	t.Helper()
 	closed = new(int)
@@ -139,7 +140,7 @@ func TestEveryKindOfStatementIsLeasedOfEveryKindOfDriver(t *testing.T) {
 		if said := d.says(); strings.Count(said, "LEASE r1 shop 7; RELEASE r1 shop 7") != 3 || *closed != 0 {
 			t.Error(name, said, *closed)
 		}
-		// Nobody else's are.
+		// Queries outside of a request are not leased.
 		must(t, db.QueryRow("SELECT 7").Scan(&number))
 		if said := d.says(); number != 7 || strings.Count(said, "LEASE") != 6 {
 			t.Error(name, said, number)
@@ -166,7 +167,8 @@ func TestAConnectionIsClosedUnlessItsReleaseIsAnswered(t *testing.T) {
 	if *closed != 1 {
 		t.Error("it was lent again")
 	}
-	// Within a transaction it still serves the request at which something may be aimed, and nobody else.
+	// Within a transaction the connection still serves the request at which a cancellation may be
+	// aimed, and no other.
 	begun, err := db.BeginTx(ctx, nil)
 	must(t, err)
 	for i := 0; i < 2; i++ {
@@ -183,7 +185,8 @@ func TestAConnectionIsClosedUnlessItsReleaseIsAnswered(t *testing.T) {
 	}
 }
 
-// waits is a connection of a database in this process, whose queries wait until they are interrupted.
+// waits is a connection of a database in this process, whose queries wait until they are
+// interrupted.
 type waits struct{ bare }
 
 func (waits) QueryContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Rows, error) {

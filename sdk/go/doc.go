@@ -1,6 +1,7 @@
-// Package bywash terminates requests cooperatively: a request is told when it has run for too long for the
-// present load, by its context and at its checkpoints.
+// Package bywash terminates requests cooperatively: a request is told when it has run for too long
+// at the present load, by its context and at its checkpoints.
 //
-// The contract is in sdk/README.md, the same for every language. Controller counts, Token is one request,
-// Middleware connects both to net/http. Whoever serves by other means begins and ends tokens himself.
+// The contract is in sdk/README.md and is the same for every language. Controller counts requests,
+// Token stands for one request, and Middleware connects both to net/http. Programs that do not use
+// net/http begin and end tokens themselves.
 package bywash

@@ -1,7 +1,7 @@
 package bywash
 
-// A lease: from now on a connection works for a request, until it is released. What is answered, and what follows,
-// is in sdk/README.md.
+// A lease: from now on a connection works for a request, until it is released. The answers to a
+// lease and their consequences are in sdk/README.md.
 
 import (
 	"context"
@@ -13,40 +13,42 @@ import (
 )
 
 const (
-	// beyondDeadline is how long a lease outlasts its request's latest deadline: the stop comes when that is over,
-	// and must find it.
+	// beyondDeadline is how long a lease outlasts the latest deadline of its request. The stop
+	// comes after that deadline and must find the lease.
 	beyondDeadline = 10 * time.Second
-	// ownDatabase belongs to nobody but the holder of the lease.
+	// ownDatabase is the database name for leases that only their holder can end.
 	ownDatabase = "self"
 )
 
-// ErrTaken says that somebody else has leased this connection as well: close it, and take another one.
+// ErrTaken is returned if another client of the daemon has leased this connection as well: close
+// it, and take another one.
 var ErrTaken = errors.New("bywash: the connection is leased to another: close it")
 
-// Lease is the time in which a connection works for a request. It may be released from every goroutine.
+// Lease is the time in which a connection works for a request. Any goroutine may release it.
 type Lease struct {
 	sentry *Sentry
-	// Where it was made; nil if there is nothing to release.
+	// The conversation of the lease; nil if there is nothing to release.
 	conversation      *conversation
 	request, database string
 	connection        uint64
-	// It was asked for and not answered: the daemon may have it or not.
+	// Whether the lease was requested and not answered: the daemon may have it or not.
 	isUnanswered bool
-	// Ends the context of a lease of one's own.
+	// Ends the context of a lease of this process's own.
 	ended  func()
 	once   sync.Once
 	isGood bool
 }
 
-// Lease says that from now on a connection works for the request that ctx belongs to: connection is the number
-// that the database has for it. What nobody is to stop, and what no daemon knows, gets a lease that does nothing.
-// The error is a *Terminated if the request is over, and then the query shall not begin; or it is ErrTaken.
+// Lease leases a connection: from now on it works for the request that ctx belongs to. The argument
+// connection is the database's number of the connection. If the request cannot be stopped, or there
+// is no daemon, the lease does nothing. The error is a *Terminated if the request is over, in which
+// case the query must not begin; or it is ErrTaken.
 func (s *Sentry) Lease(ctx context.Context, database string, connection uint64) (*Lease, error) {
 	return s.lease(ctx, database, connection, nil)
 }
 
-// Own is a lease of something in this process that stops when its context is cancelled, and such a context: it
-// ends with the lease.
+// Own leases something in this process that stops when its context is cancelled, and returns such a
+// context. The context ends with the lease.
 func (s *Sentry) Own(ctx context.Context) (context.Context, *Lease, error) {
 	token := From(ctx)
 	if token == nil {
@@ -98,7 +100,7 @@ func (s *Sentry) lease(ctx context.Context, database string, connection uint64, 
 	return lease, err
 }
 
-// isLeased is what follows from an answer to a lease.
+// isLeased evaluates the answer to a lease.
 func (s *Sentry) isLeased(lease *Lease, token *Token, given answer, err error) error {
 	switch {
 	case err == errOver:
@@ -107,7 +109,7 @@ func (s *Sentry) isLeased(lease *Lease, token *Token, given answer, err error) e
 		return nil
 	case err != nil:
 		s.isUnreachable()
-		// A cancellation may be under way for all that we know.
+		// A cancellation may be under way.
 		lease.isUnanswered = true
 		return nil
 	case given.isDone:
@@ -127,8 +129,8 @@ func (s *Sentry) isLeased(lease *Lease, token *Token, given answer, err error) e
 	return nil
 }
 
-// notAfter is when a lease that is never released ends, if this is left to its request at most. If there is no such
-// time it ends with the conversation.
+// notAfter returns the end of a lease that is never released, where left is the longest time that
+// its request can have left. Without such a time the lease ends with the conversation.
 func notAfter(left time.Duration) string {
 	if left == never {
 		return ""
@@ -136,8 +138,8 @@ func notAfter(left time.Duration) string {
 	return fmt.Sprintf(" not-after=%d", time.Now().Add(left+beyondDeadline).UnixMilli())
 }
 
-// Release says that the connection does not work for the request any more. If it is false, something may be under
-// way that was aimed at it: it is to be closed. Twice is no harm.
+// Release ends the lease. If it returns false, a cancellation that was aimed at the connection may
+// be under way, and the connection must be closed. Further calls have no effect.
 func (l *Lease) Release() bool {
 	l.once.Do(func() {
 		if l.conversation != nil {
@@ -154,7 +156,7 @@ func (l *Lease) release() {
 	given, err := l.conversation.ask("RELEASE " + l.words())
 	l.isGood = err == nil && !l.isUnanswered && (given.isDone || given.fault == "not_leased")
 	if l.database == ownDatabase {
-		// What is told to stop is the context that ends here, and nothing else.
+		// A stop only ends the context, which ends here anyway.
 		l.conversation.tells(l.connection, nil)
 		l.isGood = true
 	}
@@ -167,5 +169,5 @@ func (l *Lease) words() string {
 	return l.request + " " + l.database + " " + strconv.FormatUint(l.connection, 10)
 }
 
-// isHeld says whether there is anything to release.
+// isHeld returns whether there is anything to release.
 func (l *Lease) isHeld() bool { return l.conversation != nil }

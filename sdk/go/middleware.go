@@ -1,13 +1,14 @@
 package bywash
 
-// net/http: a handler's context is cancelled once it is overdue or its client has left.
+// net/http: a handler's context is cancelled once its request is overdue or its client has left.
 //
-// It is cancelled with a cause (context.Cause is a *Terminated), not by a context's own deadline: that could
-// neither be moved, when the threshold falls, nor taken back, when the response begins. For the same reason
-// ctx.Deadline() tells nothing; a child context with a later deadline would rely on it. Token.Deadline does.
+// It is cancelled with a cause (context.Cause is a *Terminated), not by a context's own deadline.
+// Such a deadline could neither be moved when the threshold falls, nor removed when the response
+// begins. For the same reason ctx.Deadline() reports no deadline: a child context with a later
+// deadline would rely on it. Token.Deadline does report it.
 //
-// The server's context is not the handler's parent: it ends when the client leaves, and a handler that has called
-// CancelTermination is to finish its write all the same.
+// The server's context is not the handler's parent: it ends when the client leaves, and a handler
+// that has called CancelTermination must be able to finish its write.
 
 import (
 	"bufio"
@@ -29,11 +30,12 @@ type middleware struct {
 	controller *Controller
 	classOf    func(*http.Request) string
 	distrusts  bool
-	// Names that requests bring along are not taken.
+	// Whether names that requests bring along are ignored.
 	isNameless bool
 }
 
-// Middleware terminates overdue requests of the handlers that it wraps, all of one class.
+// Middleware returns a middleware that terminates overdue requests of the handlers that it wraps,
+// all of one class.
 func (c *Controller) Middleware(class string, options ...Option) (func(http.Handler) http.Handler, error) {
 	if _, err := c.of(class); err != nil {
 		return nil, err
@@ -41,8 +43,8 @@ func (c *Controller) Middleware(class string, options ...Option) (func(http.Hand
 	return c.MiddlewareBy(func(*http.Request) string { return class }, options...), nil
 }
 
-// MiddlewareBy asks of each request which class it is of. Those of no class, "", pass untouched; a class that is
-// not declared is a mistake in the program, and panics.
+// MiddlewareBy returns a middleware that asks classOf for the class of each request. A request
+// without a class, "", passes untouched. An undeclared class is a bug in the program, and panics.
 func (c *Controller) MiddlewareBy(classOf func(*http.Request) string, options ...Option) func(http.Handler) http.Handler {
 	m := &middleware{controller: c, classOf: classOf}
 	for _, option := range options {
@@ -54,7 +56,7 @@ func (c *Controller) MiddlewareBy(classOf func(*http.Request) string, options ..
 }
 
 func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	// A middleware around us has decided.
+	// An outer middleware has decided already.
 	if From(r.Context()) != nil {
 		next.ServeHTTP(w, r)
 		return
@@ -78,7 +80,7 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	if m.isNameless || token.name == "" {
 		token.name = newName()
 	}
-	// Who comes with nothing left need not begin.
+	// A request that arrives with no time left does not begin.
 	if token.look() != "" {
 		refuse(w, r, token.terminated())
 		return
@@ -90,13 +92,15 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	stop := context.AfterFunc(from, func() { token.leave(whyGone(from)) })
 	defer stop()
 	response, request := &response{ResponseWriter: w, token: token}, r.WithContext(ctx)
-	// net/http removes the temporary files of an upload that it finds in the request that it has made.
+	// net/http only removes temporary files of an upload that it finds in the request that it made
+	// itself.
 	defer func() { r.MultipartForm = request.MultipartForm }()
 	next.ServeHTTP(response, request)
-	// A handler that has just returned in time is not asked again. Who has left gets an answer as well: net/http
-	// takes a client who has only ended his own side for one who has left, and would answer 200.
+	// A handler that has just returned in time is not checked again. A client that has left is
+	// answered as well: net/http cannot tell it from a client that has only shut down its sending
+	// side, and would answer 200.
 	if token.Reason() != "" && !response.hasBegun {
-		// Of the fields that are set only those count that were there before the handler.
+		// Only the fields that were set before the handler count.
 		head := w.Header()
 		clear(head)
 		maps.Copy(head, before)
@@ -104,7 +108,8 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	}
 }
 
-// whyGone tells a client who has left from the deadline of somebody around us (http.TimeoutHandler, for one).
+// whyGone distinguishes a client that has left from the deadline of an outer handler (for example
+// http.TimeoutHandler).
 func whyGone(from context.Context) Reason {
 	if errors.Is(from.Err(), context.DeadlineExceeded) {
 		return Deadline
@@ -112,10 +117,11 @@ func whyGone(from context.Context) Reason {
 	return ClientLeft
 }
 
-// response notices the first byte. What a handler answers of itself counts, also once it is over.
+// response notices the first byte. The handler's own answer counts, also once the request is over.
 //
-// A framework that writes a status when its handlers have returned (gin) says nothing for a handler that was told: an
-// empty 200 after the termination is no answer, and the middleware answers instead.
+// Some frameworks (gin) write a status when their handlers have returned. For a handler that was
+// told, that is not an answer: an empty 200 after the termination is dropped, and the middleware
+// answers instead.
 type response struct {
 	http.ResponseWriter
 	token    *Token
@@ -130,18 +136,19 @@ func (r *response) begins() {
 }
 
 func (r *response) WriteHeader(status int) {
-	// It follows from the first byte of a body, if one comes.
+	// The status follows with the first byte of a body, if there is one.
 	if status == http.StatusOK && r.isUnanswered() {
 		return
 	}
-	// What is said in advance (103 Early Hints) is no response yet.
+	// An informational status (103 Early Hints) does not begin the response.
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		r.begins()
 	}
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// isUnanswered says whether its handler has been told that it is over, and has not begun to answer.
+// isUnanswered returns whether the handler has been told that its request is over, and has not
+// begun to answer.
 func (r *response) isUnanswered() bool { return !r.hasBegun && r.token.Reason() != "" }
 
 func (r *response) Write(chunk []byte) (int, error) {
@@ -152,7 +159,8 @@ func (r *response) Write(chunk []byte) (int, error) {
 	return r.ResponseWriter.Write(chunk)
 }
 
-// ReadFrom lets a file be sent without a copy, but for its beginning: until something is read, nothing goes out.
+// ReadFrom lets a file be sent without a copy, except for its beginning: the response begins only
+// once something was read.
 func (r *response) ReadFrom(from io.Reader) (int64, error) {
 	beginning, err := io.CopyN(struct{ io.Writer }{r}, from, 512)
 	if err == io.EOF {
@@ -164,7 +172,7 @@ func (r *response) ReadFrom(from io.Reader) (int64, error) {
 	return beginning + rest, err
 }
 
-// Flush is FlushError for handlers that do not know http.ResponseController.
+// Flush calls FlushError, for handlers that do not use http.ResponseController.
 func (r *response) Flush() { _ = r.FlushError() }
 
 func (r *response) FlushError() error {
@@ -183,5 +191,5 @@ func (r *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return connection, buffer, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap serves http.ResponseController.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -1,6 +1,6 @@
 package bywash
 
-// The middleware on net/http's server over loopback.
+// Tests of the middleware on net/http's server over loopback.
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Longer than anything takes on a busy machine, shorter than a handler that nobody stops.
+// Longer than anything takes on a busy machine, and shorter than a handler that is not stopped.
 const patience = 20 * second
 
 type site struct {
@@ -26,9 +26,10 @@ type site struct {
 	client     *http.Client
 	url        string
 	controller *Controller
-	// It goes when a handler says that it runs: "/wait?runs=10ms".
+	// The clock, which advances when a handler says that it runs: "/wait?runs=10ms".
 	clock *clock
-	// Handlers that began, how they ended, and tokens that the garbage collector has not taken.
+	// Handlers that have begun, how handlers ended, and the number of tokens that the garbage
+	// collector has not freed.
 	begun  chan string
 	ended  chan error
 	tokens atomic.Int64
@@ -51,7 +52,7 @@ func overHTTP2(server *httptest.Server) {
 	server.StartTLS()
 }
 
-// versions are ways to start a server.
+// versions are the ways to start a server.
 var versions = map[string]func(*httptest.Server){"HTTP/1.1": (*httptest.Server).Start, "HTTP/2": overHTTP2}
 
 func serve(t *testing.T, class Class, options ...Option) *site {
@@ -107,7 +108,7 @@ func (s *site) handle(w http.ResponseWriter, r *http.Request) {
 		}
 		s.ended <- Checkpoint(ctx)
 	case "/status":
-		// As a framework that writes a status when its handlers have returned.
+		// Behave like a framework that writes a status when its handlers have returned.
 		<-ctx.Done()
 		w.WriteHeader(http.StatusOK)
 		_, _ = w.Write(nil)
@@ -138,7 +139,7 @@ func (s *site) get(path string, fields ...string) (*http.Response, string) {
 	return response, string(body)
 }
 
-// visit asks, and returns how to leave.
+// visit sends a request and returns a function that makes the client leave.
 func (s *site) visit(path string) context.CancelFunc {
 	s.t.Helper()
 	ctx, leave := context.WithCancel(context.Background())
@@ -272,7 +273,7 @@ func TestWhoRunsThroughSeveralIntervalsIsTerminatedAllTheSame(t *testing.T) {
 		token := From(r.Context())
 		for end := 2 * class.Interval; end <= 4*class.Interval; end += class.Interval {
 			clock.goes(class.Interval)
-			// Nobody asks but the timer: it looks again at the end of the next interval.
+			// Only the timer looks: it looks again at the end of the next interval.
 			until(t, func() bool { return time.Duration(token.notBefore.Load()) == min(end, class.RunMax) })
 		}
 		if r.Context().Err() != nil {
@@ -301,7 +302,7 @@ func TestTinyDeadlinesEndTheirOwnRequestsAndLowerNoThreshold(t *testing.T) {
 			t.Fatal(text, head)
 		}
 	}
-	// Who comes with nothing left does not begin.
+	// A request with no time left does not begin.
 	s.answers(504, "/quick", Header, "0")
 	for _, nonsense := range []string{"-1", "1.5", "0000000000", "x", "", "+1"} {
 		s.answers(200, "/quick", Header, nonsense)
@@ -344,7 +345,7 @@ func TestWhoCancelsTerminationCompletesAlthoughItsClientLeaves(t *testing.T) {
 			case <-time.After(patience):
 				t.Error("nobody has left")
 			}
-			// If anything were to follow from that, it would now.
+			// A wrong reaction would happen within this time.
 			select {
 			case <-r.Context().Done():
 			case <-time.After(100 * time.Millisecond):
@@ -398,7 +399,8 @@ func TestADeadlineAroundUsIsNoClientWhoLeft(t *testing.T) {
 	handler := wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		ended <- context.Cause(r.Context())
-		// Its own answer would come first, if it were as quick as the one around us.
+		// The handler's own answer would come first, if it were as quick as that of the outer
+		// handler.
 		<-answered
 	}))
 	server := httptest.NewServer(http.TimeoutHandler(handler, 10*time.Millisecond, ""))
@@ -446,8 +448,8 @@ func TestWritersKeepTheirAbilities(t *testing.T) {
 }
 
 func TestOfTwoHundredAtOnceNothingStaysBehind(t *testing.T) {
-	// The runtime may keep a timer that was stopped until its time has come, and with it the token: so none is set
-	// for longer than RunMin.
+	// The runtime may keep a stopped timer, and with it the token, until its time has come: so no
+	// timer is set for longer than RunMin.
 	class := within(second, time.Hour)
 	class.Interval = 100 * time.Millisecond
 	s := serve(t, class)

@@ -1,6 +1,6 @@
 package bywash_test
 
-// A request that does not come by way of net/http, with what the package exports.
+// A test of a request outside of net/http, with the exported names only.
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
 package bywash
 
-// What a request is called, and what of it goes on to the services that it calls.
+// The name of a request, and the header fields that it passes on to the services that it calls.
 
 import (
 	"context"
@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// RequestHeader has the name of a request: what gateway, application and stop daemon know it by.
+// RequestHeader is the header field with the name by which gateway, application and stop daemon
+// know a request.
 const RequestHeader = "Bywash-Request"
 
-// What is passed on as it came (W3C Trace Context).
+// Fields that are passed on unchanged (W3C Trace Context).
 const (
 	traceParent = "Traceparent"
 	traceState  = "Tracestate"
 )
 
-// DistrustRequest takes no names from requests: for servers that others can reach beside their gateway. Each gets a
-// name of its own.
+// DistrustRequest ignores the names that requests bring along, and gives each request a new name.
+// Use it for servers that clients can reach without passing the gateway.
 func DistrustRequest(m *middleware) { m.isNameless = true }
 
-// nameOf is the name that a request brings along; empty if it is none.
+// nameOf returns the name that a request brings along; empty if it is not a valid name.
 func nameOf(header http.Header) string {
 	if values := header[RequestHeader]; len(values) == 1 && isName(values[0], 128, "._:-") {
 		return values[0]
@@ -33,8 +34,9 @@ func nameOf(header http.Header) string {
 	return ""
 }
 
-// newName is the name of a request that brings none along, as mod_bywash_sentry makes it: 16 random hexadecimal
-// digits, so that names of different processes differ. Empty if the system gives no randomness.
+// newName makes a name for a request that brings none along, like mod_bywash_sentry: 16 random
+// hexadecimal digits, so that names of different processes differ. It is empty if the system gives
+// no randomness.
 func newName() string {
 	var random [8]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -58,8 +60,8 @@ func isName(text string, longest int, marks string) bool {
 	return true
 }
 
-// Bring gives it the name and the trace that a request brought along in these fields. The middleware does so;
-// elsewhere it is to be done before anybody else has the token.
+// Bring sets the name and the trace that a request brought along in these fields. The middleware
+// calls it; elsewhere, call it before others have the token.
 func (t *Token) Bring(header http.Header) {
 	t.name = nameOf(header)
 	if values := header[traceParent]; len(values) == 1 {
@@ -67,15 +69,15 @@ func (t *Token) Bring(header http.Header) {
 	}
 }
 
-// Name is what gateway and stop daemon know it by; empty if it has no name.
+// Name returns the name by which gateway and stop daemon know the request; empty if it has none.
 func (t *Token) Name() string { return t.name }
 
-// In is a context that belongs to this request, for requests outside of net/http: Checkpoint, Outgoing and
-// leases find it there. It is not cancelled when the request is over.
+// In returns a context that belongs to this request, for requests outside of net/http. Checkpoint,
+// Outgoing and leases find the request in it. It is not cancelled when the request is over.
 func (t *Token) In(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, t) }
 
-// Outgoing is what a call to another service takes along: the name and the trace of the request that ctx belongs
-// to, and the time that is left to it.
+// Outgoing returns the header fields for a call to another service: the name and the trace of the
+// request that ctx belongs to, and the time that is left to it.
 func Outgoing(ctx context.Context) http.Header {
 	header := http.Header{}
 	token := From(ctx)
@@ -98,8 +100,8 @@ func Outgoing(ctx context.Context) http.Header {
 
 type transport struct{ http.RoundTripper }
 
-// Transport sends requests by way of another one (http.DefaultTransport if it is nil), each with what is Outgoing
-// of its context. A field that is there already stays.
+// Transport adds the Outgoing fields of a request's context and sends the request with another
+// RoundTripper (http.DefaultTransport if it is nil). A field that is set already stays.
 func Transport(by http.RoundTripper) http.RoundTripper {
 	if by == nil {
 		by = http.DefaultTransport
@@ -112,12 +114,12 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(outgoing) == 0 {
 		return t.RoundTripper.RoundTrip(r)
 	}
-	// A RoundTripper changes no request that it is given.
+	// A RoundTripper must not change the request that it is given.
 	r = r.Clone(r.Context())
 	if r.Header == nil {
 		r.Header = http.Header{}
 	}
-	// A trace is one thing: the state of another parent would belong to nobody.
+	// The state belongs to its parent, so it is not added to another traceparent.
 	if _, isTraced := r.Header[traceParent]; isTraced {
 		delete(outgoing, traceState)
 	}

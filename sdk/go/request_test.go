@@ -1,6 +1,6 @@
 package bywash
 
-// What a request is called, and what it passes on.
+// Tests of a request's name, and of the header fields that it passes on.
 
 import (
 	"context"
@@ -51,7 +51,8 @@ func TestTheMiddlewareKnowsTheNameOrMakesOne(t *testing.T) {
 			}
 			continue
 		}
-		// As mod_bywash_sentry makes them: what the daemon accepts, and each another.
+		// The names are like those of mod_bywash_sentry: the daemon accepts them, and each is
+		// different.
 		if _, err := strconv.ParseUint(name, 16, 64); err != nil || len(name) != 16 || made[name] {
 			t.Errorf("%q", name)
 		}
@@ -106,7 +107,7 @@ func TestATransportPassesThemOnAndChangesNothingElse(t *testing.T) {
 	if head.Get(RequestHeader) != "r1" || head.Get(Header) != "9000" {
 		t.Error(head)
 	}
-	// Somebody traces already: his is the parent, and the state is not.
+	// The caller has set a trace already: its traceparent stays, and no state is added.
 	if head.Get(traceParent) != own || head.Get(traceState) != "" {
 		t.Error(head)
 	}

@@ -1,9 +1,11 @@
 package bywash
 
-// The stop daemon (bywash sentry) as an application sees it: which request uses which connection, and that a
-// request shall stop. The contract is in sdk/README.md, "Down to the query".
+// The application's client of the stop daemon (bywash sentry): it tells the daemon which request
+// uses which connection, and that a request shall be stopped. The contract is in sdk/README.md,
+// "Down to the query".
 //
-// It is never needed. Without a daemon a lease is one look at a clock, and one attempt to connect in 200 ms.
+// The daemon is optional. Without one, a lease costs one look at a clock, plus one attempt to
+// connect every 200 ms.
 
 import (
 	"log"
@@ -15,53 +17,55 @@ import (
 )
 
 const (
-	// againAfter is how long nobody tries to connect after that has failed.
+	// againAfter is the pause after a failed connection before the next attempt to connect.
 	againAfter     = 200 * time.Millisecond
 	usualSocket    = "/run/bywash-sentry/sentry.sock"
 	socketVariable = "BYWASH_SENTRY"
 )
 
-// SentryStats is a sentry in numbers, since the start.
+// SentryStats has the counts of a Sentry since the start.
 type SentryStats struct {
-	// Leased connections.
+	// Leased counts leased connections.
 	Leased uint64
-	// Stopped: leases that did not begin, as their request was stopped.
+	// Stopped counts leases that did not begin because their request was stopped.
 	Stopped uint64
-	// Taken: connections that another had leased as well.
+	// Taken counts connections that another client of the daemon had leased as well.
 	Taken uint64
-	// Refused: leases that the daemon refused for any other reason, a name that it does not know for one; and stops
-	// that it refused, as this user may not say them for one.
+	// Refused counts leases that the daemon refused for any other reason (for example an unknown
+	// database name), and refused stops (for example because this user may not send them).
 	Refused uint64
-	// Unnamed: queries of no request that has a name; nothing can stop them. The middleware names each request of a
-	// class.
+	// Unnamed counts queries outside of a named request, which nothing can stop. The middleware
+	// names each request of a class.
 	Unnamed uint64
-	// Unreachable: leases that were not asked for, or not answered in time, as there was no daemon.
+	// Unreachable counts leases that were not requested, or not answered in time, because there was
+	// no daemon.
 	Unreachable uint64
-	// Doubtful: connections that are to be closed, as nobody knows what is aimed at them.
+	// Doubtful counts connections that must be closed, because a cancellation may be aimed at them.
 	Doubtful uint64
-	// Stops: requests that the daemon was told to stop, and it has agreed.
+	// Stops counts requests that the daemon was told to stop, where it has agreed.
 	Stops uint64
 }
 
-// Sentry is one for each process. Every method may be called from every goroutine.
+// Sentry is a client of the stop daemon; there is one for each process. It is safe for concurrent
+// use.
 type Sentry struct {
 	socket  string
 	current atomic.Pointer[conversation]
-	// Under this, one connects; the others wait for him.
+	// Held while a goroutine connects; the others wait for it.
 	connecting sync.Mutex
 	epoch      time.Time
-	// Until then, since the epoch, nobody connects.
+	// The time, since the epoch, before which no attempt to connect is made.
 	notBefore atomic.Int64
-	// Numbers of leases of one's own.
+	// The number of the last lease of something in this process.
 	numbers atomic.Uint64
 
 	leased, stopped, taken, refused, unnamed, unreachable, doubtful, stops atomic.Uint64
-	// What the log says once.
+	// Each of these is logged once.
 	saysUnnamed, saysUnreachable sync.Once
 }
 
-// NewSentry speaks to the daemon at this socket; if it is empty, at that of BYWASH_SENTRY or the usual one.
-// Nothing is done before the first lease.
+// NewSentry creates a client of the daemon at this socket; if it is empty, at that of BYWASH_SENTRY
+// or the default one. It does nothing before the first lease.
 func NewSentry(socket string) *Sentry {
 	if socket == "" {
 		socket = os.Getenv(socketVariable)
@@ -72,7 +76,7 @@ func NewSentry(socket string) *Sentry {
 	return &Sentry{socket: socket, epoch: time.Now()}
 }
 
-// Stats is what it has done.
+// Stats returns the counts.
 func (s *Sentry) Stats() SentryStats {
 	return SentryStats{
 		s.leased.Load(), s.stopped.Load(), s.taken.Load(), s.refused.Load(), s.unnamed.Load(), s.unreachable.Load(),
@@ -80,7 +84,7 @@ func (s *Sentry) Stats() SentryStats {
 	}
 }
 
-// isOutside counts a query of no request that has a name.
+// isOutside counts a query outside of a named request.
 func (s *Sentry) isOutside() {
 	s.unnamed.Add(1)
 	s.saysUnnamed.Do(func() {
@@ -89,7 +93,7 @@ func (s *Sentry) isOutside() {
 	})
 }
 
-// isUnreachable counts a query of which the daemon is not told.
+// isUnreachable counts a query that the daemon does not know of.
 func (s *Sentry) isUnreachable() {
 	s.unreachable.Add(1)
 	s.saysUnreachable.Do(func() {
@@ -97,14 +101,16 @@ func (s *Sentry) isUnreachable() {
 	})
 }
 
-// Close ends the conversation with the daemon, and all leases with it. It is begun anew if it is needed.
+// Close ends the conversation with the daemon, and all leases with it. The sentry reconnects if it
+// is needed again.
 func (s *Sentry) Close() {
 	if c := s.current.Load(); c != nil {
 		c.end()
 	}
 }
 
-// conversation is the one with the daemon; nil if there is none, and not yet time to begin one.
+// conversation returns the conversation with the daemon, connecting if necessary; nil if there is
+// no daemon, or if the pause after a failure is not over.
 func (s *Sentry) conversation() *conversation {
 	if c := s.current.Load(); c != nil {
 		return c
@@ -138,14 +144,14 @@ func (s *Sentry) isTooSoon() bool { return int64(time.Since(s.epoch)) < s.notBef
 
 func (s *Sentry) rest() { s.notBefore.Store(int64(time.Since(s.epoch) + againAfter)) }
 
-// stop tells the daemon that a request that has leased something is over. It does not wait, not even until it is
-// sent: its caller holds the lock of the class.
+// stop tells the daemon that a request that has leased something is over. It does not block, not
+// even until the line is sent, because the caller holds the lock of the class.
 //
-// Only what was leased in this conversation is to stop (scope=own). Others may work under the same name, as Outgoing
-// hands it on: the caller's own queries, for one, who has only stopped waiting for this service. Who gives the name
-// stops all.
+// Only the leases of this conversation are stopped (scope=own). Others may work under the same
+// name, since Outgoing passes it on: for example the queries of a caller that has only stopped
+// waiting for this service. The component that assigned the name stops all of them.
 func (s *Sentry) stop(name string, reason Reason) {
-	// Without a conversation there is no lease either.
+	// Without a conversation there is no lease to stop.
 	c, answered := s.current.Load(), make(chan answer, 1)
 	if c != nil && c.say("STOP "+name+" "+string(reason)+" scope=own", answered) {
 		go func() {
@@ -155,7 +161,8 @@ func (s *Sentry) stop(name string, reason Reason) {
 	}
 }
 
-// hasStopped counts what became of a stop. It is answered when its cancellations are done, however long they take.
+// hasStopped counts the result of a stop. A stop is answered when its cancellations are done,
+// however long they take.
 func (s *Sentry) hasStopped(c *conversation, answered <-chan answer) {
 	select {
 	case given := <-answered:

@@ -1,7 +1,7 @@
 package bywash
 
-// What is said to the daemon, and what follows from its answers: with one that answers as the test wants it.
-// With the real one, and real databases: databasetest.
+// Tests of the lines to the daemon and of what follows from its answers, with a fake daemon. Tests
+// with the real daemon and real databases: databasetest.
 
 import (
 	"bufio"
@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// desk is a daemon that answers each line with what reply returns: nothing, one line or several, without the
-// number if they begin with a space.
+// desk is a fake daemon that answers each line with what reply returns: nothing, one line or
+// several. A line that begins with a space gets the number of the question.
 type desk struct {
 	socket string
 	reply  func(words []string) []string
@@ -32,7 +32,7 @@ type desk struct {
 
 func open(t *testing.T, reply func(words []string) []string) *desk {
 	t.Helper()
-	// Not t.TempDir, whose names are too long for a socket.
+	// The names of t.TempDir are too long for a socket.
 	folder, err := os.MkdirTemp("", "desk")
 	must(t, err)
 	d := &desk{socket: filepath.Join(folder, "s"), reply: reply}
@@ -82,7 +82,7 @@ func (d *desk) hangUp() {
 	}
 }
 
-// says is what it has heard, but for when leases end.
+// says returns the lines that the desk has received, without the times at which leases end.
 func (d *desk) says() string {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -96,7 +96,7 @@ func (d *desk) says() string {
 
 func agrees([]string) []string { return []string{" OK"} }
 
-// named is a request of this name.
+// named begins a request of this name.
 func named(t *testing.T, c *Controller, name string) (context.Context, *Token) {
 	t.Helper()
 	token := begin(t, c, never)
@@ -124,7 +124,7 @@ func TestALeaseOutlastsTheLatestDeadlineThatItsRequestCanHave(t *testing.T) {
 	d := open(t, agrees)
 	s := NewSentry(d.socket)
 	c, clock := search(t)
-	// As things are they may run for a second. That may change: for nine, RunMax.
+	// At the present load they may run for one second. That may grow to nine, which is RunMax.
 	load(t, c, 1, 1)
 	clock.goes(10 * second)
 	for i, scene := range []struct {
@@ -149,7 +149,8 @@ func TestALeaseOutlastsTheLatestDeadlineThatItsRequestCanHave(t *testing.T) {
 		}
 		until, err := strconv.ParseInt(said, 10, 64)
 		must(t, err)
-		// The stop comes when the deadline is over: a lease that ended with it would be stopped by nobody.
+		// The stop comes when the deadline is over, so it would not find a lease that ended with
+		// the deadline.
 		beyond := time.UnixMilli(until).Sub(now) - (scene.latest - second/2)
 		if beyond < beyondDeadline-time.Millisecond || beyond > beyondDeadline+second {
 			t.Error(scene, beyond)
@@ -215,7 +216,7 @@ func TestWhatFollowsFromEachAnswer(t *testing.T) {
 		{" ERR taken close it", "", ErrTaken, false, true, SentryStats{Taken: 1}},
 		{" ERR full", "", nil, false, true, SentryStats{Refused: 1}},
 		{" ERR unknown_database there is none", "", nil, false, true, SentryStats{Refused: 1}},
-		// The daemon may have it or not: what was not understood is no answer.
+		// The daemon may have the lease or not: an answer that cannot be parsed counts as none.
 		{" what", "", nil, false, false, SentryStats{Unreachable: 1, Doubtful: 1}},
 		{" STOPPED because", "", nil, false, false, SentryStats{Unreachable: 1, Doubtful: 1}},
 		{"0 ERR malformed what", "", nil, false, false, SentryStats{Unreachable: 1, Doubtful: 1}},
@@ -255,7 +256,7 @@ func TestAnAnswerThatDoesNotComeEndsAllLeases(t *testing.T) {
 	silent, _ := named(t, c, "silent")
 	unanswered, err := s.Lease(silent, "shop", 2)
 	must(t, err)
-	// The daemon may have heard it and be about to cancel.
+	// The daemon may have read the line and be about to cancel.
 	if held.Release() || unanswered.Release() {
 		t.Error("they are taken for good")
 	}
@@ -283,7 +284,7 @@ func TestNobodyConnectsBeforeItIsTime(t *testing.T) {
 	if s.notBefore.Load() == 0 || s.Stats() != (SentryStats{Unreachable: 3}) {
 		t.Errorf("%+v", s.Stats())
 	}
-	// The daemon comes, but it is not yet time.
+	// The daemon is there again, but the pause is not over.
 	d := open(t, agrees)
 	s.socket = d.socket
 	s.notBefore.Store(int64(time.Hour))
@@ -303,7 +304,7 @@ func TestNobodyConnectsBeforeItIsTime(t *testing.T) {
 func TestAnswersMayComeInAnyOrder(t *testing.T) {
 	var late []string
 	d := open(t, func(words []string) []string {
-		// Each answer waits for the next line but one.
+		// Answer two lines at a time, in reverse order.
 		late = append(late, fmt.Sprintf("%d STOPPED %s", len(late)+1, words[1]))
 		if len(late)%2 == 1 {
 			return nil
@@ -350,7 +351,7 @@ func TestARequestThatIsOverSaysSoOnceIfItHasLeasedAnything(t *testing.T) {
 	defers.Leave()
 	clock.goes(9 * second)
 	ends(t, leaves, ClientLeft)
-	// It is said before what was leased is released.
+	// The stop is sent before the lease is released.
 	lease.Release()
 	if said := d.says(); said != "LEASE leaves shop 1; LEASE leaves shop 2; LEASE defers shop 3; "+
 		"STOP leaves client_left scope=own; RELEASE leaves shop 1" {
@@ -363,7 +364,7 @@ func TestARequestThatIsOverSaysSoOnceIfItHasLeasedAnything(t *testing.T) {
 	}
 }
 
-// A daemon that was told to stop what is one's own remembers nothing: what was leased later would be stopped by nobody.
+// The daemon does not remember a stop with scope=own: a later lease would not be stopped.
 func TestNothingIsLeasedAfterTheStopOfItsRequest(t *testing.T) {
 	d := open(t, agrees)
 	s := NewSentry(d.socket)
@@ -391,7 +392,7 @@ func TestNothingIsLeasedAfterTheStopOfItsRequest(t *testing.T) {
 	for _, order := range strings.Split(d.says(), "; ") {
 		words := strings.Fields(order)
 		if len(words) == 0 {
-			// Every request was left before its query: nothing was said.
+			// Every client left before its query: no line was sent.
 			continue
 		}
 		if words[0] == "LEASE" && isStopped[words[1]] {

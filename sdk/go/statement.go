@@ -2,8 +2,8 @@ package bywash
 
 // Prepared statements and rows of any driver, leased while they run.
 //
-// Where database/sql's way to do without an interface is the same as an answer here, the method is always there;
-// see connection.go.
+// If an answer here has the same effect in database/sql as a missing interface, the method is
+// always there; see connection.go.
 
 import (
 	"context"
@@ -18,7 +18,8 @@ type statement struct {
 	isControl bool
 }
 
-// withConverter: what has no converter is not asked how many values it takes.
+// withConverter is for statements with a ColumnConverter. Without one, database/sql must not see
+// the method, since it would then look at the number of values.
 type withConverter struct{ *statement }
 
 func (s withConverter) ColumnConverter(index int) driver.ValueConverter {

@@ -1,15 +1,15 @@
 package bywash
 
-// The token of one request: may it go on?
+// The token of one request, which says whether the request may go on.
 //
-// States: running, then one of settled (its response has begun), deferred (it asked not to be terminated),
-// terminated; from any of them ended. A client who leaves terminates a running or a settled request, for nobody
-// reads its response; a deferred one goes on. States change under the mutex of the class, and none because somebody
-// asks whether it is over.
+// States: running, then one of settled (its response has begun), deferred (it asked not to be
+// terminated) and terminated; from any of them ended. When its client leaves, a running or settled
+// request is terminated, because its response will not be read. A deferred one goes on. The state
+// changes under the mutex of the class, and never because the token is only read.
 //
-// notBefore makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
-// changes only at the end of an interval and never falls below RunMin, so until then the clock decides alone. It
-// is also when a timer has to look again.
+// notBefore makes a checkpoint cheap: before that moment nothing can terminate the request. A
+// threshold changes only at the end of an interval and never falls below RunMin, so until then the
+// clock alone decides. A timer has to look again at that moment as well.
 
 import (
 	"context"
@@ -20,25 +20,26 @@ import (
 	"time"
 )
 
-// Reason is why a request was terminated: the gateway's words (crates/engine/src/reason.rs), and
-// Deadline, which only the application knows.
+// Reason is why a request was terminated. The names are the gateway's
+// (crates/engine/src/reason.rs), except for Deadline, which only the application knows.
 type Reason string
 
 const (
-	// RanTooLong: it had run as long as a request of its class may.
+	// RanTooLong says that the request had run for as long as its class allows.
 	RanTooLong Reason = "ran_too_long"
-	// ClientLeft: its client closed the connection.
+	// ClientLeft says that the client closed the connection.
 	ClientLeft Reason = "client_left"
-	// Deadline: the time that its caller had left to it was over.
+	// Deadline says that the time that the caller allowed was over.
 	Deadline Reason = "deadline"
 )
 
-// Terminated is the error of a request that is over: whoever works for it stops. It wraps
-// context.DeadlineExceeded, or context.Canceled if its client has left.
+// Terminated is the error of a request that is over: all work for it should stop. It wraps
+// context.DeadlineExceeded, or context.Canceled if the client has left.
 type Terminated struct {
 	Class  string
 	Reason Reason
-	// RetryAfter is when it may come again: of use after RanTooLong, for the other reasons say nothing of it.
+	// RetryAfter is after how long the client may retry. It is only meaningful for RanTooLong,
+	// since the other reasons say nothing about the load.
 	RetryAfter time.Duration
 }
 
@@ -46,7 +47,7 @@ func (t *Terminated) Error() string {
 	return fmt.Sprintf("bywash: class %s: %s", t.Class, t.Reason)
 }
 
-// Unwrap is what the error is for whoever knows contexts only.
+// Unwrap returns the corresponding error of package context.
 func (t *Terminated) Unwrap() error {
 	if t.Reason == ClientLeft {
 		return context.Canceled
@@ -66,32 +67,32 @@ const (
 
 const never = time.Duration(math.MaxInt64)
 
-// Token is one request. Every method may be called from every goroutine.
+// Token is the handle of one request. It is safe for concurrent use.
 type Token struct {
 	controller *Controller
 	granted    *granted
 	start      time.Duration
-	// Until when its caller wants it.
+	// The end of the time that the caller allowed.
 	own       time.Duration
 	notBefore atomic.Int64
-	// What it brought along, and passes on.
+	// The fields that the request brought along and passes on.
 	name, traceParent string
 	traceState        []string
-	// Under the mutex of the class:
+	// The following fields are guarded by the mutex of the class.
 	state  state
 	isOver bool
 	reason Reason
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
-	// Who knows of leases of its, and is told when it is over.
+	// The sentries that hold leases of this request; each is notified when the request is over.
 	sentries []*Sentry
 }
 
-// Begin is the token of a request that begins now, outside of net/http. Settle, Leave and End say what becomes of
-// it.
+// Begin begins a request outside of net/http now and returns its token. Call Settle, Leave and End
+// as the request goes on.
 func (c *Controller) Begin(class string) (*Token, error) { return c.BeginWithin(class, never) }
 
-// BeginWithin is Begin for a request whose caller has so much time left to it.
+// BeginWithin is like Begin for a request whose caller allows it this much time.
 func (c *Controller) BeginWithin(class string, left time.Duration) (*Token, error) {
 	g, err := c.of(class)
 	if err != nil {
@@ -114,10 +115,11 @@ func (c *Controller) begin(g *granted, left time.Duration) *Token {
 	return t
 }
 
-// Class is the name of its class.
+// Class returns the name of the request's class.
 func (t *Token) Class() string { return t.granted.Name }
 
-// Deadline is when it is terminated as things are; false if it is not.
+// Deadline returns when the request will be terminated at the present threshold; false if no time
+// terminates it.
 func (t *Token) Deadline() (time.Time, bool) {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
@@ -127,8 +129,8 @@ func (t *Token) Deadline() (time.Time, bool) {
 	return t.controller.epoch.Add(t.due(t.controller.now())), true
 }
 
-// Left is the time that is left to it as things are: 0 if it is over, the greatest Duration if it is without
-// limit.
+// Left returns the time that is left at the present threshold: 0 if the request is over, the
+// greatest Duration if the time is unlimited.
 func (t *Token) Left() time.Duration {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
@@ -142,21 +144,22 @@ func (t *Token) Left() time.Duration {
 	}
 }
 
-// IsTerminated says whether it is over; also once it is overdue and has not been told. Asking changes nothing.
+// IsTerminated returns whether the request is over, also if it is overdue and has not been told
+// yet. It changes nothing.
 func (t *Token) IsTerminated() bool {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
 	return t.reason != "" || t.overdue(t.controller.now()) != ""
 }
 
-// Reason is why it is over, once it has been told; empty until then.
+// Reason returns why the request is over, once it has been told; empty until then.
 func (t *Token) Reason() Reason {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
 	return t.reason
 }
 
-// Checkpoint is a *Terminated if this request is over, else nil.
+// Checkpoint returns a *Terminated if this request is over, else nil.
 func (t *Token) Checkpoint() error {
 	if int64(t.controller.now()) < t.notBefore.Load() {
 		return nil
@@ -167,8 +170,8 @@ func (t *Token) Checkpoint() error {
 	return nil
 }
 
-// CancelTermination is the last checkpoint: if it returns nil, nothing terminates this request any more. Before
-// a write, for one.
+// CancelTermination is the last checkpoint: if it returns nil, nothing terminates this request any
+// more. Call it before a write, for example.
 func (t *Token) CancelTermination() error {
 	t.look()
 	t.granted.mutex.Lock()
@@ -185,7 +188,7 @@ func (t *Token) CancelTermination() error {
 	return nil
 }
 
-// End says that nobody works for it any more. Once is enough, twice is no harm.
+// End records that all work for the request is over. Further calls have no effect.
 func (t *Token) End() {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
@@ -196,14 +199,16 @@ func (t *Token) End() {
 	t.granted.totals.Running--
 	t.disarm()
 	t.cancel = nil
-	// Whoever still works for one that was terminated is still to be told.
+	// A terminated request keeps its state: other goroutines that still work for it must learn of
+	// it.
 	if t.state != terminated {
 		t.state = ended
 		t.notBefore.Store(int64(never))
 	}
 }
 
-// Settle says that the first byte of its response goes out: no time terminates it any more.
+// Settle records that the first byte of the response is sent. From then on no time terminates the
+// request.
 func (t *Token) Settle() {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
@@ -214,11 +219,12 @@ func (t *Token) Settle() {
 	}
 }
 
-// Leave says that its client has left.
+// Leave records that the client has left.
 func (t *Token) Leave() { t.leave(ClientLeft) }
 
-// leave says that nobody waits for its response. A gateway closes the connection a moment before the time is over
-// here: who leaves in the last tenth of it has come to his deadline, unless his response has begun.
+// leave records that no client waits for the response. A gateway closes the connection a moment
+// before the deadline here. So a request whose client leaves in the last tenth of its time counts
+// as ended by its deadline, unless its response has begun.
 func (t *Token) leave(reason Reason) {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
@@ -231,7 +237,7 @@ func (t *Token) leave(reason Reason) {
 	}
 }
 
-// look terminates it if it is overdue. Why it is over, if it is.
+// look terminates the request if it is overdue. It returns why the request is over, or "".
 func (t *Token) look() Reason {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
@@ -242,7 +248,8 @@ func (t *Token) look() Reason {
 	return t.reason
 }
 
-// overdue is why it is to be told that it is over; empty if it is not, or has been told.
+// overdue returns why the request must be terminated now; empty if it must not, or if it already
+// was.
 func (t *Token) overdue(now time.Duration) Reason {
 	if t.state != running || int64(now) < t.notBefore.Load() {
 		return ""
@@ -258,7 +265,8 @@ func (t *Token) overdue(now time.Duration) Reason {
 	}
 }
 
-// arm has a timer look whenever it may be overdue, and cancel the context of its handler if it is.
+// arm starts a timer that looks whenever the request may be overdue, and cancels the handler's
+// context if it is.
 func (t *Token) arm(cancel context.CancelCauseFunc) {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
@@ -270,7 +278,7 @@ func (t *Token) wake() {
 	t.look()
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
-	// The timer's clock may be a little ahead, or the threshold has changed.
+	// The timer's clock may be a little ahead, or the threshold may have changed.
 	if t.state == running && !t.isOver {
 		t.timer.Reset(t.wait())
 	}
@@ -309,7 +317,8 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 		isLost = false
 	case Deadline:
 		t.granted.totals.Deadline++
-		// Before that, cheap requests with tiny deadlines would lower everybody's threshold.
+		// A deadline before RunMin is no loss: otherwise cheap requests with tiny deadlines would
+		// lower the threshold for all.
 		isLost = now-t.start >= t.granted.RunMin
 	}
 	if isLost {
@@ -317,19 +326,22 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 	} else {
 		t.granted.departs(t.start, now)
 	}
-	// Before its context is cancelled: whoever releases a lease because of that does so after the stop.
+	// Send the stop before the context is cancelled, so that a lease released because of that is
+	// released after the stop.
 	for _, sentry := range t.sentries {
 		sentry.stop(t.name, reason)
 	}
 	if t.cancel != nil {
-		// It calls nobody of ours before it returns: those who wait for the context have goroutines of their own.
+		// This cannot deadlock: functions that wait for the context run on goroutines of their own.
 		t.cancel(t.terminated())
 	}
 }
 
-// leases says whether its connections may be leased: not if it is over, nor if nothing ends it any more. If so the
-// sentry will be told when it is. say is given what is left to it at most, and says what is leased while nobody else
-// can say that it is over: a stop of one's own that came first would find nothing, and not be remembered.
+// leases returns whether connections of the request may be leased, which is not so if it is over or
+// nothing ends it any more. If so, the sentry will be notified when the request is over. leases
+// calls say with the longest time that can be left, under the lock, so that the lease is submitted
+// before any stop of this process. A stop that came first would find nothing, and the daemon would
+// not remember it.
 func (t *Token) leases(sentry *Sentry, say func(left time.Duration)) (bool, error) {
 	if err := t.Checkpoint(); err != nil {
 		return false, err
@@ -350,7 +362,8 @@ func (t *Token) leases(sentry *Sentry, say func(left time.Duration)) (bool, erro
 	return false, nil
 }
 
-// leftAtMost is what can be left to it yet: the threshold may grow while it runs. never if no time ends it.
+// leftAtMost returns the longest time that can be left, since the threshold may grow meanwhile;
+// never if no time ends the request.
 func (t *Token) leftAtMost(now time.Duration) time.Duration {
 	if t.state != running {
 		return never
@@ -360,21 +373,21 @@ func (t *Token) leftAtMost(now time.Duration) time.Duration {
 
 func (t *Token) terminated() *Terminated { return t.over(t.reason) }
 
-// over is the error of this request, if it is over for this reason.
+// over returns the error of this request for a given reason.
 func (t *Token) over(reason Reason) *Terminated {
 	return &Terminated{t.granted.Name, reason, t.granted.comeAgain()}
 }
 
 type key struct{}
 
-// From is the token of the request that ctx belongs to; nil if it has none.
+// From returns the token of the request that ctx belongs to; nil if it has none.
 func From(ctx context.Context) *Token {
 	token, _ := ctx.Value(key{}).(*Token)
 	return token
 }
 
-// Checkpoint is a *Terminated if the request that ctx belongs to is over; nil if it is not, or ctx belongs to no
-// request of a class.
+// Checkpoint returns a *Terminated if the request that ctx belongs to is over; nil if it is not, or
+// if ctx belongs to no request of a class.
 func Checkpoint(ctx context.Context) error {
 	if token := From(ctx); token != nil {
 		return token.Checkpoint()

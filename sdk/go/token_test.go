@@ -1,6 +1,6 @@
 package bywash
 
-// The states of a token, on a clock that goes when it is told to.
+// Tests of the states of a token, on a clock that the test advances.
 
 import (
 	"context"
@@ -70,7 +70,7 @@ func TestToAskWhetherItIsOverChangesNothing(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Fatal("its context is cancelled")
 	}
-	// Done too late, and never told.
+	// The request was done too late, but was never told.
 	served.End()
 	short.Settle()
 	if served.IsTerminated() || short.IsTerminated() {
@@ -164,7 +164,7 @@ func TestWhoComesAndGoesWithinAnIntervalDidNotArriveInIt(t *testing.T) {
 		begin(t, c, never).leave(ClientLeft)
 		ends(t, begin(t, c, 0), Deadline)
 	}
-	// One after another: it is taken out once.
+	// A request is subtracted from the arrivals only once.
 	token := begin(t, c, never)
 	token.leave(ClientLeft)
 	token.leave(ClientLeft)
@@ -217,7 +217,7 @@ func TestWhoeverLeftDoesNotCountAndWhoeverIsTerminatedDoes(t *testing.T) {
 	token := begin(t, c, never)
 	clock.goes(second)
 	is(t, c, 9*second)
-	// Where nobody comes nobody is lost.
+	// An interval without arrivals has no losses.
 	begin(t, c, never).End()
 	clock.goes(8 * second)
 	ends(t, token, RanTooLong)
@@ -267,7 +267,7 @@ func TestWhoeverHasEndedIsNotTerminatedAndEndsOnce(t *testing.T) {
 	clock.goes(100 * second)
 	token.leave(ClientLeft)
 	goesOn(t, token)
-	// Whoever still works for it is still to be told.
+	// Other work for the request must still learn of its end.
 	ends(t, left, ClientLeft)
 	if s := c.Stats()["search"]; s.Running != 0 || s.ClientLeft != 1 {
 		t.Fatalf("%+v", s)
@@ -293,7 +293,7 @@ func TestCodeThatWorksForNoRequestPassesItsCheckpoints(t *testing.T) {
 	}
 }
 
-// Beside what asks the controller each time, for random loads.
+// Compares with a reference that asks the controller at each step, for random loads.
 func TestACheckpointIsNeverLateWhateverTheLoads(t *testing.T) {
 	chance := rand.New(rand.NewSource(7))
 	c, clock := search(t)

@@ -1,6 +1,7 @@
 package bywash
 
-// Temporary files of large uploads: net/http removes those that it finds in the request that it has made.
+// Tests of temporary files of large uploads: net/http removes those that it finds in the request
+// that it made itself.
 
 import (
 	"bytes"

@@ -1,11 +1,12 @@
 package bywash
 
-// The use of a leased connection, by one statement or by its rows.
+// The use of a leased connection by one statement or its rows.
 //
-// A driver ends a query whose context is cancelled by closing the connection (and MariaDB does not notice). The
-// daemon cancels the query alone. So when a request is over, its driver hears of it after the daemon has had its
-// chance: the context that a driver gets here is cancelled with that of the request, but if the request is over
-// and the daemon has been told, a moment later. A connection that was cancelled in time goes back to its pool.
+// If the context of a query is cancelled, a driver ends the query by closing the connection (which
+// MariaDB does not notice). The daemon cancels only the query. So when a request is over, its
+// driver learns of it after the daemon had time to act. The context that a driver gets here is
+// cancelled together with the request's, but a moment later if the request is over and the daemon
+// has been told. A connection whose query was cancelled in time goes back to its pool.
 
 import (
 	"context"
@@ -22,13 +23,14 @@ type use struct {
 	of    *connection
 	token *Token
 	lease *Lease
-	// The request's, and the driver's.
+	// The request's context, and the driver's.
 	from, ctx context.Context
 	cancel    context.CancelFunc
 	hasEnded  bool
 }
 
-// query runs what gives rows. What only controls a transaction, or gives locks back, is not leased.
+// query runs a statement that returns rows. Statements that only control a transaction, or release
+// locks, are not leased.
 func (c *connection) query(
 	ctx context.Context, isControl bool, run func(context.Context) (driver.Rows, error),
 ) (driver.Rows, error) {
@@ -47,7 +49,7 @@ func (c *connection) query(
 	return &rows{found, use}, nil
 }
 
-// exec is the same for what gives none.
+// exec does the same for a statement that returns no rows.
 func (c *connection) exec(
 	ctx context.Context, isControl bool, run func(context.Context) (driver.Result, error),
 ) (driver.Result, error) {
@@ -77,7 +79,7 @@ func (c *connection) begin(ctx context.Context) (*use, error) {
 	}
 	if name != c.request {
 		c.release()
-		// Somebody keeps a connection from one request to the next.
+		// The application keeps a connection from one request to the next.
 		if c.isDoubtful {
 			return nil, driver.ErrBadConn
 		}
@@ -99,7 +101,7 @@ func (c *connection) leaseFor(ctx context.Context, token *Token) error {
 	if c.lease != nil {
 		return token.Checkpoint()
 	}
-	// Within a transaction a question of ours might be the one too many.
+	// Within a transaction, do not add a query of ours.
 	if c.number == 0 && !c.inTransaction && c.sentry.conversation() != nil {
 		if err := c.learnNumber(ctx); err != nil {
 			return err
@@ -111,7 +113,8 @@ func (c *connection) leaseFor(ctx context.Context, token *Token) error {
 	}
 	lease, err := c.sentry.Lease(ctx, c.database.name, c.number)
 	if errors.Is(err, ErrTaken) {
-		// No request is called so: nobody uses it any more, not even within a transaction.
+		// No request has this name, so the connection is not used again, not even within a
+		// transaction.
 		c.isDoubtful, c.request = true, "?"
 		return driver.ErrBadConn
 	}
@@ -121,8 +124,8 @@ func (c *connection) leaseFor(ctx context.Context, token *Token) error {
 	return err
 }
 
-// release: if it is not answered as it should be, the connection still serves the request that it was leased to,
-// within its transaction, and nobody else.
+// release ends the lease. If the answer is not as it should be, the connection still serves the
+// request that it was leased to, within its transaction, and no other request.
 func (c *connection) release() {
 	lease := c.lease
 	if lease == nil {
@@ -157,7 +160,7 @@ func (u *use) shield() {
 	}
 }
 
-// end says that the statement, or its rows, are done with. Twice is no harm.
+// end records that the statement or its rows are done with. Further calls only map the error.
 func (u *use) end(err error) error {
 	if u.hasEnded {
 		return u.tells(err)
@@ -171,7 +174,8 @@ func (u *use) end(err error) error {
 		u.lease.Release()
 	case c.lease == u.lease:
 		c.holds--
-		// What a driver wants to be prepared first comes again at once, under the same lease.
+		// A statement that the driver wants prepared first comes again at once, under the same
+		// lease.
 		if c.holds == 0 && err != driver.ErrSkip {
 			c.release()
 		}
@@ -179,7 +183,8 @@ func (u *use) end(err error) error {
 	return u.tells(err)
 }
 
-// tells is the error of a request that is over, if a statement was cancelled because it is.
+// tells returns the error of a request that is over, if a statement was cancelled because of that;
+// else err.
 func (u *use) tells(err error) error {
 	if err == nil || err == io.EOF || err == driver.ErrSkip || errors.Is(err, driver.ErrBadConn) || u.token == nil {
 		return err
@@ -191,7 +196,7 @@ func (u *use) tells(err error) error {
 	if over := u.token.Checkpoint(); over != nil {
 		return over
 	}
-	// Its context says that it is: the daemon has told a query in this process.
+	// The cause of the context says so: the daemon has stopped a query in this process.
 	var over *Terminated
 	if errors.As(context.Cause(u.ctx), &over) {
 		return over

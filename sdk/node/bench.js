@@ -1,10 +1,11 @@
 'use strict'
-// What the middleware costs: a request without and with it, and a checkpoint.
+// The cost of the middleware: a request without and with it, and a checkpoint.
 //
 //     node sdk/node/bench.js
 //
-// Both sides run in turns in one process, each over one connection to Node's server on loopback, so a ratio holds
-// on another machine although the times do not. What is printed is the median of the turns.
+// Both sides run in turns in one process, each over one connection to Node's server on loopback. So
+// the ratio holds on another machine, although the times do not. The program prints the median of
+// the turns.
 
 const { once } = require('node:events')
 const http = require('node:http')
@@ -24,7 +25,7 @@ async function serve (handler) {
   return { server, stream }
 }
 
-/** Microseconds for one request. */
+/** Returns the microseconds for one request. */
 async function turn (stream) {
   const start = performance.now()
   for (let i = 0; i < REQUESTS; i++) {

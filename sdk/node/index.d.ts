@@ -5,39 +5,42 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 type AnyRequest = IncomingMessage | Http2ServerRequest
 type AnyResponse = ServerResponse | Http2ServerResponse
 
-/** What is declared of a class of requests. */
+/** The settings of a class of requests. */
 export interface ClassSettings {
-  /** No request is terminated before it has run for so long (LB). */
+  /** No request is terminated before it has run for this long (LB). */
   runMin: number
-  /** One that runs longer is of use to nobody (UB). */
+  /** A request that runs longer is useless to its client (UB). */
   runMax: number
-  /** How soon the threshold falls as the loss rises: at 1 in a straight line. 4 if not set. */
+  /** How fast the threshold falls as the loss rises: 1 is a straight line. Default: 4. */
   alpha?: number
-  /** Up to this loss `runMax` is granted. 0.05 if not set. */
+  /** Up to this loss, a request may run for `runMax`. Default: 0.05. */
   low?: number
-  /** From this loss on `runMin` is granted. 0.15 if not set. */
+  /** From this loss on, a request may run for `runMin`. Default: 0.15. */
   high?: number
-  /** Time over which the loss is counted. 10 000 if not set. */
+  /** The period over which the loss is counted. Default: 10 000. */
   interval?: number
-  /** When those who are terminated may come again: the interval, if not set. */
+  /** After how long clients of terminated requests may retry. Default: the interval. */
   retryAfter?: number
 }
 
-/** A class in numbers: counts since the start, and what holds now. */
+/** Counts of a class since the start, and its present values. */
 export interface Stats {
   arrived: number
-  /** Refused, terminated by the threshold, or ended by a deadline from `runMin` on: what is in `p`. */
+  /**
+   * Requests that were refused, terminated by the threshold, or ended by a deadline from `runMin`
+   * on: the numerator of `p`.
+   */
   lost: number
-  /** Terminated by the threshold. */
+  /** Requests terminated by the threshold. */
   terminated: number
-  /** Ended by a deadline that they brought along, at whatever time. */
+  /** Requests ended by a deadline that they brought along, at any time. */
   deadline: number
   clientLeft: number
-  /** Those who called `cancelTermination`. */
+  /** Requests that called `cancelTermination`. */
   deferred: number
-  /** Begun and not ended. */
+  /** Requests that have begun and not ended. */
   running: number
-  /** The share that was lost in the last whole interval. */
+  /** The fraction that was lost in the last whole interval. */
   p: number
   /** How long a request may run now. */
   threshold: number
@@ -45,10 +48,10 @@ export interface Stats {
 
 export type Reason = 'ran_too_long' | 'client_left' | 'deadline'
 
-/** A setting that makes no sense: it names the field and the values. */
+/** An invalid setting. It names the field and the values. */
 export class SettingError extends Error {}
 
-/** This request is over: whoever works for it stops. */
+/** The error of a request that is over: all work for it should stop. */
 export class Terminated extends Error {
   readonly className: string
   readonly reason: Reason
@@ -59,36 +62,57 @@ export class Terminated extends Error {
   readonly headers: Record<string, string>
 }
 
-/** One request. A controller makes it. */
+/** The handle of one request. A controller makes it. */
 export class Token {
   private constructor ()
   readonly className: string
-  /** When it began, by the controller's clock. */
+  /** The begin of the request, by the controller's clock. */
   readonly start: number
-  /** When it is terminated as things are, by the controller's clock; Infinity if it is not. */
+  /**
+   * When the request will be terminated at the present threshold, by the controller's clock;
+   * Infinity if no time terminates it.
+   */
   readonly deadline: number
-  /** Whether it is over; also once it is overdue and has not been told. Asking changes nothing. */
+  /**
+   * Whether it is over, also if it is overdue and has not been told yet. Reading this changes
+   * nothing.
+   */
   readonly isTerminated: boolean
-  /** Why it is terminated, once it has been told. */
+  /** Why it was terminated, once it has been told. */
   readonly reason: Reason | null
-  /** Aborts once it is terminated, with the `Terminated` as its reason. Who takes it is told by a timer. */
+  /**
+   * Aborts once the request is terminated, with the `Terminated` as its reason. Once it has been
+   * read, a timer tells.
+   */
   readonly signal: AbortSignal
-  /** The name that it came with, if it had one that is taken. */
+  /** The request's name, if it came with an accepted one. */
   readonly request: string | null
   left (): number
-  /** The fields for a call to another service: whose it is, and what time is left to it. */
+  /**
+   * Returns the header fields for a call to another service: the request's name and trace, and the
+   * time that is left.
+   */
   outgoing (): Record<string, string>
   /** Throws `Terminated` if this request is over. */
   checkpoint (): void
-  /** The last checkpoint: from here on nothing terminates this request. Before a write, for one. */
+  /**
+   * Passes the last checkpoint: afterwards nothing terminates this request. Call it before a write,
+   * for example.
+   */
   cancelTermination (): void
-  /** Terminates it if it is overdue. Whether that was now. */
+  /** Terminates the request if it is overdue. Returns whether this call did so. */
   look (): boolean
-  /** The first byte of its response goes out: no time terminates it any more. */
+  /**
+   * Records that the first byte of the response is sent. From then on no time terminates the
+   * request.
+   */
   settle (): void
-  /** Its client has left: `client_left`, or `deadline` in the last tenth of the time that it brought along. */
+  /**
+   * Records that the client has left. The reason is `client_left`, or `deadline` in the last tenth
+   * of the time that the request brought along.
+   */
   leave (): void
-  /** Nobody works for it any more. */
+  /** Records that all work for the request is over. */
   end (): void
 }
 
@@ -105,66 +129,88 @@ export class Controller {
 }
 
 export interface Options {
-  /** Honour the field `bywash-deadline` of requests. True if not set. */
+  /** Honour the field `bywash-deadline` of requests. Default: true. */
   trustDeadline?: boolean
-  /** Take the name of a request from its field `bywash-request`. True if not set. A request without gets a random one. */
+  /**
+   * Take the name of a request from its field `bywash-request`. Default: true. A request without a
+   * name gets a random one.
+   */
   trustRequest?: boolean
 }
 
-/** What was said to the stop daemon, since the start. */
+/** Counts of a `Sentry` since the start. */
 export interface SentryStats {
   /** Queries that ran under a lease. */
   leased: number
-  /** Queries of no request that has a name: nothing can stop them. The middleware names each request of a class. */
+  /**
+   * Queries outside of a named request, which nothing can stop. The middleware names each request
+   * of a class.
+   */
   unnamed: number
-  /** Queries that ran without, as nobody was there to ask, or did not answer. */
+  /** Queries that ran without a lease, because there was no daemon, or it did not answer. */
   unreachable: number
-  /** What the daemon refused: queries ran without a lease, or requests were not stopped (`ERR forbidden`). */
+  /**
+   * Refusals of the daemon: queries that ran without a lease, or requests that were not stopped
+   * (`ERR forbidden`).
+   */
   refused: number
-  /** Queries that did not begin, as their request had been stopped. */
+  /** Queries that did not begin because their request had been stopped. */
   stopped: number
-  /** Connections that were closed, as the daemon said that another has them too. */
+  /** Connections that were closed because another client of the daemon had leased them too. */
   taken: number
-  /** Connections that were closed, as a release was not answered. */
+  /** Connections that were closed because a release was not answered. */
   spoiled: number
   /** Requests that the daemon was told to stop. */
   stops: number
 }
 
-/** The stop daemon at `path`, else at BYWASH_SENTRY, else at /run/bywash-sentry/sentry.sock. One for each process. */
+/**
+ * The client of the stop daemon at `path`, else at BYWASH_SENTRY, else at
+ * /run/bywash-sentry/sentry.sock. There is one for each process.
+ */
 export class Sentry {
   constructor (path?: string, options?: { clock?: () => number, patience?: number })
   readonly path: string
   stop (request: string, reason: Reason): void
   stats (): SentryStats
-  /** Ends the conversation. Who asks later begins another. */
+  /** Ends the conversation. Later queries begin another. */
   close (): void
 }
 
-/** This connection has been closed, as the stop daemon says that another has it too. Take another one. */
+/**
+ * The error for a connection that another client of the daemon has leased too. It has been closed;
+ * take another one.
+ */
 export class Taken extends Error {
   readonly code: 'BYWASH_TAKEN'
 }
 
-/** One query of the request that this code works for, on a connection of a driver that `leased` does not know. */
+/** A query of the current request, on a connection of a driver that `leased` does not support. */
 export class Query {
   constructor (sentry: Sentry, database: string, number: () => number | null | undefined, close: () => void)
-  /** Whether anything would be said. */
+  /** Whether the query will be leased. */
   readonly isLeased: boolean
   run<Result> (work: () => Promise<Result>): Promise<Result>
 }
 
-/** What `work` does works for no request: it is not leased, not refused, and not ended. For clean-up. */
+/**
+ * Runs `work` outside of any request: its statements are not leased, not refused, and not
+ * cancelled. For clean-up.
+ */
 export function unleased<Result> (work: () => Result): Result
 
-/** This client or pool of pg, or connection or pool of mysql2, from now on with leased queries. */
+/**
+ * Makes this client or pool of pg, or connection or pool of mysql2, lease its queries from now on.
+ * Returns it.
+ */
 export function leased<Of extends object> (of: Of, sentry: Sentry, database: string): Of
 
 export type ClassOf<Request> = string | ((req: Request) => string | null | undefined)
 
 /**
- * A handler for `http.createServer`, or `createServer` of node:http2, whose requests can be terminated. An error of
- * `classOf`, or a class that is not declared, is answered with 500 and a warning of the process.
+ * Returns a handler for `http.createServer`, or for `createServer` of node:http2, whose requests
+ * can be terminated. If `classOf` throws, or returns an undeclared class, the answer is 500, and
+ * the process gets a warning.
  */
 export function terminable<Req extends AnyRequest, Res extends AnyResponse> (
   controller: Controller,
@@ -173,14 +219,20 @@ export function terminable<Req extends AnyRequest, Res extends AnyResponse> (
   options?: Options
 ): (req: Req, res: Res) => unknown
 
-/** The same for `app.use` and `app.get(path, …, handler)` of Express and its like; that error goes to `next`. */
+/**
+ * Returns a middleware for `app.use` and `app.get(path, …, handler)` of Express and similar
+ * frameworks. Errors of `classOf` go to `next`.
+ */
 export function middleware<Req extends AnyRequest, Res extends AnyResponse> (
   controller: Controller,
   classOf: ClassOf<Req>,
   options?: Options
 ): (req: Req, res: Res, next: (error?: unknown) => void) => void
 
-/** An error handler of Express and its like: answers who was terminated as the gateway does. */
+/**
+ * An error handler of Express and similar frameworks that answers terminated requests like the
+ * gateway.
+ */
 export function answerTerminated (
   error: unknown,
   req: AnyRequest,
@@ -188,11 +240,14 @@ export function answerTerminated (
   next: (error?: unknown) => void
 ): void
 
-/** The token of the request that this code works for, if it has one. */
+/** Returns the token of the request that this code works for, if there is one. */
 export function current (): Token | undefined
 
-/** Throws `Terminated` if the request that this code works for is over; nothing if it works for none. */
+/** Throws `Terminated` if the current request is over; does nothing outside of a request. */
 export function checkpoint (): void
 
-/** The fields for a call to another service, on behalf of the request that this code works for; else none. */
+/**
+ * Returns the header fields for a call to another service on behalf of the current request; else no
+ * fields.
+ */
 export function outgoing (): Record<string, string>

@@ -1,7 +1,8 @@
 'use strict'
-// Cooperative termination: a request is told when it has run for too long for the present load.
+// Cooperative termination: a request is told when it has run for too long at the present load.
 //
-// The contract is in sdk/README.md, the same for every language; README.md beside this file has an example.
+// The contract is in sdk/README.md and is the same for every language. The README.md next to this
+// file has an example.
 
 const { SettingError } = require('./lib/classes')
 const { Controller } = require('./lib/controller')

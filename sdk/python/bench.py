@@ -1,10 +1,10 @@
-"""What the middleware costs: a request without and with it, and a checkpoint.
+"""The cost of the middleware: a request without and with it, and a checkpoint.
 
     python3 sdk/python/bench.py
 
-Both sides run in turns in one process: WSGI and ASGI applications are called directly, which is the middleware's
-whole cost, and over a real server (uvicorn, if it is installed), which is its share of a request. What is printed
-is the median of the turns.
+Both sides run in turns in one process. WSGI and ASGI applications are called directly, which shows
+the middleware's whole cost, and over a real server (uvicorn, if it is installed), which shows its
+share of a request. The program prints the median of the turns.
 """
 
 import asyncio

@@ -1,4 +1,5 @@
-/* What the calls cost, each against a thread that is started and joined for it in the same run. */
+/* The cost of the calls, each relative to a thread that is started and joined instead, in the same
+ * run. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-//! The level that the gateway says a request has.
+//! The level that the gateway signs for a request.
 
 use std::ffi::{c_char, c_int};
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) struct GatewayHandle {
     home: Home,
 }
 
-/// `BYWASH_LEVELS_NAME`: the longest name and the byte that ends it.
+/// `BYWASH_LEVELS_NAME`: the longest name and the terminating byte.
 const NAME: usize = bywash_levels::LONGEST_NAME + 1;
 
 impl From<GatewayError> for Fault {
@@ -62,12 +62,12 @@ pub(crate) unsafe extern "C" fn bywash_levels_gateway_new(
 /// See `levels.h`.
 ///
 /// # Safety
-/// `gateway` is null, or one that was not freed and that nobody else uses.
+/// `gateway` is null, or one that was not freed and that no other thread uses.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_gateway_free(gateway: *mut GatewayHandle) -> c_int {
     call(|| {
         if !gateway.is_null() {
-            // SAFETY: it was boxed by `making`, and nobody uses it any more, the caller promises.
+            // SAFETY: it was boxed by `making`, and the caller promises that it is used no more.
             drop(unsafe { Box::from_raw(gateway) });
         }
         Ok(())
@@ -77,8 +77,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_gateway_free(gateway: *mut Gateway
 /// See `levels.h`.
 ///
 /// # Safety
-/// `gateway` is null, or one that was not freed; `field` is null or has so many bytes; `level` is null or has room for
-/// `BYWASH_LEVELS_NAME`.
+/// `gateway` is null, or one that was not freed; `field` is null or has `length` bytes; `level` is
+/// null or has room for `BYWASH_LEVELS_NAME`.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_gateway_level(
     gateway: *mut GatewayHandle,
@@ -93,16 +93,16 @@ pub(crate) unsafe extern "C" fn bywash_levels_gateway_level(
         if field.is_null() || level.is_null() {
             return Err(Fault::null(if field.is_null() { "the field" } else { "the level" }));
         }
-        // No object is larger, and a field that says so is none.
+        // No object is larger than `isize::MAX`, so such a length is wrong.
         if isize::try_from(length).is_err() {
             return Err(LevelRefusal::TooLong.into());
         }
-        // SAFETY: it has so many bytes, the caller promises.
+        // SAFETY: the caller promises that it has `length` bytes.
         let field = unsafe { std::slice::from_raw_parts(field.cast::<u8>(), length) };
         let name = known.gateway.level(field)?.as_bytes();
         let mut text = [0; NAME];
         text[..name.len()].copy_from_slice(name);
-        // SAFETY: there is room for a name and its end, the caller promises.
+        // SAFETY: the caller promises that there is room for a name and its terminating byte.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), level.cast(), name.len() + 1) };
         Ok(())
     })

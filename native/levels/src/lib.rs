@@ -1,9 +1,10 @@
-//! `libbywash-levels`: threads by service level, for C. The contract is
-//! `include/bywash/levels.h`; here it becomes calls of [`bywash_levels`].
+//! `libbywash-levels`: threads by service level, for C. The contract is `include/bywash/levels.h`;
+//! this crate translates it to calls of [`bywash_levels`].
 //!
-//! No panic leaves a function: it is `ENOTRECOVERABLE`. What C may get wrong and can be seen (null,
-//! sizes, a request used twice at a time, a pool of the parent's) is an error; what cannot (a request
-//! that has ended) is the caller's, and the promise behind every `unsafe` here.
+//! No panic leaves a function: it becomes `ENOTRECOVERABLE`. Mistakes of the C program that can be
+//! detected (null, sizes, a request used twice at a time, a pool of the parent) are errors.
+//! Mistakes that cannot (a request that has ended) are the caller's responsibility: each `unsafe`
+//! here relies on the caller's promise.
 #![allow(unsafe_code, reason = "functions for C, and structs of its caller")]
 
 mod gateway;
@@ -31,7 +32,7 @@ pub(crate) struct PoolHandle {
     pool: Pool,
     number: PoolNumber,
     home: Home,
-    /// Of its levels, for whoever asks for statistics.
+    /// The names of its levels, for statistics.
     names: Vec<CString>,
 }
 
@@ -44,8 +45,8 @@ impl fmt::Debug for PoolHandle {
 /// See `levels.h`.
 ///
 /// # Safety
-/// `options` is null, or points to a `struct bywash_levels_options` as large as its `size` says, whose
-/// pointers are null or point to what they are for.
+/// `options` is null, or points to a `struct bywash_levels_options` as large as its `size` says.
+/// The pointers in it are null, or point to values of their types.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_new(options: *const Options) -> *mut PoolHandle {
     static POOLS: AtomicU64 = AtomicU64::new(0);
@@ -60,7 +61,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_new(options: *const Options) -> *m
     })
 }
 
-/// A pool of C's.
+/// Returns the pool behind a pointer from C.
 ///
 /// # Safety
 /// `pool` is null, or a pool that was not freed.
@@ -87,7 +88,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_close(pool: *mut PoolHandle) -> c_
 /// See `levels.h`.
 ///
 /// # Safety
-/// `pool` is null, or a pool that was not freed and that nobody else uses.
+/// `pool` is null, or a pool that was not freed and that no other thread uses.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_free(pool: *mut PoolHandle) -> c_int {
     call(|| {
@@ -102,7 +103,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_free(pool: *mut PoolHandle) -> c_i
             return Err(Fault::new(libc::EDEADLK, words));
         }
         known.pool.wait_until_empty();
-        // SAFETY: it was boxed by `making`, and nobody uses it any more, the caller promises.
+        // SAFETY: it was boxed by `making`, and the caller promises that it is used no more.
         drop(unsafe { Box::from_raw(pool) });
         Ok(())
     })
@@ -137,8 +138,8 @@ type Run = unsafe extern "C-unwind" fn(*mut Turn, *mut c_void);
 /// See `levels.h`.
 ///
 /// # Safety
-/// `pool` is null, or a pool that was not freed; `level` is null or a text; `run` may be called by any
-/// thread with `arg`.
+/// `pool` is null, or a pool that was not freed; `level` is null or a text; `run` may be called by
+/// any thread with `arg`.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_submit(
     pool: *mut PoolHandle,
@@ -159,7 +160,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_submit(
     })
 }
 
-/// A submitted request: `run` is called once, if its owner is told that it was accepted.
+/// A submitted request. `run` is called exactly once, if the caller was told that it was accepted.
 struct Job {
     run: Run,
     arg: Arg,

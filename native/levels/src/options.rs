@@ -1,4 +1,4 @@
-//! `struct bywash_levels_options`: from what C says to a pool.
+//! `struct bywash_levels_options`: the translation of C structs to a pool.
 
 use std::ffi::{CStr, c_char};
 use std::mem;
@@ -8,14 +8,14 @@ use bywash_levels::{Builder, Goal, Level, Pool, suggested_threads};
 
 use crate::result::Fault;
 
-/// More levels than anybody means are not even read.
+/// The most levels that are read; no sensible program has more.
 const MOST_LEVELS: u32 = 4096;
 
 const NO_GOAL: u32 = 0;
 const RATIO: u32 = 1;
 const PERCENTILE: u32 = 2;
 
-/// A level's floor that is none; 0 stands for the default.
+/// The floor of a level without a floor; 0 stands for the default.
 const NO_FLOOR: f64 = -1.0;
 
 /// `struct bywash_levels_level`.
@@ -53,7 +53,7 @@ pub(crate) struct Options {
     goal: GoalOptions,
 }
 
-/// Reads a struct of C's that begins with its size.
+/// Reads a C struct that begins with its size.
 ///
 /// # Safety
 /// `place` is null, or points to a struct as large as its `size` says.
@@ -64,20 +64,20 @@ pub(crate) unsafe fn sized<T: Copy>(place: *const T, what: &str) -> Result<T, Fa
     if !place.is_aligned() {
         return Err(Fault::invalid(format!("{what} is not aligned")));
     }
-    // SAFETY: every version of the struct begins with `size`, the caller promises.
+    // SAFETY: the caller promises that every version of the struct begins with `size`.
     let size = unsafe { *place.cast::<u32>() };
     let ours = mem::size_of::<T>();
     if size as usize != ours {
         return Err(Fault::invalid(format!("the size of {what} is {size}, and should be {ours}")));
     }
-    // SAFETY: so it is as large as ours; any bytes are a value of the structs that this is for.
+    // SAFETY: it is as large as ours, and any bytes are a valid value of these structs.
     Ok(unsafe { *place })
 }
 
 /// Reads a text.
 ///
 /// # Safety
-/// `text` is null, or points to bytes that end with a zero and are nobody's to change meanwhile.
+/// `text` is null, or points to bytes that end with a zero and that no thread changes meanwhile.
 pub(crate) unsafe fn text<'t>(text: *const c_char, what: &str) -> Result<&'t str, Fault> {
     if text.is_null() {
         return Err(Fault::null(what));
@@ -88,10 +88,11 @@ pub(crate) unsafe fn text<'t>(text: *const c_char, what: &str) -> Result<&'t str
 }
 
 impl Options {
-    /// Makes the pool; with the names of its levels.
+    /// Makes the pool, and returns it with the names of its levels.
     ///
     /// # Safety
-    /// Pointers are null, or point to as many levels, and to texts, which are nobody's to change meanwhile.
+    /// Pointers are null, or point to as many levels as stated, and to texts, which no thread
+    /// changes meanwhile.
     pub(crate) unsafe fn build(&self) -> Result<(Pool, Vec<&str>), Fault> {
         let threads = if self.threads == 0 { suggested_threads() } else { self.threads };
         let mut builder = Pool::builder(threads).thread_begins(crate::process::leave_signals);
@@ -115,7 +116,7 @@ impl Options {
     }
 
     /// # Safety
-    /// As of [`Options::build`].
+    /// As for [`Options::build`].
     unsafe fn levels(&self) -> Result<&[LevelOptions], Fault> {
         if self.level_count > MOST_LEVELS {
             let count = self.level_count;
@@ -127,7 +128,7 @@ impl Options {
         if !self.levels.is_aligned() {
             return Err(Fault::invalid("the array of levels is not aligned"));
         }
-        // SAFETY: there are so many, the caller promises.
+        // SAFETY: the caller promises that there are `level_count` levels.
         Ok(unsafe { std::slice::from_raw_parts(self.levels, self.level_count as usize) })
     }
 }
@@ -151,7 +152,7 @@ impl LevelOptions {
 
 impl GoalOptions {
     /// # Safety
-    /// As of [`Options::build`].
+    /// As for [`Options::build`].
     unsafe fn of(&self, builder: Builder) -> Result<Builder, Fault> {
         let unused = |is_zero: bool, what: &str| {
             let fault = || Fault::invalid(format!("the kind of goal has no use for {what}"));

@@ -1,4 +1,5 @@
-//! What a pool's threads are to the process: which it is, and whose signals.
+//! The process of a pool: whether it is the one that made the pool, and which signals its threads
+//! take.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -8,26 +9,28 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::result::Fault;
 
-/// How often this process is a fork's child, counted from the one that loaded the library.
+/// How many forks lie between the process that loaded the library and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 static WATCHED: Once = Once::new();
 
-/// The process in which something was made.
+/// The process in which an object was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home(u32);
 
 impl Home {
-    /// This one.
+    /// Returns the present process.
     pub(crate) fn here() -> Self {
         WATCHED.call_once(|| {
-            // SAFETY: the function stays loaded (`build.rs`), and does no more than an atomic addition.
-            // No memory for it: then a child is not told, as with most libraries.
+            // SAFETY: the function stays loaded (`build.rs`), and does no more than an atomic
+            // addition. If there is no memory for it, a child is not detected, as with most
+            // libraries.
             _ = unsafe { libc::pthread_atfork(None, None, Some(forked)) };
         });
         Self(FORKS.load(Ordering::Relaxed))
     }
 
-    /// Whether this is still it. A child has memory of the parent's, with locks as they happened to be, and no thread.
+    /// Returns an error in another process than this one. A child has a copy of the parent's
+    /// memory, with locks in any state, and no thread.
     pub(crate) fn check(self) -> Result<(), Fault> {
         if self == Self(FORKS.load(Ordering::Relaxed)) {
             Ok(())
@@ -41,7 +44,8 @@ unsafe extern "C" fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Faults are the thread's that makes them, and a profile is of all threads.
+/// The signals that pool threads do not block: a fault belongs to the thread that causes it, and a
+/// profile covers all threads.
 const TAKEN: [c_int; 8] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -53,10 +57,11 @@ const TAKEN: [c_int; 8] = [
     libc::SIGPROF,
 ];
 
-/// The program's own threads take its signals, as if there were no pool.
+/// Blocks signals on a pool's thread, so that the program's own threads take them.
 pub(crate) fn leave_signals() {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: `sigfillset` makes a set of it, before others read it; the mask is this thread's own.
+    // SAFETY: `sigfillset` initialises the set before others read it; the mask is this thread's
+    // own.
     unsafe {
         libc::sigfillset(set.as_mut_ptr());
         for signal in TAKEN {

@@ -1,4 +1,4 @@
-//! How a call from C ends: its result, `errno`, and the words for it.
+//! The result of a call from C: its return value, `errno`, and the text of an error.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
@@ -31,12 +31,12 @@ impl Fault {
         Self::invalid(format!("{what} is NULL"))
     }
 
-    /// What is said of it by `errno` and by `bywash_levels_error`.
+    /// Sets `errno` and the text for `bywash_levels_error`.
     fn tell(self) {
         let words = CString::new(self.words).unwrap_or_default();
-        // A thread that is ending has no place for words any more.
+        // A thread that is ending has no storage for the text any more.
         _ = WORDS.try_with(|place| place.replace(words));
-        // SAFETY: the place is this thread's own.
+        // SAFETY: `errno` is this thread's own.
         unsafe { *libc::__errno_location() = self.errno };
     }
 }
@@ -74,20 +74,20 @@ pub(crate) extern "C" fn bywash_levels_error() -> *const c_char {
     WORDS.try_with(|words| words.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// A call that returns 0, or -1 with `errno`.
+/// Runs a call that returns 0, or -1 with `errno`.
 pub(crate) fn call(body: impl FnOnce() -> Result<(), Fault>) -> c_int {
     if attempt(body).is_some() { 0 } else { -1 }
 }
 
-/// A call that returns what it has made, or null with `errno`.
+/// Runs a call that returns a new object, or null with `errno`.
 pub(crate) fn making<T>(body: impl FnOnce() -> Result<Box<T>, Fault>) -> *mut T {
     attempt(body).map_or(std::ptr::null_mut(), Box::into_raw)
 }
 
-/// No panic leaves: C knows of none.
+/// Runs `body` and catches panics, which C cannot handle.
 fn attempt<T>(body: impl FnOnce() -> Result<T, Fault>) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
-        // To drop what was thrown may throw again.
+        // Dropping the payload may panic again.
         mem::forget(panic);
         Err(Fault::new(libc::ENOTRECOVERABLE, "an error in libbywash-levels"))
     });

@@ -1,4 +1,4 @@
-//! What a pool has done, for C.
+//! The statistics of a pool, for C.
 
 use std::ffi::{CString, c_char, c_int};
 use std::mem;
@@ -45,8 +45,8 @@ pub(crate) struct CGoalStats {
 /// See `levels.h`.
 ///
 /// # Safety
-/// `pool` is null or a pool; `levels` is null, or points to `count` structs as large as the `size` of
-/// the first says.
+/// `pool` is null or a pool; `levels` is null, or points to `count` structs as large as the `size`
+/// of the first says.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_stats(
     pool: *mut PoolHandle,
@@ -61,10 +61,10 @@ pub(crate) unsafe extern "C" fn bywash_levels_stats(
             let words = format!("there are {there_are} levels, and room for {count}");
             return Err(Fault::invalid(words));
         }
-        // SAFETY: the caller's promise; there is one level or more, so there is a first.
+        // SAFETY: the caller's promise; there is at least one level, so there is a first struct.
         unsafe { sized(levels, "the struct of statistics")? };
         for (index, (level, name)) in pool.pool.stats().levels.iter().zip(&pool.names).enumerate() {
-            // SAFETY: there is room for as many as there are levels.
+            // SAFETY: there is room for as many structs as there are levels.
             unsafe { levels.add(index).write(CLevelStats::new(level, name)) };
         }
         Ok(())

@@ -10,24 +10,26 @@ use bywash_levels::{Request, Scope};
 use crate::process::Home;
 use crate::result::{Fault, call};
 
-/// What is passed to a callback: the caller's, whichever thread it runs on.
+/// The argument of a callback. It belongs to the C program, on any thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Arg(pub(crate) *mut c_void);
 
-// SAFETY: this library never looks behind it. That callbacks run on other threads is in the contract.
+// SAFETY: this library never dereferences it, and the contract says that callbacks run on other
+// threads.
 unsafe impl Send for Arg {}
 // SAFETY: the same.
 unsafe impl Sync for Arg {}
 
-// Functions of C++ may throw; the unwinding is stopped, and the process with it, by the first `catch_unwind` above.
+// C++ functions may throw. The first `catch_unwind` above stops the unwinding, and the process with
+// it.
 type Each = unsafe extern "C-unwind" fn(usize, *mut c_void);
 type Task = unsafe extern "C-unwind" fn(*mut TaskScope, *mut c_void);
 
-/// The number of a pool, in this process.
+/// The number of a pool in this process.
 pub(crate) type PoolNumber = u64;
 
 thread_local! {
-    /// The pools in whose callbacks this thread is.
+    /// The pools whose callbacks this thread is in.
     static INSIDE: RefCell<Vec<PoolNumber>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -44,16 +46,16 @@ pub(crate) fn inside(pool: PoolNumber, callback: impl FnOnce()) {
     callback();
 }
 
-/// Whether this thread is in a callback of that pool.
+/// Returns whether this thread is in a callback of that pool.
 pub(crate) fn is_inside(pool: PoolNumber) -> bool {
     INSIDE.try_with(|inside| inside.borrow().contains(&pool)).unwrap_or(false)
 }
 
-/// Whose request it is.
+/// The owner of a request.
 enum Owner {
-    /// The caller's, until she ends it.
+    /// The caller, until it ends the request.
     Caller(Request),
-    /// A thread of the pool's, until its function returns.
+    /// A thread of the pool, until its function returns.
     Pool(*mut Request),
 }
 
@@ -61,31 +63,31 @@ enum Owner {
 pub(crate) struct Turn {
     pool: PoolNumber,
     home: Home,
-    /// Whether somebody has `owner`.
+    /// Whether a thread uses `owner`.
     busy: AtomicBool,
     owner: UnsafeCell<Owner>,
 }
 
-// SAFETY: `owner` is touched by whoever has set `busy`, and a `Request` may be used by any thread.
+// SAFETY: only the thread that has set `busy` uses `owner`, and any thread may use a `Request`.
 unsafe impl Sync for Turn {}
-// SAFETY: the same. What `Owner::Pool` points to outlives the turn: `Turn::lent`.
+// SAFETY: the same. The target of `Owner::Pool` outlives the turn: `Turn::lent`.
 unsafe impl Send for Turn {}
 
 impl Turn {
-    /// One that waited for.
+    /// Makes the turn of a request that a thread has waited for.
     pub(crate) fn new(request: Request, pool: PoolNumber) -> Self {
         let owner = UnsafeCell::new(Owner::Caller(request));
         Self { pool, home: Home::here(), busy: AtomicBool::new(false), owner }
     }
 
-    /// One that a thread of the pool runs: lent to a function until it returns.
+    /// Lends a request that a thread of the pool runs to a function, until that returns.
     pub(crate) fn lent(request: &mut Request, pool: PoolNumber, to: impl FnOnce(*mut Turn)) {
         let owner = UnsafeCell::new(Owner::Pool(request));
         let mut turn = Self { pool, home: Home::here(), busy: AtomicBool::new(false), owner };
         to(&raw mut turn);
     }
 
-    /// Uses the request, unless somebody does.
+    /// Uses the request, unless another thread does.
     fn used<T>(&self, by: impl FnOnce(&mut Request) -> T) -> Result<T, Fault> {
         struct Free<'t>(&'t AtomicBool);
         impl Drop for Free<'_> {
@@ -98,7 +100,8 @@ impl Turn {
             return Err(Fault::new(libc::EBUSY, "tasks of the request run already"));
         }
         let _free = Free(&self.busy);
-        // SAFETY: `busy` was not set, and is until this returns: nobody else has it.
+        // SAFETY: this call has set `busy`, which stays set until it returns, so no other thread
+        // uses it.
         let owner = unsafe { &mut *self.owner.get() };
         Ok(by(match owner {
             Owner::Caller(request) => request,
@@ -108,12 +111,12 @@ impl Turn {
     }
 
     fn is_lent(&self) -> bool {
-        // SAFETY: which of the two it is never changes.
+        // SAFETY: the variant never changes.
         matches!(unsafe { &*self.owner.get() }, Owner::Pool(_))
     }
 }
 
-/// A request of C's.
+/// Returns the request behind a pointer from C.
 ///
 /// # Safety
 /// `turn` is null, or a request that has not ended.
@@ -134,12 +137,13 @@ pub(crate) unsafe extern "C" fn bywash_levels_end(request: *mut Turn) -> c_int {
         }
         // SAFETY: the caller's promise.
         let turn = unsafe { known(request)? };
-        // Nobody uses it now, and nobody will: it is the caller's.
+        // No thread uses it now, and by the caller's promise none will.
         turn.used(|_| ())?;
         if turn.is_lent() {
             return Err(Fault::new(libc::EPERM, "a submitted request ends with its function"));
         }
-        // SAFETY: it is not lent, so it was boxed by `making`; it is used no more, the caller promises.
+        // SAFETY: it is not lent, so it was boxed by `making`, and the caller promises that it is
+        // used no more.
         drop(unsafe { Box::from_raw(request) });
         Ok(())
     })
@@ -148,7 +152,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_end(request: *mut Turn) -> c_int {
 /// See `levels.h`.
 ///
 /// # Safety
-/// As of [`bywash_levels_end`].
+/// As for [`bywash_levels_end`].
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_fail(request: *mut Turn) -> c_int {
     // SAFETY: the caller's promise.
@@ -158,7 +162,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_fail(request: *mut Turn) -> c_int 
 /// See `levels.h`.
 ///
 /// # Safety
-/// As of [`bywash_levels_end`]; `each` may be called by any thread with `arg`.
+/// As for [`bywash_levels_end`]; `each` may be called by any thread with `arg`.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_parallel_for(
     request: *mut Turn,
@@ -176,9 +180,9 @@ pub(crate) unsafe extern "C" fn bywash_levels_parallel_for(
     })
 }
 
-/// Takes `arg` whole: a closure would take its pointer alone, which no other thread may have.
+/// Takes `arg` as a whole. A closure would capture only its pointer, which is not `Send`.
 unsafe fn call_each(each: Each, index: usize, Arg(arg): Arg) {
-    // SAFETY: as the caller of the library promises.
+    // SAFETY: the caller of the library promises so.
     unsafe { each(index, arg) }
 }
 
@@ -190,8 +194,8 @@ pub(crate) struct TaskScope {
 
 impl TaskScope {
     fn call(&self, task: Task, Arg(arg): Arg) {
-        // SAFETY: the caller of the library promises that it may be called. What it gets is for other
-        // functions of ours, which read it only.
+        // SAFETY: the caller of the library promises that it may be called. It passes the pointer
+        // only to other functions of ours, which only read it.
         inside(self.pool, || unsafe { task(ptr::from_ref(self).cast_mut(), arg) });
     }
 }
@@ -199,7 +203,7 @@ impl TaskScope {
 /// See `levels.h`.
 ///
 /// # Safety
-/// As of [`bywash_levels_end`]; `fill` may be called with `arg`.
+/// As for [`bywash_levels_end`]; `fill` may be called with `arg`.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_scope(
     request: *mut Turn,
@@ -210,7 +214,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_scope(
         // SAFETY: the caller's promise.
         let turn = unsafe { known(request)? };
         let fill = fill.ok_or_else(|| Fault::null("the function"))?;
-        // Outlives the tasks, which have it.
+        // It outlives the tasks, which point to it.
         let place = TaskScope { pool: turn.pool, scope: AtomicPtr::new(ptr::null_mut()) };
         turn.used(|request| {
             request.scope(|scope| {
@@ -224,7 +228,7 @@ pub(crate) unsafe extern "C" fn bywash_levels_scope(
 /// See `levels.h`.
 ///
 /// # Safety
-/// `scope` is null, or the scope of the callback that calls; `task` may be called by any thread with
+/// `scope` is null, or the scope of the calling callback; `task` may be called by any thread with
 /// `arg`.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bywash_levels_spawn(
@@ -233,13 +237,13 @@ pub(crate) unsafe extern "C" fn bywash_levels_spawn(
     arg: *mut c_void,
 ) -> c_int {
     call(|| {
-        // SAFETY: `bywash_levels_scope` returns when all callbacks have, so it is there for a longer
-        // time than the task, which is all that `'static` stands for here.
+        // SAFETY: `bywash_levels_scope` returns when all callbacks have, so the scope outlives the
+        // task, which is all that `'static` stands for here.
         let place: &'static TaskScope =
             unsafe { scope.as_ref() }.ok_or_else(|| Fault::null("the scope"))?;
         let (task, arg) = (task.ok_or_else(|| Fault::null("the function"))?, Arg(arg));
         let scope = place.scope.load(Ordering::Acquire).cast::<Scope<'static, 'static>>();
-        // SAFETY: the same: it was stored before the first callback.
+        // SAFETY: the same; it was stored before the first callback.
         unsafe { &*scope }.spawn(move || place.call(task, arg));
         Ok(())
     })

@@ -1,4 +1,4 @@
-/* What is refused, and how. */
+/* Tests of which arguments are refused, and with which error. */
 #include "harness.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ static const struct bywash_levels_level two[] = {{.name = "high", .max_threads =
 static const struct bywash_levels_options good = {
     .size = sizeof good, .threads = 2, .levels = two, .level_count = COUNT(two)};
 
-/* A pool of one such level is not made. */
+/* Checks that a pool with this one level is not made. */
 static void not_level(const char *words, struct bywash_levels_level level) {
     struct bywash_levels_options bad = good;
     bad.levels = &level;
@@ -175,7 +175,7 @@ static void no_threads(void) {
     many.threads = 4096;
     CHECK(setrlimit(RLIMIT_AS, &little) == 0);
     NOT_MADE(EAGAIN, "thread", bywash_levels_new(&many));
-    /* Those that were started end. */
+    /* The threads that were started end. */
     UNTIL(threads_here() == 1);
 #endif
 }

@@ -1,4 +1,4 @@
-/* The level that the gateway says: what is believed, and what is not. */
+/* Tests of the level that the gateway signs: which fields are valid, and which are not. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #define KEY "0707070707070707070707070707070707070707070707070707070707070707"
 #define OTHER_KEY "0808080808080808080808080808080808080808080808080808080808080808"
 
-/* A file of keys that its owner alone may read; it is gone with the test. */
+/* Makes a file of keys that only its owner may read. It is removed at the end of the test. */
 static const char *key_file(const char *keys) {
     static char path[] = "/tmp/levels-keys-XXXXXX";
     int file = mkstemp(path);
@@ -16,7 +16,8 @@ static const char *key_file(const char *keys) {
     return path;
 }
 
-/* What the gateway sends, signed so many seconds ago: RFC 2104, by another's hand. */
+/* Writes what the gateway sends, signed `seconds_ago` seconds ago, by another implementation of
+ * RFC 2104. */
 static size_t field(char text[200], const char *key, int seconds_ago) {
     char command[800];
     snprintf(command, sizeof command,
@@ -41,7 +42,7 @@ static void believed(void) {
     char level[BYWASH_LEVELS_NAME], text[200];
     memset(level, 'x', sizeof level);
     size_t length = field(text, KEY, 0);
-    /* The byte after it is not looked at. */
+    /* The byte after the field is not read. */
     text[length] = 'x';
     CHECK(bywash_levels_gateway_level(gateway, text, length, level) == 0);
     CHECK(strcmp(level, "high") == 0 && level[5] == 'x');

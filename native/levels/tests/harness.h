@@ -1,4 +1,4 @@
-/* What the tests share: a pool, bounded waits, and how a call fails. */
+/* The common part of the tests: a pool, bounded waits, and checks of failing calls. */
 #ifndef HARNESS_H
 #define HARNESS_H
 
@@ -23,7 +23,7 @@
         }                                                                                            \
     } while (0)
 
-/* The call fails like this, and says so in these words, among others. */
+/* Checks that a call fails with this error, and that its text contains these words. */
 #define REFUSED(error, words, call)                            \
     do {                                                       \
         errno = 0;                                             \
@@ -32,7 +32,7 @@
         CHECK(strstr(bywash_levels_error(), (words)) != NULL); \
     } while (0)
 
-/* The same of a call that makes something. */
+/* The same for a call that returns a pointer. */
 #define NOT_MADE(error, words, call)                           \
     do {                                                       \
         errno = 0;                                             \
@@ -45,24 +45,24 @@ struct test {
     const char *word, *name;
     void (*run)(void);
 };
-/* Each file has a list that ends with an empty one. */
+/* Each file has a list that ends with an empty entry. */
 extern const struct test arguments_tests[], turns_tests[], tasks_tests[], many_tests[], processes_tests[],
     gateway_tests[];
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Levels `high`, with all threads, and `low`, with one. */
+/* Makes a pool with the levels `high`, with all threads, and `low`, with one. */
 struct bywash_levels_pool *pool_of(uint32_t threads);
-/* A level's statistics, of a pool with those two. */
+/* Returns a level's statistics, of a pool with those two. */
 struct bywash_levels_level_stats stats_of(struct bywash_levels_pool *pool, const char *level);
-/* So many threads of this process. */
+/* Returns the number of threads of this process. */
 unsigned threads_here(void);
 void thread(pthread_t *thread, void *(*run)(void *), void *arg);
 void joined(pthread_t thread);
-/* An exit status of 0 is expected of a child. */
+/* Checks that a child exits with 0. */
 void child_passes(pid_t child);
 
-/* Waits until that is so: whatever hangs is ended by the alarm of main.c. */
+/* Waits until the condition holds. The alarm of main.c ends a test that hangs. */
 #define UNTIL(what)   \
     while (!(what)) { \
         sched_yield(); \

@@ -1,5 +1,5 @@
-/* What libbywash-levels promises, one promise a test. `behaviour` runs each in a process of its own, `behaviour WORD`
- * one, in this process. */
+/* Tests of the promises of libbywash-levels, one for each promise. `behaviour` runs each in a
+ * process of its own, `behaviour WORD` runs one in this process. */
 #include "harness.h"
 
 #include <dirent.h>
@@ -46,14 +46,14 @@ void child_passes(pid_t child) {
     CHECK(status == 0);
 }
 
-/* In a process of its own, which has two minutes. */
+/* Runs a test in a process of its own, which has two minutes. */
 static bool passes(const struct test *test) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         alarm(120);
         test->run();
-        /* Not _exit: with sanitizers, leaks are looked for now. */
+        /* Do not use _exit: the sanitizers look for leaks at exit. */
         exit(0);
     }
     int status;

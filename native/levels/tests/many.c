@@ -1,4 +1,4 @@
-/* Many threads at once, and a goal. */
+/* Tests with many threads at once, and with a goal. */
 #include "harness.h"
 
 #include <sched.h>
@@ -52,7 +52,7 @@ static void run(struct bywash_levels_request *request, void *arg) {
     crowd->called++;
 }
 
-/* One client: each of its requests in another way. */
+/* Runs a client that makes each of its requests in another way. */
 static void *client(void *arg) {
     struct crowd *crowd = arg;
     for (unsigned i = 0; !crowd->over; i++) {
@@ -114,7 +114,8 @@ static void *comes_again(void *arg) {
     return NULL;
 }
 
-/* What is measured becomes known, and the verdict is one of the four. Which one depends on the machine. */
+/* Checks that the measured value becomes known, and that the verdict is one of the four. Which one
+ * depends on the machine. */
 static void goal_of(struct bywash_levels_goal goal) {
     const struct bywash_levels_level levels[] = {{.name = "high", .max_threads = 2}, {.name = "low"}};
     const struct bywash_levels_options options = {

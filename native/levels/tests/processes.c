@@ -1,12 +1,12 @@
-/* Forks and signals. */
+/* Tests of forks and signals. */
 #include "harness.h"
 
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
 
-/* Whether all other threads sleep, and hold no lock: those of libraries (malloc's, with sanitizers) would be held in
- * the child for good. */
+/* Returns whether all other threads sleep and hold no lock. Locks of libraries (malloc's, with
+ * sanitizers) would be held in the child forever. */
 static bool all_sleep(void) {
     bool all = true;
     DIR *tasks = opendir("/proc/self/task");
@@ -46,7 +46,7 @@ static void in_the_child(struct bywash_levels_pool *pool, struct bywash_levels_r
     REFUSED(ESRCH, "parent", bywash_levels_stats(pool, both, 2));
     REFUSED(ESRCH, "parent", bywash_levels_close(pool));
     REFUSED(ESRCH, "parent", bywash_levels_free(pool));
-    /* Its own is as good as any. */
+    /* The child's own pool works. */
     struct bywash_levels_pool *own = pool_of(2);
     struct bywash_levels_request *turn = bywash_levels_begin(own, "high", -1);
     CHECK(bywash_levels_parallel_for(turn, 100, each, &calls) == 0 && calls == 100);
@@ -58,7 +58,8 @@ static void in_the_child(struct bywash_levels_pool *pool, struct bywash_levels_r
 static void forked(void) {
     struct bywash_levels_pool *pool = pool_of(2);
     struct bywash_levels_request *request = bywash_levels_begin(pool, "high", -1);
-    /* Twice: who slept when it was looked at may have waited for one who was looked at later. */
+    /* Check twice: a thread that slept at the first check may have waited for one that was checked
+     * later. */
     UNTIL(all_sleep() && all_sleep());
     pid_t child = fork();
     if (child == 0) {

@@ -1,4 +1,4 @@
-/* Tasks: each is run once, by whom it may. */
+/* Tests of tasks: each is run exactly once, by a permitted thread. */
 #include "harness.h"
 
 enum { MANY = 10000 };
@@ -33,7 +33,7 @@ static void every_number(void) {
     CHECK(bywash_levels_free(pool) == 0);
 }
 
-/* A node of a tree of tasks: its children are 2i + 1 and 2i + 2. */
+/* Runs a node of a tree of tasks: its children are 2i + 1 and 2i + 2. */
 static void node(struct bywash_levels_tasks *tasks, void *arg) {
     atomic_uchar *here = arg;
     size_t i = (size_t)(here - times);
@@ -63,7 +63,7 @@ static void side_by_side(void) {
     struct bywash_levels_pool *pool = pool_of(4);
     struct bywash_levels_request *request = bywash_levels_begin(pool, "high", -1);
     CHECK(pthread_barrier_init(&together, NULL, 4) == 0);
-    /* Returns only if four are at it at once. */
+    /* This returns only if four threads run it at once. */
     CHECK(bywash_levels_parallel_for(request, 4, meet, NULL) == 0);
     CHECK(bywash_levels_end(request) == 0);
     CHECK(bywash_levels_free(pool) == 0);
@@ -91,7 +91,7 @@ static void uses_it_again(size_t i, void *arg) {
     REFUSED(EBUSY, "already", bywash_levels_fail(arg));
 }
 
-/* A loop on another pool has nothing to do with it. */
+/* Runs a loop on another pool, which is independent. */
 static void nested(size_t i, void *arg) {
     (void)i;
     struct bywash_levels_request *request = bywash_levels_begin(arg, "high", -1);
@@ -120,7 +120,7 @@ static void used_by_two(void) {
     CHECK(pthread_barrier_init(&together, NULL, 2) == 0);
     thread(&other, loops, request);
     meet(0, NULL);
-    /* The other is between its two tasks, or in the second. */
+    /* The other thread is between its two tasks, or in the second. */
     REFUSED(EBUSY, "already", bywash_levels_end(request));
     meet(1, NULL);
     joined(other);

@@ -1,4 +1,5 @@
-// The header is C++ as well, and an exception that leaves a callback ends the process.
+// Tests that the header is valid C++, and that an exception that leaves a callback ends the
+// process.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -43,7 +44,7 @@ static bywash_levels_pool *pool() {
 static void child(int way) {
     const rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
-    // What is said on the way out is not for whoever reads the tests.
+    // The child's last messages would only confuse readers of the test's output.
     if (std::freopen("/dev/null", "w", stderr) == nullptr) {
         _exit(2);
     }

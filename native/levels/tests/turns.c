@@ -1,4 +1,4 @@
-/* Turns: who has one, who waits, who is turned out. */
+/* Tests of turns: which requests have one, which wait, and which are refused. */
 #include "harness.h"
 
 #include <sched.h>
@@ -59,7 +59,7 @@ static void full(void) {
     CHECK(bywash_levels_free(pool) == 0);
 }
 
-/* What was submitted, and what became of it. */
+/* The submitted requests and their results. */
 struct handed {
     struct bywash_levels_pool *pool;
     atomic_int run, turned_out, sum;
@@ -107,7 +107,7 @@ static void closed(void) {
     REFUSED(ESHUTDOWN, "shut down", bywash_levels_submit(handed.pool, "low", run, &handed));
     CHECK(handed.turned_out == 1);
     CHECK(bywash_levels_close(handed.pool) == 0);
-    /* Who has begun goes on. */
+    /* A request that has begun goes on. */
     CHECK(bywash_levels_parallel_for(turn, 5, add, &handed.sum) == 0 && handed.sum == 10);
     CHECK(bywash_levels_end(turn) == 0);
     CHECK(bywash_levels_free(handed.pool) == 0);
@@ -144,7 +144,8 @@ static void *submits(void *arg) {
     }
 }
 
-/* Whoever is told 0 is called once, also when the pool is closed at that moment. */
+/* Checks that `run` is called exactly once if submitting returned 0, also if the pool is closed at
+ * that moment. */
 static void closed_while_submitting(void) {
     for (int round = 0; round < 50; round++) {
         struct handed handed = {.pool = pool_of(2)};
@@ -174,7 +175,7 @@ static void ended_elsewhere(void) {
     struct bywash_levels_pool *pool = pool_of(1);
     pthread_t other;
     thread(&other, ends, bywash_levels_begin(pool, "low", -1));
-    /* Waits for it. */
+    /* This waits for the other thread's request. */
     CHECK(bywash_levels_end(bywash_levels_begin(pool, "low", -1)) == 0);
     joined(other);
     CHECK(bywash_levels_free(pool) == 0);

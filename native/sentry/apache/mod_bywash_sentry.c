@@ -1,4 +1,4 @@
-/* Apache httpd: the client of a request leaves, and the stop daemon hears of it while the request runs.
+/* Apache httpd module: it tells the stop daemon when the client of a running request leaves.
  *
  *   LoadModule bywash_sentry_module modules/mod_bywash_sentry.so
  *   BywashSentrySocket /run/bywash-sentry/sentry.sock
@@ -7,23 +7,27 @@
  *       BywashSentry On
  *   </Location>
  *
- * A request has a name: that of its header Bywash-Request, if a trusted peer (a gateway) has sent it, else sixteen
- * random hexadecimal digits. No peer is trusted unless BywashTrustedPeer names it: behind a local TLS terminator or a
- * tunnel every client would have a local address. The application reads it from the same header or from the variable BYWASH_REQUEST, and
- * says it to the daemon with each database connection that it uses (php/bywash.php); where that listens is in the
- * variable BYWASH_SENTRY.
+ * Each request has a name. It is that of the header Bywash-Request, if a trusted peer (a gateway)
+ * has sent it, else sixteen random hexadecimal digits. No peer is trusted unless BywashTrustedPeer
+ * names it: behind a local TLS terminator or a tunnel, every client would have a local address. The
+ * application reads the name from the same header or from the variable BYWASH_REQUEST, and sends it
+ * to the daemon with each database connection that it uses (php/bywash.php). The variable
+ * BYWASH_SENTRY has the path of the daemon's socket.
  *
- * Who gives the name says when to stop: the same name may be that of other calls, which applications make for one
- * request, so one connection that ends says nothing of it. A client is watched if its request's name was made here;
- * for peers that name requests and tell nobody there is BywashSentryStopsFor all.
+ * The component that assigns the name also decides when to stop. Applications make several calls
+ * for one request under the same name, so the end of one connection says nothing about the name.
+ * Therefore a client is only watched if its request's name was made here. For peers that name
+ * requests but do not send stops, there is BywashSentryStopsFor all.
  *
- * The client is watched from the moment at which the request's configuration is known until the last of its answer
- * has been produced (not: sent). What a client that leaves has to do with it, the daemon decides; Apache itself goes
- * on as ever. If there is no daemon, one line of the error log says so, and nothing else changes: no call here waits.
+ * The client is watched from the moment at which the request's configuration is known until the
+ * last byte of its answer has been produced (not: sent). The daemon decides what follows from a
+ * departure; Apache itself goes on as before. If there is no daemon, one line of the error log says
+ * so, and nothing else changes: no call here blocks.
  *
- * Seed 4, section 4.1: "Each Apache process that receives a registered signal notifies a stop daemon". A callback
- * in place of the signal: in a child with mod_php nobody may jump, and the main thread need not be interrupted.
- * Streams of HTTP/2 have no socket of their own and are not watched. */
+ * Paper 4, section 4.1: "Each Apache process that receives a registered signal notifies a stop
+ * daemon". This module uses a callback in place of the signal: in a child with mod_php a handler
+ * must not jump, and the main thread need not be interrupted. Streams of HTTP/2 have no socket of
+ * their own and are not watched. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -58,15 +62,15 @@ APLOG_USE_MODULE(bywash_sentry);
 #define FILTER "BYWASH_SENTRY"
 #define LONGEST_NAME 128
 
-/* A request that has a name. Lives in the request's pool. */
+/* A request that has a name. It lives in the request's pool. */
 struct watched {
     char name[LONGEST_NAME + 1];
-    int is_own; /* the name was made here */
+    int is_own; /* whether the name was made here */
     int fd;
     int is_watched;
 };
 
-/* -1: not said. */
+/* -1 means: not set. */
 struct per_location {
     int on;
     int stops_for_all;
@@ -75,10 +79,10 @@ struct per_location {
 /* --- The stop daemon: one connection of the process, made when it is needed. --- */
 
 static struct {
-    pthread_mutex_t lock; /* held for calls that do not wait */
+    pthread_mutex_t lock; /* held for calls that do not block */
     int fd;
     unsigned long number; /* of the last line */
-    int is_silent;        /* that it cannot be reached has been said */
+    int is_silent;        /* whether it was logged that the daemon cannot be reached */
 } daemon_line = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 #define USUAL_PATH "/run/bywash-sentry/sentry.sock"
 static char daemon_path[sizeof((struct sockaddr_un *)0)->sun_path];
@@ -90,7 +94,8 @@ static void hang_up(void) {
     }
 }
 
-/* Its answers are for nobody, but must not fill its buffers. Whether it is still there. */
+/* Reads and drops the daemon's answers, so that they do not fill its buffers. Returns whether the
+ * daemon is still there. */
 static int swallow_answers(void) {
     char answers[4096];
     ssize_t length;
@@ -103,7 +108,7 @@ static int dial(void) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     apr_cpystrn(at.sun_path, daemon_path, sizeof at.sun_path);
     daemon_line.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* A full backlog is EAGAIN: it does not wait. */
+    /* With a full backlog, connect() fails with EAGAIN and does not block. */
     if (daemon_line.fd >= 0 && connect(daemon_line.fd, (struct sockaddr *)&at, sizeof at) == 0) {
         return 1;
     }
@@ -113,7 +118,7 @@ static int dial(void) {
     return 0;
 }
 
-/* A line is sent whole or not at all; after half of one the connection is of no use. */
+/* A line is sent whole or not at all: after a part of a line, the connection is useless. */
 static int send_line(const char *line, size_t length) {
     ssize_t sent = send(daemon_line.fd, line, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent == (ssize_t)length) {
@@ -147,7 +152,7 @@ static void stop(const char *name) {
 
 /* --- A request --- */
 
-/* On the sentry's thread. The request waits in unwatch() until this has returned. */
+/* Called on the sentry's thread. The request waits in unwatch() until this has returned. */
 static void client_left(uint64_t cookie, int why) {
     (void)why;
     stop(((struct watched *)(uintptr_t)cookie)->name);
@@ -180,7 +185,8 @@ static void watch(request_rec *r, struct watched *watched) {
     }
 }
 
-/* What has no length yet (a pipe) is still being produced, also if the end stands behind it. */
+/* A bucket without a known length (a pipe) is still being produced, even if the end-of-stream
+ * bucket follows it. */
 static int is_produced(apr_bucket_brigade *answer) {
     for (apr_bucket *at = APR_BRIGADE_FIRST(answer); at != APR_BRIGADE_SENTINEL(answer); at = APR_BUCKET_NEXT(at)) {
         if (at->length == (apr_size_t)-1) {
@@ -193,8 +199,9 @@ static int is_produced(apr_bucket_brigade *answer) {
     return 0;
 }
 
-/* The answer's end has been produced: a client that leaves now leaves nothing undone. Stands behind the filters that
- * belong to a resource, which an internal redirect leaves behind, and behind the one that reads what has no length. */
+/* Ends the watch when the answer's end has been produced: a client that leaves later leaves no work
+ * to stop. The filter stands behind the filters of a resource, which an internal redirect removes,
+ * and behind the one that reads buckets of unknown length. */
 static apr_status_t see_the_end(ap_filter_t *filter, apr_bucket_brigade *answer) {
     struct watched *watched = filter->ctx;
     if (watched->is_watched && is_produced(answer)) {
@@ -235,7 +242,7 @@ static int give_name(request_rec *r, struct watched *watched) {
     return 1;
 }
 
-/* What the request that this one is a part of, or follows, has. */
+/* Returns the state of the request that this one is a part of, or follows. */
 static struct watched *watched_before(request_rec *r) {
     for (; r != NULL; r = r->main != NULL ? r->main : r->prev) {
         struct watched *watched = ap_get_module_config(r->request_config, &bywash_sentry_module);
@@ -337,7 +344,7 @@ static const char *set_trusted(cmd_parms *command, void *location, const char *n
     return strcasecmp(network, "none") == 0 ? NULL : trust(command->pool, network);
 }
 
-/* Before a configuration is read, also again. */
+/* Runs before each reading of the configuration. */
 static int new_configuration(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temporary) {
     (void)log, (void)temporary;
     trusted_peers = apr_array_make(pool, 4, sizeof(apr_ipsubnet_t *));

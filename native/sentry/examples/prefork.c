@@ -1,12 +1,12 @@
-/* A pre-fork HTTP server, in C, whose children abandon a request when its client leaves.
+/* A pre-fork HTTP server in C whose children abandon a request when its client leaves.
  *
  *   prefork PORT [CHILDREN]     0: any port, which it prints
- *   GET /work/MS                computes for so many milliseconds, then answers
+ *   GET /work/MS                computes for MS milliseconds, then answers
  *
- * Each child serves one connection at a time, as Apache's prefork does, so for as long as it computes it reads
- * nothing. The sentry's signal interrupts it and the handler jumps back: all that the work has taken must be known
- * where it lands (here: nothing). For work that takes memory and locks there is SW_SERT, and for work whose callee
- * can be asked to stop, a flag that the handler sets. */
+ * Each child serves one connection at a time, like Apache's prefork, so it reads nothing while it
+ * computes. The sentry's signal interrupts it, and the handler jumps back. All resources that the
+ * work has taken must be known where it lands (here: none). For work that takes memory and locks
+ * there is SW_SERT; for work that can be asked to stop, use a flag that the handler sets. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 #include "bywash/sentry.h"
 
 static sigjmp_buf abandoned;
-/* The client that the work is for: a signal that comes late is for another. */
+/* The client that the work is for. A signal that comes late is for another client. */
 static volatile sig_atomic_t working_for = -1;
 
 static void client_left(int signum, siginfo_t *info, void *context) {
@@ -56,14 +56,14 @@ static void answer(int client, const char *status, const char *body) {
     }
 }
 
-/* Computes the page; false: the client has left, before or meanwhile. */
+/* Computes the page. Returns false if the client has left, before or meanwhile. */
 static int compute(int client, long how_long, char *page, size_t size) {
     if (sigsetjmp(abandoned, 1) != 0) {
         working_for = -1;
         return 0;
     }
     working_for = client;
-    /* Any other error: nobody would be told, which is no reason to serve nobody. */
+    /* Serve the client after any other error, although its departure will not be told. */
     if (socket_watch(client, SIGRTMIN) != 0 && (errno == ESHUTDOWN || errno == ECONNRESET)) {
         working_for = -1;
         return 0;

@@ -1,33 +1,39 @@
 <?php
-/* For PHP behind Apache with mod_bywash_sentry, or behind a gateway (auto_prepend_file): says to the stop daemon which
- * connection to a database works for this request, so that the query ends when the client leaves, and nobody else's.
+/* For PHP behind Apache with mod_bywash_sentry, or behind a gateway (auto_prepend_file): tells the
+ * stop daemon which database connection works for this request, so that only the query of this
+ * request ends when the client leaves.
  *
  *   $rows = Bywash\leased($mysqli, 'shop', fn ($shop) => $shop->query('SELECT ...')->fetch_all());
  *
- * `shop` is the database's name in the daemon's configuration. A query that is cancelled fails with the database's
- * own error. If the request has been stopped already, the script ends with status 503 in place of the query.
+ * `shop` is the database's name in the daemon's configuration. A cancelled query fails with the
+ * database's own error. If the request has been stopped already, the script ends with status 503 in
+ * place of the query.
  *
- * The rule of the daemon: a cancellation of a connection is under way only while it is leased. So a lease that was
- * asked for must be given back, and if the daemon does not say that it was, the connection is killed: a cancellation
- * that comes late must not hit whoever has it next (connections may be persistent). This request itself may go on
- * with it until it ends, so that a daemon that dies or dawdles breaks no page: in PostgreSQL and MariaDB the daemon
- * aims at the statement that it has seen. In MySQL it can aim at a connection only, so there it is killed at once. If
- * there is no daemon, the request has no name, or nobody knows the connection's number, the work runs as ever.
+ * The daemon's rule: a cancellation of a connection is under way only while the connection is
+ * leased. So a lease must be released, and if the daemon does not confirm that, the connection is
+ * killed: a late cancellation must not hit its next user (connections may be persistent). This
+ * request itself may go on with the connection until it ends, so that a dead or slow daemon breaks
+ * no page: in PostgreSQL and MariaDB the daemon aims at the statement that it has seen. In MySQL it
+ * can only aim at a connection, so there the connection is killed at once. If there is no daemon,
+ * the request has no name, or the connection's number is unknown, the work runs as before.
  *
- * Environment: BYWASH_REQUEST, the request's name (the module sets it, or the server that passes the gateway's header
- * on: `fastcgi_param BYWASH_REQUEST $http_bywash_request;`), BYWASH_SENTRY (the module sets it; else
- * /run/bywash-sentry/sentry.sock), BYWASH_SENTRY_PATIENCE (100: milliseconds). */
+ * Environment: BYWASH_REQUEST is the request's name. The module sets it, or the server that passes
+ * the gateway's header on: `fastcgi_param BYWASH_REQUEST $http_bywash_request;`. BYWASH_SENTRY is
+ * the daemon's socket. The module sets it; the default is /run/bywash-sentry/sentry.sock.
+ * BYWASH_SENTRY_PATIENCE is the time limit for an answer in milliseconds; the default is 100. */
 declare(strict_types=1);
 
 namespace Bywash;
 
-/** How long the daemon may take for an answer, in milliseconds. */
+/** Returns the milliseconds within which the daemon must answer. */
 function patience(): int
 {
     return (int) (getenv('BYWASH_SENTRY_PATIENCE') ?: 100);
 }
 
-/** Runs $work($connection) while the connection is leased to this request, and gives what it returns. */
+/**
+ * Runs $work($connection) while the connection is leased to this request, and returns its result.
+ */
 function leased(\mysqli|\PDO|\PgSql\Connection $connection, string $database, callable $work): mixed
 {
     static $running;
@@ -48,7 +54,7 @@ function leased(\mysqli|\PDO|\PgSql\Connection $connection, string $database, ca
     }
 }
 
-/** What is wrong with a connection, the work finds out. */
+/** Returns the number, or null on an error of the connection, which the work will meet itself. */
 function number_if_known(\mysqli|\PDO|\PgSql\Connection $connection): ?int
 {
     try {
@@ -58,7 +64,7 @@ function number_if_known(\mysqli|\PDO|\PgSql\Connection $connection): ?int
     }
 }
 
-/** The number that the database has for the connection. Null: it does not say, or is one that has none. */
+/** Returns the database's number of the connection; null if it does not return one, or has none. */
 function number_of(\mysqli|\PDO|\PgSql\Connection $connection): ?int
 {
     static $numbers;
@@ -69,7 +75,7 @@ function number_of(\mysqli|\PDO|\PgSql\Connection $connection): ?int
     if ($connection instanceof \PgSql\Connection) {
         return pg_get_pid($connection);
     }
-    // A question to the database, once for each connection.
+    // This is a query to the database, so it runs once for each connection.
     return $numbers[$connection] ??= match ($connection->getAttribute(\PDO::ATTR_DRIVER_NAME)) {
         'mysql' => ($answer = $connection->query('SELECT CONNECTION_ID()')) ? (int) $answer->fetchColumn() : null,
         'pgsql' => $connection->pgsqlGetPid(),
@@ -77,8 +83,11 @@ function number_of(\mysqli|\PDO|\PgSql\Connection $connection): ?int
     };
 }
 
-/** Ends a connection on its server's side: closing one that is persistent would lend it to the next. What is on
- * its way may hit this very statement; so it is repeated until the connection fails. */
+/**
+ * Ends a connection on the server's side, since closing a persistent one would only return it for
+ * its next user. A cancellation that is under way may hit this statement, so it is repeated until
+ * the connection fails.
+ */
 function kill(\mysqli|\PDO|\PgSql\Connection $connection): void
 {
     if (is_closed($connection)) {
@@ -90,7 +99,8 @@ function kill(\mysqli|\PDO|\PgSql\Connection $connection): void
                 return;
             }
         } catch (\mysqli_sql_exception | \PDOException) {
-            // Killed, or cancelled in this statement: the next attempt shows which.
+            // The connection was killed, or this statement was cancelled: the next attempt shows
+            // which.
         }
     }
     if ($connection instanceof \mysqli) {
@@ -98,17 +108,20 @@ function kill(\mysqli|\PDO|\PgSql\Connection $connection): void
     }
 }
 
-/** Whether it is still there, as far as can be told. */
+/**
+ * Asks the server to end the connection. Returns whether the connection is still there, as far as
+ * is known.
+ */
 function ask_for_its_end(\mysqli|\PDO|\PgSql\Connection $connection): bool
 {
-    // In a transaction that has failed, nothing is done before its end.
+    // A failed transaction refuses all statements before its end.
     $terminate = 'ROLLBACK; SELECT pg_terminate_backend(pg_backend_pid())';
     if ($connection instanceof \PgSql\Connection) {
         @pg_query($connection, $terminate);
         return pg_connection_status($connection) === PGSQL_CONNECTION_OK;
     }
     if ($connection instanceof \PDO && $connection->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'pgsql') {
-        // exec: two statements, prepared by nobody.
+        // exec runs two statements, without preparing them.
         @$connection->exec($terminate);
     } else {
         @$connection->query('KILL ' . number_of($connection));
@@ -116,7 +129,10 @@ function ask_for_its_end(\mysqli|\PDO|\PgSql\Connection $connection): bool
     return true;
 }
 
-/** Whether its page has closed it: there is no way left to its server's side. */
+/**
+ * Returns whether the page has closed the connection, so that its server cannot be reached by it
+ * any more.
+ */
 function is_closed(\mysqli|\PDO|\PgSql\Connection $connection): bool
 {
     try {
@@ -129,7 +145,7 @@ function is_closed(\mysqli|\PDO|\PgSql\Connection $connection): bool
     }
 }
 
-/** Whether a cancellation that is on its way can hit a later statement of the connection. */
+/** Returns whether a cancellation that is under way can hit a later statement of the connection. */
 function knows_connections_only(\mysqli|\PDO|\PgSql\Connection $connection): bool
 {
     $server = match (true) {
@@ -141,17 +157,20 @@ function knows_connections_only(\mysqli|\PDO|\PgSql\Connection $connection): boo
     return $server !== null && !str_contains($server, 'MariaDB');
 }
 
-/** The stop daemon, as this request talks to it. */
+/** The stop daemon's client in this request. */
 final class Desk
 {
     private static ?self $desk = null;
     private static bool $is_asked = false;
     private int $number = 0;
-    /** The script is over: nothing is leased any more, so nothing has to be given back. */
+    /** Whether the script is over: nothing is leased any more, so nothing has to be released. */
     private bool $is_over = false;
     /** Connections by lease. */
     private array $held = [];
-    /** Connections of which nobody says that nothing is on its way to them. Held, so that nobody else gets them. */
+    /**
+     * Connections at which a cancellation may be aimed. They are kept, so that no other request
+     * gets them.
+     */
     private \SplObjectStorage $doubtful;
 
     private function __construct(public readonly string $request, private mixed $line)
@@ -159,7 +178,7 @@ final class Desk
         $this->doubtful = new \SplObjectStorage();
     }
 
-    /** Null: the request is not watched, or there is no daemon. */
+    /** Returns the client; null if the request has no name, or there is no daemon. */
     public static function of_this_request(): ?self
     {
         if (!self::$is_asked) {
@@ -188,13 +207,16 @@ final class Desk
             kill($connection);
             throw new \RuntimeException('bywash: the connection was leased to another request, and is closed');
         }
-        // It is held, or nobody knows: it has to be given back.
+        // The connection is leased, or may be: it has to be released.
         if ($answer === null || $answer === 'OK') {
             $this->held[$lease] = $connection;
         }
     }
 
-    /** Gives back what is held. Nothing that is aimed at the connection is under way then, or nobody else gets it. */
+    /**
+     * Releases a lease. Afterwards no cancellation is aimed at the connection, or no other request
+     * gets it.
+     */
     public function release(string $lease): void
     {
         if (!isset($this->held[$lease])) {
@@ -216,14 +238,21 @@ final class Desk
         }
     }
 
-    /** A script that ends within its work (exit, an error, a time limit) unwinds nothing. This is its first shutdown
-     * function if this file is prepended: one that is called before may call exit, and then the others are not. */
+    /**
+     * Ends the leases of a script that ends within its work (exit, an error, a time limit), which
+     * unwinds nothing. This is the script's first shutdown function if this file is prepended. A
+     * shutdown function that is called earlier may call exit, and then the later ones are not
+     * called.
+     */
     public static function script_is_over(): void
     {
         self::$desk?->end();
     }
 
-    /** After all of those, also if one has called exit; but not after a fatal error. */
+    /**
+     * Runs after all shutdown functions, also if one of them has called exit; but not after a fatal
+     * error.
+     */
     public function __destruct()
     {
         $this->end();
@@ -241,7 +270,7 @@ final class Desk
         $this->doubtful = new \SplObjectStorage();
     }
 
-    /** Null: no answer in time. Nothing is asked any more then. */
+    /** Returns null if there is no answer in time. No line is sent any more then. */
     private function ask(string $order): ?string
     {
         $number = ++$this->number;
@@ -258,8 +287,10 @@ final class Desk
         return null;
     }
 
-    /** The next word or line may take until then: a time of the stream's own, as stream_select() does not know
-     * descriptors from 1024 on. False: it is later already. */
+    /**
+     * Sets the stream's timeout so that the next operation ends at $until. stream_select() does not
+     * support descriptors from 1024 on. Returns false if $until has passed.
+     */
     private function wait_until(int $until): bool
     {
         $left = intdiv($until - hrtime(true), 1000);
@@ -267,11 +298,12 @@ final class Desk
     }
 }
 
-/** Nobody waits for the answer: 503, should somebody read it all the same. */
+/** Ends the script, whose client has left: with 503, in case the answer is read all the same. */
 function stopped(): never
 {
     if (!headers_sent()) {
-        // In place of a status line that the application has set, which http_response_code() leaves as it is.
+        // This replaces a status line that the application has set, which http_response_code()
+        // would keep.
         header('HTTP/1.1 503 Service Unavailable', true, 503);
     }
     exit;

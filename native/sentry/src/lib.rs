@@ -1,9 +1,9 @@
-//! `libbywash-sentry`: the sentry for C. The contract is `include/bywash/sentry.h`; here it becomes
-//! calls of [`bywash_sentry`].
+//! `libbywash-sentry`: the sentry for C. The contract is `include/bywash/sentry.h`; this crate
+//! translates it to calls of [`bywash_sentry`].
 //!
-//! Each call puts off signals while it runs, so that no handler finds, or leaves, our lock held:
-//! that is why a handler may call `socket_unwatch`, and may jump out of the call that it has
-//! interrupted. No panic leaves a function: it is `ENOTRECOVERABLE`.
+//! Each call blocks signals while it runs, so that no handler finds, or leaves, our lock held. That
+//! is why a handler may call `socket_unwatch`, and may jump out of the call that it has
+//! interrupted. No panic leaves a function: it becomes `ENOTRECOVERABLE`.
 #![allow(unsafe_code, reason = "functions for C, and a struct of its caller")]
 
 mod sert;
@@ -52,14 +52,14 @@ pub unsafe extern "C" fn socket_watch_ex(sockfd: c_int, options: *const Options)
         if options.is_null() || !options.is_aligned() {
             return Err(libc::EINVAL);
         }
-        // SAFETY: it points to a struct of at least its `size`, the caller promises; every version
-        // of it begins with `size`.
+        // SAFETY: the caller promises that it points to a struct of at least its `size`, and every
+        // version of the struct begins with `size`.
         let size = unsafe { (*options).size };
         if size as usize != mem::size_of::<Options>() {
             return Err(libc::EINVAL);
         }
-        // SAFETY: so it is as large as ours. Any bytes are a value of its fields: integers, and a
-        // function or null.
+        // SAFETY: it is as large as ours. Any bytes are a valid value of its fields: integers, and
+        // a function or null.
         let options = unsafe { *options };
         let interest = Interest {
             data: options.flags & SW_DATA != 0,
@@ -103,10 +103,10 @@ impl Options {
     }
 }
 
-/// A call from C: 0, or -1 with `errno`.
+/// Runs a call from C that returns 0, or -1 with `errno`.
 ///
-/// `sert::leave` and the end of `Unsignalled` may both not come back: a request that was stopped,
-/// and a handler that jumps. Nothing waits to be dropped then.
+/// Neither `sert::leave` nor the end of `Unsignalled` necessarily returns: the request may be
+/// stopped, and a handler may jump. At that point nothing is left to drop.
 fn call(looks_for_sert: bool, body: impl FnOnce() -> Result<(), c_int>) -> c_int {
     let unsignalled = ManuallyDrop::new(Unsignalled::now());
     sert::enter(looks_for_sert);
@@ -115,7 +115,7 @@ fn call(looks_for_sert: bool, body: impl FnOnce() -> Result<(), c_int>) -> c_int
         Err(libc::ENOTRECOVERABLE)
     });
     if let Err(error) = result {
-        // SAFETY: the place is this thread's own.
+        // SAFETY: `errno` is this thread's own.
         unsafe { *libc::__errno_location() = error };
     }
     sert::leave();

@@ -1,8 +1,8 @@
-//! libsert, if the process has it: found at run time, so that nobody needs it.
+//! libsert, if the process has it. It is looked up at run time, so that it is optional.
 //!
-//! A request that calls us must not be stopped within, with our lock in hand; and what we allocate
-//! then is not the request's, to be given back with it. So every call is unaccounted
-//! (`native/sert/include/sert.h`), which masks too.
+//! A request that calls this library must not be stopped within the call, with our lock held. And
+//! memory that we allocate in the call must not be freed as the request's. So every call is
+//! unaccounted (`native/sert/include/sert.h`), which also masks stops.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
@@ -18,7 +18,8 @@ impl Found {
     }
 
     fn look(&self) {
-        // SAFETY: the name ends with a null byte. Whoever finds it finds the same.
+        // SAFETY: the name ends with a null byte. Every thread that looks it up finds the same
+        // function.
         self.0
             .store(unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.1.as_ptr()) }, Ordering::Release);
     }
@@ -36,10 +37,10 @@ static LOOKED: AtomicBool = AtomicBool::new(false);
 
 type Terminate = extern "C" fn(u64, c_int) -> c_int;
 
-/// libsert is linked or preloaded, so it is there from the beginning: one look is enough.
+/// Looks libsert up once: it is linked or preloaded, so it is there from the beginning.
 pub(crate) fn enter(looks: bool) {
     if looks && !LOOKED.load(Ordering::Acquire) {
-        // `END` first: whoever has found `BEGIN` finds it.
+        // Look `END` up first, so that a thread that has found `BEGIN` also finds `END`.
         for function in [&UNACCOUNTED_END, &TOKEN, &TERMINATE, &UNACCOUNTED_BEGIN] {
             function.look();
         }
@@ -48,7 +49,7 @@ pub(crate) fn enter(looks: bool) {
     nullary(&UNACCOUNTED_BEGIN);
 }
 
-/// May not come back: the request may be stopped here.
+/// Ends the unaccounted section. It may not return, since the request may be stopped here.
 pub(crate) fn leave() {
     nullary(&UNACCOUNTED_END);
 }
@@ -61,7 +62,8 @@ fn nullary(function: &Found) {
     }
 }
 
-/// How to stop the request of this thread. `ENOTSUP`: there is no libsert. `EINVAL`: no request.
+/// Returns the function and token that stop this thread's request. `ENOTSUP`: there is no libsert.
+/// `EINVAL`: no request.
 pub(crate) fn request() -> Result<(Terminate, u64), c_int> {
     let (token, terminate) = TOKEN.get().zip(TERMINATE.get()).ok_or(libc::ENOTSUP)?;
     // SAFETY: `sert.h` declares it as `uint64_t (void)`.

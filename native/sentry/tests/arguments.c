@@ -1,4 +1,4 @@
-/* What is refused, and how. */
+/* Tests of which arguments are refused, and with which error. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -67,7 +67,7 @@ static void no_descriptors(void) {
     struct rlimit few = {(rlim_t)pair.server + 1, (rlim_t)pair.server + 1};
     CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
     REFUSED(EMFILE, socket_watch(pair.server, TOLD));
-    /* It needs two: one is not enough, and is not kept. */
+    /* The library needs two descriptors: it does not keep one alone. */
     close(0);
     REFUSED(EMFILE, socket_watch(pair.server, TOLD));
     close(1);

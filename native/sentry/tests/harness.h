@@ -1,8 +1,9 @@
-/* What the tests share: pairs of connected sockets, and what was told of them.
+/* The common part of the tests: pairs of connected sockets, and the notifications about them.
  *
- * Signals are blocked and taken by sigwaitinfo, so nothing races with the test. That something was not told is
- * known by a marker: a connection that leaves afterwards. One thread tells all in the order in which it happens, so
- * what has not come before the marker does not come. */
+ * Signals are blocked and taken by sigwaitinfo, so they do not race with the test. A marker shows
+ * that something was not told: it is a connection that leaves afterwards. One thread sends all
+ * notifications in the order of the departures, so a notification that has not come before the
+ * marker does not come. */
 #ifndef HARNESS_H
 #define HARNESS_H
 
@@ -27,7 +28,7 @@
         }                                                                                            \
     } while (0)
 
-/* The call fails like this. */
+/* Checks that a call fails with this error. */
 #define REFUSED(error, call)  \
     do {                      \
         errno = 0;            \
@@ -39,7 +40,7 @@ struct test {
     const char *word, *name;
     void (*run)(void);
 };
-/* Each file has a list that ends with an empty one. */
+/* Each file has a list that ends with an empty entry. */
 extern const struct test leaving_tests[], arguments_tests[], ways_tests[], processes_tests[], many_tests[], race_tests[];
 
 /* A client and its server. */
@@ -49,20 +50,20 @@ struct pair {
 
 struct pair tcp_pair(void);
 struct pair unix_pair(void);
-/* TCP, reset by its client. */
+/* Resets a TCP connection by its client. */
 void reset(int client);
 void put(int fd, const char *text);
 
-/* The signal of all tests: blocked, in this thread and those it starts. */
+/* The signal of all tests. It is blocked in this thread and in those that it starts. */
 #define TOLD SIGRTMIN
 void block_signals(void);
-/* The next departure is this one. */
+/* Checks that the next notification is this one. */
 void expect(int fd, int why);
-/* Nothing was told. */
+/* Checks that there is no notification. */
 void expect_nothing(void);
-/* An exit status of 0 is expected of a child. */
+/* Checks that a child exits with 0. */
 void joined(pid_t child);
-/* Room for so many open files; false: not here. */
+/* Raises the limit to `files` open files. Returns false if that is not possible here. */
 bool room_for(unsigned files);
 
 #endif

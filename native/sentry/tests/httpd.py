@@ -1,6 +1,8 @@
-"""A private Apache (prefork, mod_php) with mod_bywash_sentry on loopback: for tests/apache, tests/lamp and scripts/stacks.
+"""A private Apache (prefork, mod_php) with mod_bywash_sentry on loopback.
 
-Its folder is its own, and its address one of 127/8 that nobody else has taken."""
+It is for tests/apache, tests/lamp and scripts/stacks. Its folder is its own, and its address is a
+free one of 127/8.
+"""
 
 import http.client
 import os
@@ -48,7 +50,7 @@ DirectoryIndex index.php
 {more}
 """
 
-# The module, and the file that its README puts in front of each page.
+# The module, and the file that its README prepends to each page.
 SENTRY = """
 LoadModule bywash_sentry_module {out}/mod_bywash_sentry.so
 BywashSentrySocket {socket}
@@ -66,7 +68,7 @@ USER = "nobody"
 
 
 def missing(out):
-    """Why it cannot be tested here, or None."""
+    """Return why it cannot be tested here, or None."""
     if shutil.which("apache2") is None:
         return "there is no apache2"
     if not php_module() or not (MODULES / "mod_mpm_prefork.so").exists():
@@ -81,13 +83,19 @@ def php_module():
 
 
 def sentry(root, out, daemon):
-    """The lines of its configuration that have to do with the sentry. Its users can read what it prepends."""
+    """Return the lines of its configuration for the sentry.
+
+    Copy the prepended file to a place where Apache can read it.
+    """
     shutil.copy(PHP, root)
     return SENTRY.format(out=out, socket=daemon, prepend=root / PHP.name)
 
 
 class Apache:
-    """`pages`: texts by their paths. `more`: lines of the configuration. Ends by close()."""
+    """A running Apache.
+
+    `pages` has texts by path, `more` has lines of the configuration. close() ends it.
+    """
 
     def __init__(self, root, out, pages, more, children):
         self.root = root
@@ -102,7 +110,7 @@ class Apache:
         self.process = subprocess.Popen(
             ["apache2", "-DFOREGROUND", "-f", str(root / "httpd.conf")],
             env=dict(os.environ, LD_LIBRARY_PATH=str(out)),
-            start_new_session=True)  # Ending, it ends its process group.
+            start_new_session=True)  # Apache ends its process group when it ends.
         try:
             self.wait(self.connects, "Apache does not listen")
             self.wait(lambda: len(self.children()) == children, "Apache has no children")
@@ -142,7 +150,7 @@ class Apache:
 
 
 def answer(client):
-    """The body of an answer, which has a length or chunks; and its status."""
+    """Return the body of an answer, which has a length or chunks, and its status."""
     got = http.client.HTTPResponse(client)
     got.begin()
     return got.read().decode(), got.status

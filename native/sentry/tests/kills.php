@@ -1,6 +1,6 @@
 <?php
-/* php/bywash.php on real databases: the number of a connection is the database's own, and a connection that is
- * killed is gone, also for those who would get it again because it is persistent.
+/* Tests of php/bywash.php on real databases: the number of a connection is the database's own, and
+ * a killed connection is gone, also for its next user if it is persistent.
  *
  *   scripts/with-databases postgres mariadb -- php native/sentry/tests/kills.php */
 declare(strict_types=1);
@@ -23,7 +23,7 @@ function fails(callable $query): bool
     }
 }
 
-/** A transaction that has failed refuses all but its end. */
+/** Checks a kill in a failed transaction, which refuses all statements but its end. */
 function try_in_a_failed_transaction(string $what, callable $connect, callable $ask, callable $do): void
 {
     $connection = $connect();
@@ -37,7 +37,9 @@ function try_in_a_failed_transaction(string $what, callable $connect, callable $
     echo "ok     a connection is killed also in a failed transaction: $what\n";
 }
 
-/** $connect gives a connection, $ask its number by the database itself. */
+/**
+ * Checks a kill. $connect returns a connection, $ask its number according to the database itself.
+ */
 function try_on(string $what, callable $connect, callable $ask): void
 {
     $connection = $connect();

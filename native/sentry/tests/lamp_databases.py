@@ -1,13 +1,16 @@
-"""What differs between the databases of tests/lamp: how PHP and the test talk to them, and what they say.
+"""The differences between the databases of tests/lamp.
 
-A search combines three shelves of `books` titles each and counts what matches: a loop that waits for nothing, of as
-many turns as one likes, in a database of a thousand rows."""
+PHP and the test access them in different ways, and their answers differ.
+
+A search combines three shelves of `books` titles each and counts the matches: a loop that waits for
+nothing, of any number of turns, in a database of a thousand rows.
+"""
 
 import os
 import subprocess
 
 ROWS = 1000
-# The name of the request, or `-`, is what is searched for, so the database shows whose query it is.
+# The search text contains the name of the request, or `-`, so the database shows whose query it is.
 QUERY = ("SELECT COUNT(DISTINCT a.id) FROM book a CROSS JOIN book b CROSS JOIN book c"
          " WHERE a.id <= $books AND b.id <= $books AND c.id <= $books"
          " AND CONCAT(a.title, b.title, c.title) NOT LIKE '%search-$name%'")
@@ -74,7 +77,10 @@ def run(command, **environment):
 
 
 def installed():
-    """Those that scripts/with-databases has started, each with a table of books; and why there are none."""
+    """Return the databases that scripts/with-databases has started, and why there are none.
+
+    Each gets a table of books.
+    """
     found = [kind(os.environ[name]) for kind, name in [(MariaDB, "BYWASH_MARIADB"), (PostgreSQL, "BYWASH_POSTGRES")]
              if name in os.environ]
     for database in found:

@@ -1,4 +1,4 @@
-/* The ways in which a client leaves, or does not. */
+/* Tests of the ways in which a client leaves, or does not. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static void rst(void) {
     CHECK(socket_watch(pair.server, TOLD) == 0);
     reset(pair.client);
     expect(pair.server, ECONNRESET);
-    /* The error is still there for the program to read. */
+    /* The program can still read the error. */
     char byte;
     REFUSED(ECONNRESET, (int)read(pair.server, &byte, 1));
 }
@@ -51,7 +51,8 @@ static void behind_unread(void) {
     expect(pair.server, ESHUTDOWN);
 }
 
-/* More than the server's kernel takes: the rest, and the FIN behind it, stay with the client's. */
+/* Sends more than the server's kernel takes: the rest, and the FIN behind it, stay with the
+ * client's kernel. */
 static void fill(int client) {
     char body[65536];
     memset(body, 'x', sizeof body);
@@ -69,7 +70,7 @@ static void behind_a_full_window(void) {
     CHECK(socket_watch(pair.server, TOLD) == 0);
     close(pair.client);
     expect_nothing();
-    /* It comes when somebody makes room. */
+    /* The FIN arrives when the program makes room. */
     while (read(pair.server, body, sizeof body) > 0) {
     }
     expect(pair.server, ESHUTDOWN);
@@ -82,10 +83,10 @@ static void half_close_ok(void) {
     shutdown(half.client, SHUT_WR);
     close(whole.client);
     expect_nothing();
-    /* Both have sent a FIN, and cannot be told apart: the second is watched, too. */
+    /* Both have sent a FIN and cannot be distinguished: the second is watched, too. */
     CHECK(socket_watch_ex(whole.server, &opts) == 0);
     expect_nothing();
-    /* But by writing. */
+    /* Only writing shows the difference. */
     char byte;
     put(half.server, "x");
     CHECK(read(half.client, &byte, 1) == 1);
@@ -177,7 +178,7 @@ static void reused_but_kept(void) {
     }
 }
 
-/* The old socket comes back under its old number, while the kernel still has the watch of old. */
+/* The old socket comes back under its old number while the kernel still has the old watch. */
 static void came_back(void) {
     struct pair pair = tcp_pair();
     int number = pair.server, copy = dup(number);
@@ -196,13 +197,13 @@ static void data_of_a_fin(void) {
     CHECK(socket_watch_ex(bare.server, &opts) == 0 && socket_watch_ex(last.server, &opts) == 0);
     shutdown(bare.client, SHUT_WR);
     expect_nothing();
-    /* Both in one segment. */
+    /* Both come in one segment. */
     int on = 1;
     CHECK(setsockopt(last.client, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0);
     put(last.client, "x");
     shutdown(last.client, SHUT_WR);
     expect(last.server, 0);
-    /* Both there before. */
+    /* Both were there before. */
     put(lies.client, "x");
     shutdown(lies.client, SHUT_WR);
     CHECK(socket_watch_ex(lies.server, &opts) == 0);
@@ -222,7 +223,7 @@ static void data(void) {
     close(pair.client);
     expect(pair.server, ESHUTDOWN);
     expect_nothing();
-    /* What lies unread when the watch begins counts. */
+    /* Bytes that are unread when the watch begins count. */
     struct pair before = tcp_pair();
     put(before.client, "x");
     CHECK(socket_watch_ex(before.server, &opts) == 0);

@@ -1,5 +1,5 @@
-/* What the sentry promises, one promise a test. `behaviour` runs each in a process of its own, `behaviour WORD` one,
- * in this process. */
+/* Tests of the promises of the sentry, one for each promise. `behaviour` runs each in a process of
+ * its own, `behaviour WORD` runs one in this process. */
 #include "harness.h"
 
 #include <netinet/in.h>
@@ -80,11 +80,11 @@ bool room_for(unsigned files) {
     struct rlimit limit, more = {files, files};
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     limit.rlim_cur = limit.rlim_max;
-    /* Whoever may raise the hard limit, does. */
+    /* A privileged process may raise the hard limit. */
     return limit.rlim_max >= files ? setrlimit(RLIMIT_NOFILE, &limit) == 0 : setrlimit(RLIMIT_NOFILE, &more) == 0;
 }
 
-/* In a process of its own, which has a minute. */
+/* Runs a test in a process of its own, which has a minute. */
 static bool passes(const struct test *test) {
     fflush(stdout);
     pid_t child = fork();

@@ -1,5 +1,5 @@
-/* Ten thousand connections, of which most leave at once. Their clients are a process of their own: together they
- * would be more files than many a process may have open. */
+/* Tests with ten thousand connections, of which most leave at once. Their clients are a process of
+ * their own, because many processes may not open so many files. */
 #include "harness.h"
 
 #include <netinet/in.h>
@@ -24,7 +24,8 @@ static void count_up(uint64_t cookie, int why) {
     }
 }
 
-/* Connects all, and closes most when it hears so; the rest when the test is over. */
+/* Connects all clients, closes most of them when it is told to, and the rest when the test is
+ * over. */
 static void clients(struct sockaddr *at, socklen_t size, int hears) {
     int connected[ALL];
     char byte;
@@ -91,7 +92,7 @@ static void many_tcp(void) {
 }
 
 static void many_unix(void) {
-    /* A name that the kernel makes up. */
+    /* The kernel makes up a name. */
     union address at = {.local = {.sun_family = AF_UNIX}};
     many(at, offsetof(struct sockaddr_un, sun_path));
 }

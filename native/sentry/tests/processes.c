@@ -1,4 +1,4 @@
-/* Several processes: each watches for itself. */
+/* Tests with several processes: each watches for itself. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -50,14 +50,14 @@ static void forked(void) {
     pid_t child = fork();
     if (child == 0) {
         close(before.client);
-        /* It has inherited no watch, and takes none from its parent. */
+        /* The child has inherited no watch, and takes none from its parent. */
         REFUSED(ENOENT, socket_unwatch(before.server));
         CHECK(socket_watch(before.server, TOLD) == 0 && socket_unwatch(before.server) == 0);
         struct pair own = tcp_pair();
         CHECK(socket_watch(own.server, TOLD) == 0);
         say(ready[1]);
         hear(go[0]);
-        /* The parent's client has left: nobody here is told. */
+        /* The parent's client has left: the child is not told. */
         expect_nothing();
         close(own.client);
         expect(own.server, ESHUTDOWN);
@@ -134,7 +134,8 @@ static void fork_amid_threads(void) {
     expect_nothing();
 }
 
-/* Each in a process that has not watched before: the fork falls into the first watch of another thread. */
+/* Each round is a process that has not watched before: the fork comes during the first watch of
+ * another thread. */
 static void fork_amid_the_first(void) {
     enum { ROUNDS = 300 };
     for (int i = 0; i < ROUNDS; i++) {
@@ -164,7 +165,7 @@ static void fork_amid_the_first(void) {
 static void closed_all(void) {
     struct pair before = tcp_pair();
     CHECK(socket_watch(before.server, TOLD) == 0);
-    /* As a daemon does, too late. */
+    /* Close all descriptors like a daemon, but too late. */
     for (int fd = 3; fd < 256; fd++) {
         close(fd);
     }
@@ -190,7 +191,7 @@ static int number_of_our_set(void) {
     abort();
 }
 
-/* An epoll set at this number, and all around it sockets that it watches. */
+/* Makes an epoll set at this number, and at all numbers around it sockets that the set watches. */
 static void take_all_numbers(int set) {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
     int own = epoll_create1(EPOLL_CLOEXEC), silent = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -205,7 +206,7 @@ static void take_all_numbers(int set) {
     }
 }
 
-/* Nobody has closed them, nor taken one out of the set. */
+/* Checks that these descriptors were neither closed nor removed from the set. */
 static void check_all_numbers(int set) {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
     for (int fd = FIRST; fd < BEYOND; fd++) {
@@ -236,7 +237,7 @@ static void others_took_the_numbers(void) {
     expect(after.server, ESHUTDOWN);
     CHECK(epoll_wait(set, &event, 1, 0) == 0);
     expect_nothing();
-    /* The new set is no child's either. */
+    /* A child does not use the new set either. */
     child = fork();
     if (child == 0) {
         check_all_numbers(set);

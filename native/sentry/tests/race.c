@@ -1,4 +1,5 @@
-/* Threads that watch and unwatch while clients leave: each is told once or not at all, and the library says which. */
+/* A race of threads that watch and unwatch while clients leave: each departure is told once or not
+ * at all, and the library says which. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -16,7 +17,7 @@ static void count_up(uint64_t cookie, int why) {
     told[cookie]++;
 }
 
-/* Clients of all threads, closed by one: the hand-over is a slot. */
+/* The clients of all threads, which one thread closes. A slot hands each of them over. */
 static atomic_int to_close[THREADS];
 
 static void *closes(void *nothing) {
@@ -40,7 +41,8 @@ static void wait_until_closed(int thread) {
     }
 }
 
-/* Descriptors come and go in all threads, so a number is somebody else's connection soon after. */
+/* Descriptors come and go in all threads, so a number soon belongs to another thread's
+ * connection. */
 static void *rounds(void *number) {
     int thread = (int)(intptr_t)number;
     unsigned seed = (unsigned)thread + 1;
@@ -60,7 +62,8 @@ static void *rounds(void *number) {
         }
         for (volatile int i = 0; i < spin; i++) {
         }
-        /* Every eighth has certainly left by now; it may have been told or not. */
+        /* Every eighth client has certainly left by now; its departure may have been told or
+         * not. */
         struct pollfd left = {pair.server, POLLRDHUP, 0};
         CHECK(round % 8 != 0 || poll(&left, 1, -1) == 1);
         int unwatched = socket_unwatch(pair.server);

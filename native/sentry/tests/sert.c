@@ -1,4 +1,4 @@
-/* SW_SERT with the real libsert: the request of a client that leaves is stopped. */
+/* Tests of SW_SERT with the real libsert: the request of a client that leaves is stopped. */
 #include "harness.h"
 
 #include <poll.h>
@@ -31,7 +31,7 @@ static void tell(uint64_t cookie, int why) {
     told = 1;
 }
 
-/* Never ends by itself, and takes memory all the time. */
+/* Never ends by itself, and allocates memory all the time. */
 static void work(void) {
     for (;;) {
         char *text = strdup("of the request");
@@ -71,8 +71,8 @@ int main(void) {
     CHECK(pthread_join(closer, NULL) == 0);
     CHECK(stopped == REQUESTS);
 
-    /* A request that has ended is not stopped, nor is the next: its token is its own. A watch that is told later
-     * shows that the departure was told. */
+    /* A request that has ended is not stopped, and neither is the next, since each has its own
+     * token. A later notification shows that the departure was told. */
     struct socket_watch_opts last = {.size = sizeof last, .cb = tell};
     int marker[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, both) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, marker) == 0);

@@ -1,4 +1,4 @@
-/* The ways of being told; and what callbacks and handlers may do. */
+/* Tests of the kinds of notification, and of what callbacks and handlers may do. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -75,7 +75,7 @@ static sem_t begun, go_on;
 static void unwatches(uint64_t cookie, int why) {
     (void)why;
     wait_for(&go_on);
-    /* Its own has been told; of the other it was not, though that has left, too. */
+    /* This watch has been told; the other has not, although its client has left, too. */
     REFUSED(ENOENT, socket_unwatch((int)cookie));
     CHECK(socket_unwatch(others.server) == 0);
     REFUSED(ESHUTDOWN, socket_watch(others.server, TOLD));
@@ -158,10 +158,10 @@ static void in_a_handler(void) {
         struct pair pair = unix_pair(), busy = unix_pair();
         CHECK(socket_watch(pair.server, SIGRTMIN + 1) == 0);
         close(pair.client);
-        /* About here the handler comes, also while this thread is in the library. */
+        /* The handler runs at about this point, also while this thread is in the library. */
         CHECK(socket_watch(busy.server, SIGRTMIN + 1) == 0 && socket_unwatch(busy.server) == 0);
         told += socket_unwatch(pair.server) == -1;
-        /* What was told has been handled by now: the signal was for this thread. */
+        /* A signal that was sent has been handled by now, because it was for this thread. */
         CHECK(handled == told);
         close(pair.server), close(busy.server), close(busy.client);
     }
@@ -209,8 +209,8 @@ static void jumped_out_of(void) {
     expect(pair.server, ESHUTDOWN);
 }
 
-/* How many signals and timers the user has queued: the limit counts those of all his processes. Root becomes a user
- * who has none. */
+/* Returns how many signals and timers the user has queued: the limit counts those of all processes
+ * of the user. Root becomes a user that has none. */
 static rlim_t queued_already(void) {
     CHECK(getuid() != 0 || setuid(64213) == 0);
     char line[128];

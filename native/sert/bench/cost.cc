@@ -1,10 +1,12 @@
-// [seed 2.12] What libsert costs, beside the same without it, in one run.
+// [seed 2.12] The cost of libsert: the same program with and without it, in one run.
 //
-//   cost            a table: nanoseconds without, with, and their ratio (medians of 9 turns, taken by turns)
-//   cost measure    what one process sees: name and nanoseconds a line (used by the table)
+//   cost            a table: nanoseconds without, with, and their ratio (medians of 9 turns,
+//                   taken by turns)
+//   cost measure    the measurements of one process: name, nanoseconds on each line (for the table)
 //
-// Without is the same program and no library: it is started again with LD_PRELOAD and without. Where there is a
-// second allocator, that is compared too: COST_ALLOCATOR=/path/to/libmimalloc.so.
+// The program is started again with LD_PRELOAD and without it, so "without" is the same program and
+// no library. If there is a second allocator, it is compared too:
+// COST_ALLOCATOR=/path/to/libmimalloc.so.
 #define SERT_WEAK
 #include <pthread.h>
 #include <setjmp.h>
@@ -58,7 +60,8 @@ void many_blocks() {
     for (auto &block : blocks) free(block);
 }
 
-// As a worker does it: the point anew for each request. A program without terminations has none.
+// The same as in a worker: each request sets the rollback point again. A program without
+// terminations has none.
 volatile uint32_t work_of = 0;
 void empty_request() {
     if (SERT_PRESENT) {

@@ -1,6 +1,6 @@
-// From due to stopped: how late the rollback point is reached, on one processor with 1, 4 and 16 workers that never
-// wait. A thread cannot be stopped before it runs again: with many workers that is most of it, and no processor
-// time is lost meanwhile.
+// The delay from due to stopped: how late the rollback point is reached, on one processor with 1, 4
+// and 16 workers that never wait. A thread can only be stopped when it runs. With many workers most
+// of the delay is the wait for the processor, and no processor time is lost meanwhile.
 #include <sched.h>
 #include <setjmp.h>
 #include <unistd.h>

@@ -1,9 +1,9 @@
-/* A worker of a service, in C: requests come from a queue, some take far too long.
+/* A worker of a service, in C: requests come from a queue, and some take far too long.
  *
  *   worker          with the library (linked): the long ones are stopped
  *
- * Built with -DSERT_WEAK and without -lsert it runs unprotected, and protected by `sert-run`.
- */
+ * If it is built with -DSERT_WEAK and without -lsert, it runs unprotected, or protected by
+ * `sert-run`. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER;
 static int taken, answered, stopped;
 static volatile size_t result;
 
-/* The number of a request; -1: no more. */
+/* Returns the number of a request; -1 if there are no more. */
 static int get_request(void) {
     pthread_mutex_lock(&queue);
     int number = taken < REQUESTS ? taken++ : -1;
@@ -34,7 +34,7 @@ static void count(int *which) {
     pthread_mutex_unlock(&queue);
 }
 
-/* Every tenth looks at far too much. */
+/* Processes a request. Every tenth one looks at far too much. */
 static size_t process_request(int number) {
     size_t words = number % 10 == 9 ? (size_t)1 << 40 : 2000, found = 0;
     char *text = strdup("some text that the request has copied");
@@ -48,11 +48,12 @@ static size_t process_request(int number) {
 static void *worker(void *nothing) {
     (void)nothing;
     sigjmp_buf point;
-    /* volatile: sigsetjmp comes back to it. */
+    /* It is volatile because sigsetjmp returns here a second time. */
     for (volatile int number; (number = get_request()) >= 0;) {
         if (SERT_PRESENT) {
             if (sigsetjmp(point, 0) != 0) {
-                /* Stopped: what the request had is given back; its client gets an error. */
+                /* The request was stopped and its resources were released; its client gets an
+                 * error. */
                 count(&stopped);
                 continue;
             }

@@ -1,6 +1,8 @@
-// A worker of a service, in C++: what a request has in containers comes back too, and no destructor runs.
+// A worker of a service, in C++. Memory that a request has in containers is released too, and no
+// destructor runs.
 //
-// What must be undone in the program itself is said with SERT_defer: here, how many requests look at the index.
+// SERT_defer registers what the program itself must undo: here, the number of requests that look at
+// the index.
 #include <setjmp.h>
 
 #include <atomic>
@@ -26,7 +28,7 @@ std::size_t search(int number) {
     SERT_defer(stop_looking, nullptr);
     SERT_unmask();
     std::map<std::string, std::vector<int>> found;
-    // Every tenth finds far too much.
+    // Every tenth request finds far too much.
     for (long i = 0; i < (number % 10 == 9 ? 1L << 40 : 3000L); i++) {
         found["the word number " + std::to_string(i % 500)].push_back(static_cast<int>(i));
         if (i % 4096 == 0) found.clear();
@@ -61,7 +63,7 @@ int main() {
     searches.size = sizeof searches;
     searches.lb_ms = 50;
     searches.ub_ms = 200;
-    searches.flags = SERT_NO_WARM_UP;  // nothing here is made at its first use
+    searches.flags = SERT_NO_WARM_UP;  // nothing here is initialised at its first use
     if (SERT_init_timer(SIGRTMIN) != 0) std::puts("runs without terminations");
     SERT_set_args(&searches);
     std::thread one(serve), two(serve);

@@ -1,17 +1,19 @@
-/* libsert: requests that run for too long are stopped inside the process, and give everything back.
+/* libsert: stops requests that run for too long inside the process, and releases everything that
+ * they hold.
  *
- * For services in C and C++ with a thread per request, whose requests are read-only and independent of each
- * other. A worker says where it can go on (a rollback point), where a request begins and where it ends; what
- * the request takes meanwhile, the library knows. A request that is overdue is abandoned: its memory, files,
- * sockets and mappings are given back and the thread goes on at the rollback point.
+ * It is for services in C and C++ with a thread per request, whose requests are read-only and
+ * independent of each other. A worker tells the library where it can go on (a rollback point), and
+ * where a request begins and ends. The library knows what the request acquires meanwhile. An
+ * overdue request is abandoned: its memory, files, sockets and mappings are released, and the
+ * thread goes on at the rollback point.
  *
- * Source: seed 2, "Selective Early Request Termination for Busy Internet Services": the first five functions
- * are its own. What they protect, and what not: libsert(7).
+ * Source: paper 2, "Selective Early Request Termination for Busy Internet Services", which has the
+ * first five functions. Their protections and limits: libsert(7).
  *
- * Every function may be called by any thread and speaks of the calling one, unless it says otherwise. None may
- * be called by a signal handler. Functions that return int return 0, or -1 with errno set; what was wrong is
- * said once on stderr. A request that was not begun well runs, unprotected.
- */
+ * Any thread may call every function, and a function concerns the calling thread unless stated
+ * otherwise. A signal handler must not call any. Functions that return int return 0, or -1 with
+ * errno set; each kind of error is reported once on stderr. A request whose begin failed runs
+ * unprotected. */
 #ifndef SERT_H
 #define SERT_H
 
@@ -22,8 +24,8 @@
 extern "C" {
 #endif
 
-/* With SERT_WEAK a program runs without the library too, and is protected where it is preloaded. Then ask
- * SERT_PRESENT first; a missing function must not be called. */
+/* With SERT_WEAK, a program also runs without the library, and is protected where the library is
+ * preloaded. Check SERT_PRESENT first; a missing function must not be called. */
 #ifdef SERT_WEAK
 #define SERT_API __attribute__((weak, visibility("default")))
 #define SERT_PRESENT (SERT_start != NULL)
@@ -35,100 +37,117 @@ extern "C" {
 /* Classes are numbered from 0. */
 #define SERT_CLASSES 64
 
-/* What a class of requests is granted. Zero in a field from `alpha` on: its default. */
+/* The settings of a class of requests. Zero in a field from `alpha` on stands for the default. */
 struct sert_arg {
     uint32_t size;        /* sizeof(struct sert_arg) */
     uint32_t class_id;    /* below SERT_CLASSES */
-    double lb_ms;         /* no request is stopped sooner; above 0 */
-    double ub_ms;         /* none runs longer; not below lb_ms, at most a day */
-    double alpha;         /* how soon the threshold falls as the loss rises: 4; below 0: 0 */
-    double hw;            /* from this loss on lb_ms is the threshold: 0.15 */
-    double lw;            /* up to this loss ub_ms is: 0.05; below 0: 0 */
-    uint32_t interval_ms; /* over which the loss is counted: 10,000; at least 100 */
+    double lb_ms;         /* no request is stopped before this time; above 0 */
+    double ub_ms;         /* no request runs longer; not below lb_ms, at most a day */
+    double alpha;         /* how fast the threshold falls with the loss; default 4; below 0: 0 */
+    double hw;            /* from this loss on, lb_ms is the threshold; default 0.15 */
+    double lw;            /* up to this loss, ub_ms is the threshold; default 0.05; below 0: 0 */
+    uint32_t interval_ms; /* period over which the loss is counted; default 10,000; at least 100 */
     uint32_t flags;       /* SERT_COOPERATIVE, SERT_NO_WARM_UP, SERT_FREES_OTHERS */
-    uint32_t warm_up;     /* requests of the class that a thread completes before it stops one: 3 */
+    /* requests of the class that a thread completes before one of its own is stopped; default 3 */
+    uint32_t warm_up;
 };
 
-/* Never abandoned: SERT_checkpoint says when to give up, and the program unwinds by itself. */
+/* Never abandon: SERT_checkpoint reports when to give up, and the program unwinds by itself. */
 #define SERT_COOPERATIVE 1u
-/* The first request of a thread may be stopped too. */
+/* Also stop the first request of a thread. */
 #define SERT_NO_WARM_UP 2u
-/* A request that frees or resizes memory older than itself is not stopped any more, as what points there lives
- * longer. With this it is: where such memory is part of the request's own description. */
+/* Go on stopping a request that frees or resizes memory older than itself. By default it becomes
+ * unstoppable, since the objects that point to such memory live longer. Use this where such memory
+ * is part of the request's own description. */
 #define SERT_FREES_OTHERS 4u
 
-/* Why a request was stopped: what sigsetjmp returns at the rollback point, and SERT_checkpoint. */
+/* Why a request was stopped: the return value of sigsetjmp at the rollback point, and of
+ * SERT_checkpoint. */
 enum sert_reason {
     SERT_RAN_TOO_LONG = 1, /* counts as lost: the class's threshold may fall */
-    SERT_CLIENT_GONE = 2,  /* nobody waits for the answer; not counted */
-    SERT_ORDERED = 3       /* an operator or another part of the program; not counted */
+    SERT_CLIENT_GONE = 2,  /* the client no longer waits for the answer; not counted */
+    SERT_ORDERED = 3       /* an operator or another part of the program stopped it; not counted */
 };
 
-/* --- The seed's five --- */
+/* --- The five functions of paper 2 --- */
 
-/* Starts the controller, a thread (with SCHED_FIFO where that is permitted: it sleeps nearly always); `signum` (SIGRTMIN and above are best) is the library's from now on. Once in a
- * process, before the first request; in a forked child again. ENOTSUP: this process cannot be protected
- * (stderr says why); everything runs without terminations. EBUSY: the signal has a handler. EALREADY. */
+/* Starts the controller, a thread that sleeps nearly all the time (with SCHED_FIFO where that is
+ * permitted). From now on `signum` belongs to the library (SIGRTMIN and above are best). Call it
+ * once in a process, before the first request, and again in a forked child. ENOTSUP: this process
+ * cannot be protected (stderr says why), and everything runs without terminations. EBUSY: the
+ * signal has a handler. EALREADY: it was called already. */
 SERT_API int SERT_init_timer(int signum);
-/* What `arg->class_id` is granted; and the requests that this thread begins are of that class. EINVAL. */
+/* Sets the class `arg->class_id`. The requests that this thread begins are of this class from now
+ * on. EINVAL. */
 SERT_API int SERT_set_args(const struct sert_arg *arg);
-/* EBUSY: a request runs, deeper in the stack than it began. ENOTSUP: SERT_init_timer was not called, or failed.
- * EAGAIN: no more threads can be watched, or have a timer.
- * Where this thread goes on when a request is stopped: a sigjmp_buf that sigsetjmp has filled, in a frame
- * that outlives the request. Its saved signal mask may be 0: the library restores the mask. */
+/* Sets where this thread goes on when a request is stopped: a sigjmp_buf that sigsetjmp has filled,
+ * in a frame that outlives the request. Its saved signal mask may be 0: the library restores the
+ * mask. EBUSY: a request runs, and this call is deeper in the stack than its begin. ENOTSUP:
+ * SERT_init_timer was not called, or failed. EAGAIN: no more threads can be watched, or have a
+ * timer. */
 SERT_API int SERT_register_rollbackpoint(void *sigjmp_buf_pointer);
-/* A request begins. EINVAL: no rollback point, or the class was not set. EBUSY: one has begun already.
- * ENOTSUP: SERT_init_timer was not called, or failed. A request that an exception has left is ended first. */
+/* Begins a request. It first ends a request that an exception has left. EINVAL: there is no
+ * rollback point, or the class was not set. EBUSY: a request has begun already. ENOTSUP:
+ * SERT_init_timer was not called, or failed. */
 SERT_API int SERT_start(void);
-/* It is over; what it has not given back is the program's. EINVAL: none had begun. */
+/* Ends a request. Everything that it has not released belongs to the program. EINVAL: no request
+ * had begun. */
 SERT_API int SERT_end(void);
 
 /* --- Additions --- */
 
-/* The requests that this thread begins are of this class. EINVAL: it was not set. */
+/* Makes the requests that this thread begins belong to this class. EINVAL: it was not set. */
 SERT_API int SERT_set_class(uint32_t class_id);
-/* A request of the class was refused before it began: it is in the loss. Any thread. EINVAL. */
+/* Counts a request of the class that was refused before it began, as lost. Any thread may call it.
+ * EINVAL. */
 SERT_API int SERT_refused(uint32_t class_id);
 
-/* Between these the request is not stopped; overdue, it is at the unmask. They nest. For structures that are
- * shared without a pthread lock: a lock of another library, reference counts, lists of one's own. */
+/* Mask stops: between these calls the request is not stopped. If it is overdue, it is stopped at
+ * the unmask. They nest. Use them for shared structures without a pthread lock: a lock of another
+ * library, reference counts, lists of your own. */
 SERT_API void SERT_mask(void);
 SERT_API void SERT_unmask(void);
-/* What is allocated and opened between these is the program's, not the request's: caches, shared objects. They
- * mask, too. */
+/* Between these calls, memory and files that are allocated or opened belong to the program and not
+ * to the request: caches, shared objects. They mask stops, too. */
 SERT_API void SERT_unaccounted_begin(void);
 SERT_API void SERT_unaccounted_end(void);
-/* If the request is stopped, `undo(arg)` is called, the last first, before anything else is given back.
- * EINVAL: no request. ENOMEM: too many; this request is not stopped then. */
+/* Registers `undo(arg)`, which is called if the request is stopped: the last one first, before
+ * anything else is released. EINVAL: no request. ENOMEM: there are too many, and this request is
+ * not stopped any more. */
 SERT_API int SERT_defer(void (*undo)(void *), void *arg);
-/* Takes back the last one like it: the program has done it itself. ENOENT. */
+/* Removes the last registration like it, because the program has undone it by itself. ENOENT. */
 SERT_API int SERT_undefer(void (*undo)(void *), void *arg);
-/* This request is not stopped any more. */
+/* Makes this request unstoppable. */
 SERT_API void SERT_cancel(void);
-/* A request may be stopped in the code of this shared object too, not only in the program's: by the beginning
- * of its file name, such as "libranking.so". Only for objects that hold no lock of their own. After
- * SERT_init_timer. ENOENT: not loaded. ENOSPC. */
+/* Allows stops also in the code of this shared object, and not only in the program's. The object is
+ * named by the begin of its file name, such as "libranking.so". Use it only for objects that hold
+ * no lock of their own, and after SERT_init_timer. ENOENT: not loaded. ENOSPC. */
 SERT_API int SERT_safe_module(const char *soname);
 
-/* The request that runs: 0 if none. It names that request for ever. */
+/* Returns a token of the running request; 0 if there is none. No other request ever gets this
+ * token. */
 SERT_API uint64_t SERT_token(void);
-/* Stops a request of any thread, however long it has run. ESRCH: it is over. EINVAL: no such reason. EPERM:
- * it is not to be stopped (SERT_cancel; not warm). Stopped it is soon after, not before this returns. */
+/* Stops a request of any thread, however long it has run. It is stopped soon after, not before this
+ * returns. ESRCH: the request is over. EINVAL: no such reason. EPERM: it must not be stopped
+ * (SERT_cancel; not warm). */
 SERT_API int SERT_terminate(uint64_t token, int reason);
-/* 0, or why this request should give up: also for classes that are stopped anyway. */
+/* Returns 0, or why this request should give up. It also works for classes that are stopped
+ * anyway. */
 SERT_API int SERT_checkpoint(void);
-/* Nanoseconds that this request has left; INT64_MAX if nothing bounds it. */
+/* Returns the nanoseconds that this request has left; INT64_MAX if it is unlimited. */
 SERT_API int64_t SERT_left(void);
 
-/* What has happened to a class since the start. */
+/* The counts of a class since the start. */
 struct sert_stats {
     uint32_t size;     /* in: sizeof(struct sert_stats) */
     uint32_t class_id; /* in */
     uint64_t arrived, completed, refused;
-    uint64_t terminated; /* ran too long */
-    uint64_t gone;       /* stopped because of SERT_CLIENT_GONE or SERT_ORDERED */
-    uint64_t cancelled;  /* became unstoppable: wrote to a client, made a thread, or SERT_cancel */
-    /* Overdue, but not at a place where it can be stopped: in a mask, with a lock, in a library's code. */
+    uint64_t terminated; /* stopped because they ran too long */
+    uint64_t gone;       /* stopped with SERT_CLIENT_GONE or SERT_ORDERED */
+    /* became unstoppable: wrote to a client, made a thread, or called SERT_cancel */
+    uint64_t cancelled;
+    /* Overdue, but at a place where a stop is not possible: masked, with a lock, or in a library's
+     * code. */
     uint64_t masked, locked, gated;
     uint64_t late;       /* signals that found nothing to do */
     uint64_t survivors;  /* blocks that completed requests left behind */
@@ -139,7 +158,7 @@ struct sert_stats {
 
 SERT_API int SERT_get_stats(struct sert_stats *stats);
 
-/* The threshold for a loss, in nanoseconds: LB + F(p)(UB - LB). Pure. */
+/* Returns the threshold for a loss, in nanoseconds: LB + F(p)(UB - LB). It has no side effects. */
 SERT_API uint64_t SERT_threshold(const struct sert_arg *arg, uint64_t arrived, uint64_t lost);
 
 #ifdef __cplusplus

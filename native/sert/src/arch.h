@@ -1,4 +1,4 @@
-/* What depends on the processor. A port needs these, the window of calls.S, and nothing else. */
+/* The parts that depend on the processor. A port consists of these and of the window in calls.S. */
 #ifndef SERT_ARCH_H
 #define SERT_ARCH_H
 
@@ -9,7 +9,8 @@
 #error "libsert runs on Linux with glibc, x86-64. A port: this file and calls.S."
 #endif
 
-/* Where the thread was when the signal came, its stack, and what a system call has returned. */
+/* The position of the thread when the signal came, its stack pointer, and the result of a system
+ * call. */
 static inline uintptr_t arch_pc(const ucontext_t *at) {
     return (uintptr_t)at->uc_mcontext.gregs[REG_RIP];
 }
@@ -20,7 +21,7 @@ static inline long arch_result(const ucontext_t *at) {
     return (long)at->uc_mcontext.gregs[REG_RAX];
 }
 
-/* The control words of both floating-point units; a signal handler starts with the kernel's. */
+/* The control words of both floating-point units. A signal handler starts with the kernel's. */
 struct arch_rounding {
     uint32_t mxcsr;
     uint16_t x87;

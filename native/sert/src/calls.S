@@ -1,8 +1,10 @@
-/* long calls_enter(const volatile int *pending, long number, long a, long b, long c, long d, long e, long f)
+/* long calls_enter(const volatile int *pending, long number, long a, long b, long c, long d, long
+ * e, long f)
  *
- * A system call that may wait. Between `calls_begin` and `calls_end` it has had no effect yet: a signal there
- * may abandon the request. At `calls_end` with -EINTR it had none either. If a stop is pending already the
- * call is not entered: -EINTR. The idea is musl's (src/thread/x86_64/syscall_cp.s). */
+ * Makes a system call that may block. Between `calls_begin` and `calls_end` the call has had no
+ * effect yet, so a signal there may abandon the request. At `calls_end` with -EINTR it had no
+ * effect either. If a stop is pending already, the call is not entered and -EINTR is returned. The
+ * idea is musl's (src/thread/x86_64/syscall_cp.s). */
 #if defined(__x86_64__)
     .text
     .globl calls_enter
@@ -32,7 +34,7 @@ calls_end:
     ret
     .cfi_endproc
     .size calls_enter, .-calls_enter
-/* As if they had been called themselves (processes.c). */
+/* These go on in the real function as if the program had called it directly (processes.c). */
     .globl vfork
     .type vfork, @function
 vfork:
@@ -67,7 +69,7 @@ dlopen:
     .cfi_endproc
     .size dlopen, .-dlopen
 
-/* The number and five arguments are in registers, the sixth is on the stack (keeps.c). */
+/* The number and five arguments are in registers, and the sixth is on the stack (keeps.c). */
     .globl syscall
     .type syscall, @function
 syscall:

@@ -1,7 +1,8 @@
-/* Seed 2's controller. Source: SERT section 3.2; the same as the engine's `loss` (lab/golden/termination.csv).
+/* The controller of paper 2. Source: SERT section 3.2; it is the same as the engine's `loss`
+ * (lab/golden/termination.csv).
  *
- * p is the share of the requests of an interval that were refused or ran too long. Clients who left are not in
- * it: they say nothing of how much there is to do. */
+ * p is the fraction of an interval's requests that were refused or ran too long. Requests whose
+ * clients left are not in it, because they say nothing about the load. */
 #include "control.h"
 
 #include <errno.h>
@@ -28,8 +29,8 @@
 
 struct class {
     struct sert_arg arg;
-    uint64_t since;                 /* when the interval began */
-    _Atomic uint64_t counted_from;  /* who began later is not in these: */
+    uint64_t since;                 /* the begin of the interval */
+    _Atomic uint64_t counted_from;  /* requests that began later are not in the following counts */
     uint64_t arrived, lost;
     double loss;
     _Atomic bool is_set;
@@ -37,7 +38,7 @@ struct class {
     _Atomic uint32_t flags, warm_up;
 };
 
-/* `guard` is over what is not atomic. */
+/* `guard` protects everything that is not atomic. */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct class classes[SERT_CLASSES];
@@ -56,7 +57,7 @@ static struct sert_arg with_defaults(const struct sert_arg *arg) {
     return whole;
 }
 
-/* What is wrong with it, or NULL. The comparisons are false for what is not a number. */
+/* Returns what is wrong with `arg`, or NULL. The comparisons are false for NaN. */
 static const char *fault(const struct sert_arg *arg) {
     if (arg->size != sizeof *arg) return "size is not sizeof(struct sert_arg)";
     if (arg->class_id >= SERT_CLASSES) return "class_id is not below SERT_CLASSES";
@@ -82,7 +83,8 @@ static uint64_t threshold_for(const struct sert_arg *whole, double p) {
     return (uint64_t)(least + granted(whole, p) * (most - least));
 }
 
-/* In an interval that nobody came in nobody was lost: those who were stopped had come before. */
+/* Returns p. Without arrivals nothing was lost in an interval: stopped requests had arrived before
+ * it. */
 static double loss_of(uint64_t arrived, uint64_t lost) {
     return arrived ? fmin((double)lost / (double)arrived, 1.0) : 0.0;
 }
@@ -154,7 +156,8 @@ static uint64_t load(const _Atomic uint64_t *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Of all threads, also those that are over. `overshoot_max` is the largest, the rest sums. */
+/* Sums the counts of all threads, also of those that have ended. `overshoot_max` is the maximum
+ * instead. */
 static void sum(uint32_t class_id, struct sert_stats *into) {
     for (unsigned slot = 1; slot < thread_slots(); slot++) {
         const struct thread *thread = thread_at(slot);
@@ -199,18 +202,21 @@ static uint64_t interval_of(const struct class *class) {
     return class->arg.interval_ms * (uint64_t)MILLISECOND;
 }
 
-/* The interval of a class is over: another threshold. */
+/* Ends an interval of a class and sets the next threshold. */
 static void turn(uint32_t class_id, uint64_t now) {
     struct class *class = &classes[class_id];
     uint64_t passed = (now - class->since) / interval_of(class);
     struct sert_stats total = {0};
     atomic_store(&class->counted_from, thread_now());
     sum(class_id, &total);
-    /* Who came and left within an interval did not arrive in it: a crowd that leaves hides no loss. Who begins or leaves
-     * this very moment may be counted out of an interval that has not counted it: then there are too few. */
+    /* A request that came and left within an interval did not arrive in it, so that a crowd that
+     * leaves hides no loss. A request that begins or leaves at this very moment may be subtracted
+     * from an interval that has not counted it; in that case the difference may be negative, and
+     * the losses replace it. */
     uint64_t lost = total.refused + total.terminated, arrived = total.arrived - strays(class_id);
     uint64_t came = arrived >= class->arrived ? arrived - class->arrived : lost - class->lost;
-    /* Over all that passed, if the controller was kept waiting. Where nobody came, nobody was lost. */
+    /* The loss covers all intervals that have passed, if the controller was delayed. Without
+     * arrivals there is no loss. */
     class->loss = loss_of(came, lost - class->lost);
     class->since += passed * interval_of(class);
     class->arrived = arrived;
@@ -218,7 +224,8 @@ static void turn(uint32_t class_id, uint64_t now) {
     set_threshold(class, threshold_for(&class->arg, class->loss), now);
 }
 
-/* How often to look at those who run: four times in the shortest threshold that is not the threads' own affair. */
+/* Returns the time between two checks of running requests: a quarter of the shortest threshold for
+ * which requests do not arm their own timers. */
 static uint64_t look_every(void) {
     uint64_t shortest = MOST_PAUSE * 4;
     for (uint32_t i = 0; i < SERT_CLASSES; i++) {
@@ -229,7 +236,7 @@ static uint64_t look_every(void) {
     return shortest / 4;
 }
 
-/* When the next interval of any class is over. */
+/* Returns the end of the next interval of any class. */
 static uint64_t next_turn(uint64_t latest) {
     uint64_t next = latest;
     for (uint32_t i = 0; i < SERT_CLASSES; i++) {
@@ -241,7 +248,8 @@ static uint64_t next_turn(uint64_t latest) {
 
 static void *control(void *nothing) {
     (void)nothing;
-    /* Where that is permitted: it is to see to a lower threshold while the workers take every processor. */
+    /* Use real-time scheduling where permitted: the controller must be able to lower a threshold
+     * while the workers use every processor. */
     pthread_setschedparam(pthread_self(), SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
     REAL(pthread_mutex_lock)(&guard);
     for (;;) {
@@ -251,7 +259,7 @@ static void *control(void *nothing) {
                 turn(i, now);
             }
         }
-        /* Whoever is due before the look after the next has a timer from now on. */
+        /* Arm the timers of all requests that are due before the check after the next one. */
         uint64_t pause = look_every(), next = next_turn(now + pause);
         stop_arm_all(now + 2 * pause);
         struct timespec until = {(time_t)(next / 1000000000u), (long)(next % 1000000000u)};

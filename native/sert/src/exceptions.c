@@ -10,7 +10,7 @@
 
 typedef struct exceptions *record_of_thread(void);
 
-/* Written before `count` is. */
+/* Entries are written before `count` is. */
 static record_of_thread *records[EXCEPTIONS_RUNTIMES];
 static _Atomic unsigned count;
 
@@ -40,7 +40,8 @@ static bool has_runtime(const struct dl_phdr_info *object) {
     return false;
 }
 
-/* A file that was replaced since it was loaded has other addresses. */
+/* Returns whether the object was loaded from this file. A file that was replaced since has other
+ * addresses. */
 static bool is_loaded_from(const struct dl_phdr_info *object, const struct image *image) {
     const ElfW(Ehdr) *head = image_is_known(image) ? image_part(image, 0, sizeof *head) : NULL;
     size_t size = (size_t)object->dlpi_phnum * sizeof(ElfW(Phdr));
@@ -74,7 +75,7 @@ struct search {
     bool is_first;
 };
 
-/* The program is the first object. */
+/* Looks for the object. The program is the first one. */
 static int look(struct dl_phdr_info *object, size_t size, void *context) {
     (void)size;
     struct search *search = context;

@@ -1,4 +1,4 @@
-/* Descriptors: what a request opens is its own until it closes it. */
+/* Descriptors: a descriptor that a request opens belongs to it until the request closes it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -76,7 +76,7 @@ STANDS_BEFORE int creat64(const char *path, mode_t mode) {
     return OPENED(REAL(creat64)(path, mode));
 }
 
-/* With _FORTIFY_SOURCE. */
+/* Variants of _FORTIFY_SOURCE. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int directory, const char *path, int flags);
@@ -201,7 +201,7 @@ STANDS_BEFORE int pidfd_getfd(int process, int fd, unsigned flags) {
     return OPENED(REAL(pidfd_getfd)(process, fd, flags));
 }
 
-/* The program's own accept may wait for long: there it can be stopped. */
+/* The program's own accept may block for long, so a request can be stopped there. */
 static int accepted(int fd, struct sockaddr *from, socklen_t *length, int flags, void *caller) {
     struct thread *thread = resources_opener(caller);
     if (thread == NULL || !gate_is_program((uintptr_t)caller) || !stop_may_leave(thread)) {
@@ -223,7 +223,8 @@ STANDS_BEFORE int dup(int fd) {
     return OPENED(REAL(dup)(fd));
 }
 
-/* What was at `to` is closed: if that was not the request's, the program has changed for good. */
+/* `to` has been closed. If it did not belong to the request, the program has changed
+ * permanently. */
 static int replaced(int result, int from, int to, void *caller) {
     const struct thread *thread = thread_request();
     if (result >= 0 && from != to && thread && !resources_has_fd(thread, to)) {
@@ -256,7 +257,7 @@ STANDS_BEFORE int fcntl64(int fd, int command, ...) {
     return controlled(REAL(fcntl64)(fd, command, arg), command, __builtin_return_address(0));
 }
 
-/* Before it is closed: afterwards the number may be another thread's. */
+/* Remove it before it is closed: afterwards the number may belong to another thread. */
 static int closed(int close(int), int fd, void *caller) {
     struct thread *thread = thread_owner();
     if (thread) {

@@ -11,7 +11,7 @@
 
 #define RANGES 32
 
-/* Written before `count` is; read by anybody at any time. */
+/* Entries are written before `count` is. Any thread may read them at any time. */
 struct ranges {
     struct gate_range range[RANGES];
     _Atomic unsigned count;
@@ -20,7 +20,7 @@ struct ranges {
 static struct ranges program, waiting;
 struct gate_range gate_libc, gate_loader;
 
-/* What is looked for, and where it goes. The program has no name of its own. */
+/* The object to look for, and where its ranges go. The program has no name of its own. */
 struct search {
     const char *name;
     struct ranges *into;
@@ -82,7 +82,8 @@ bool gate_open(void) {
     look_for("libstdc++.so", &waiting);
     gate_libc = libc.range[0];
     gate_loader = loader.range[0];
-    /* Their code is one range each; what a second held would be charged to requests. */
+    /* Their code is one range each. With a second range, allocations from it would be charged to
+     * requests. */
     is_open = !missing && libc.count == 1 && loader.count == 1;
     return is_open;
 }

@@ -1,9 +1,10 @@
-/* [seed 2.10] A program that was linked with -static-libstdc++ (or a static libc++abi) has a C++ runtime of its own:
- * its record of caught exceptions, and its guards of function statics. The record must be put back after a stop, so its
- * address must be known; the guards must be libsert's, or a stop leaves one taken for ever.
+/* [seed 2.10] A program that was linked with -static-libstdc++ (or a static libc++abi) has a C++
+ * runtime of its own, with its own record of caught exceptions and its own guards of function
+ * statics. The record must be restored after a stop, so its address must be known. The guards must
+ * be libsert's, or a stop would leave one taken forever.
  *
- * A symbol table tells both. A stripped program has only its dynamic symbols; if they do not name the record, the
- * program is refused. */
+ * A symbol table tells both. A stripped program has only its dynamic symbols; if they do not name
+ * the record, the program is refused. */
 #include "image.h"
 
 #include <elf.h>
@@ -57,7 +58,8 @@ static const Elf64_Sym *find_in(const struct image *image, const Elf64_Shdr *tab
     return NULL;
 }
 
-/* Looks into each symbol table of this kind (SHT_DYNSYM or SHT_SYMTAB). `has_table`: whether there is one. */
+/* Looks into each symbol table of this kind (SHT_DYNSYM or SHT_SYMTAB). Sets `has_table` to whether
+ * there is one. */
 static const Elf64_Sym *find(const struct image *image, uint32_t kind, const char *name, bool *has_table) {
     const Elf64_Ehdr *head = image_is_known(image) ? image_part(image, 0, sizeof *head) : NULL;
     const Elf64_Shdr *sections = head ? image_part(image, head->e_shoff, (size_t)head->e_shnum * sizeof(Elf64_Shdr)) : NULL;
@@ -96,8 +98,9 @@ static bool is_stripped(const struct image *image) {
     return !has_table;
 }
 
-/* Every C++ runtime holds the names of the types of namespace __cxxabiv1. The symbols that a program takes from a shared
- * runtime (_ZTIN10__cxxabiv1...) do not begin so. */
+/* Returns whether the bytes contain a C++ runtime. Every C++ runtime holds the names of the types
+ * of namespace __cxxabiv1. The symbols that a program imports from a shared runtime
+ * (_ZTIN10__cxxabiv1...) do not begin so. */
 bool image_has_runtime(const void *at, size_t size) {
     static const char name[] = "\0N10__cxxabiv1";
     return memmem(at, size, name, sizeof name - 1) != NULL;

@@ -1,7 +1,7 @@
 /* Reads the program file: which C++ runtime is linked into it, and how it was linked.
  *
- * Used by the library for the program that runs and the modules that it admits, and by sert-run for the program that it
- * starts. Every offset in the file is checked. */
+ * The library uses it for the running program and for the modules that it admits, and sert-run uses
+ * it for the program that it starts. Every offset in the file is checked. */
 #ifndef SERT_IMAGE_H
 #define SERT_IMAGE_H
 
@@ -12,7 +12,7 @@
 /* The function that returns a thread's record of exceptions (__cxa_eh_globals of the C++ ABI). */
 #define IMAGE_RECORD "__cxa_get_globals"
 
-/* The program that runs. */
+/* The running program. */
 #define IMAGE_OF_PROGRAM "/proc/self/exe"
 
 /* A whole ELF file for x86-64, mapped. */
@@ -21,26 +21,27 @@ struct image {
     size_t size;
 };
 
-/* The `length` bytes at `from`, or NULL if they are not all in the file. */
+/* Returns the `length` bytes at `from`, or NULL if they are not all in the file. */
 const void *image_part(const struct image *image, size_t from, size_t length);
-/* The string at `from`, or NULL if it does not end in the file. */
+/* Returns the string at `from`, or NULL if it does not end in the file. */
 const char *image_text(const struct image *image, size_t from);
-/* Whether the file is ELF for x86-64. */
+/* Returns whether the file is ELF for x86-64. */
 bool image_is_known(const struct image *image);
 
-/* Maps the file at `path`. Whether it could. */
+/* Maps the file at `path`. Returns whether that succeeded. */
 bool image_open(struct image *image, const char *path);
 void image_close(const struct image *image);
 
-/* Whether the file itself defines `name` in its dynamic symbols, or in any symbol table. `value` (NULL: not wanted): of a
- * function its address, relative to the load address. */
+/* Return whether the file itself defines `name` in its dynamic symbols, or in any symbol table. For
+ * a function, `value` (which may be NULL) gets its address relative to the load address. */
 bool image_exports(const struct image *image, const char *name, uint64_t *value);
 bool image_defines(const struct image *image, const char *name, uint64_t *value);
 
-/* Whether these bytes of a program have a C++ runtime in them: they hold the names of its own types. */
+/* Returns whether these bytes of a program contain a C++ runtime: they hold the names of its own
+ * types. */
 bool image_has_runtime(const void *at, size_t size);
-/* Why requests of a program with this C++ runtime inside cannot be stopped safely; NULL if they can, or if the file has
- * none inside. */
+/* Returns why requests of a program with this C++ runtime inside cannot be stopped safely; NULL if
+ * they can, or if the file has no runtime inside. */
 const char *image_runtime_fault(const struct image *image);
 
 #endif

@@ -1,8 +1,8 @@
-/* Functions of libc that leave something behind which a stop cannot give back: memory that libc allocates for an object of
- * its caller, a timer, an attached segment, a key.
+/* Functions of libc that leave something behind which a stop cannot release: memory that libc
+ * allocates for an object of its caller, a timer, an attached segment, a key.
  *
- * Such a call makes the request unstoppable from then on. Only calls on the program's behalf count: what libc calls for
- * itself it also gives back. The manual lists the functions. */
+ * Such a call makes the request unstoppable from then on. Only calls on the program's behalf count,
+ * because libc releases what it acquires for itself. The manual lists the functions. */
 #include <argz.h>
 #include <envz.h>
 #include <fts.h>
@@ -42,7 +42,7 @@ static void kept(const char *why, void *caller) {
     }
 #define KEEPS(result, name, parameters, arguments) KEEPS_VERSION(result, name, NULL, parameters, arguments)
 
-/* --- Memory that hangs on an object of the caller, or on libc's own tables --- */
+/* --- Memory that belongs to an object of the caller, or to libc's own tables --- */
 
 KEEPS(iconv_t, iconv_open, (const char *to, const char *from), (to, from))
 KEEPS(FTS *, fts_open, (char *const *paths, int options, int (*compare)(const FTSENT **, const FTSENT **)), (paths, options, compare))
@@ -111,7 +111,8 @@ KEEPS(int, tss_create, (tss_t *key, tss_dtor_t destroy), (key, destroy))
 KEEPS_VERSION(int, timer_create, "GLIBC_2.3.3", (clockid_t clock, struct sigevent *event, timer_t *timer), (clock, event, timer))
 KEEPS(void *, shmat, (int segment, const void *where, int flags), (segment, where, flags))
 
-/* System calls that leave nothing behind in the process. Any other may open or map something. */
+/* Returns whether a system call leaves nothing behind in the process. Any other may open or map
+ * something. */
 static bool leaves_nothing(long number) {
     switch (number) {
     case SYS_futex:
@@ -172,7 +173,7 @@ static bool leaves_nothing(long number) {
 
 __attribute__((visibility("hidden"))) void *keeps_syscall(long number, void *caller);
 
-/* For calls.S, which goes on to what this returns. */
+/* Called by calls.S, which goes on in the function that this returns. */
 void *keeps_syscall(long number, void *caller) {
     if (!leaves_nothing(number)) {
         kept("makes a system call that may leave something behind", caller);

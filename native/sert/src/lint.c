@@ -17,7 +17,7 @@
 
 bool lint_is_on;
 
-/* What was found, and where in the program: counted, first come first kept. */
+/* A finding and its place in the program, counted. The first ones are kept. */
 struct place {
     _Atomic(const char *) what;
     void *caller;
@@ -27,7 +27,7 @@ struct place {
 static struct place places[PLACES];
 static _Atomic uint64_t left_out, requests;
 
-/* Where each block of the running request was allocated; beside the log. */
+/* The place of allocation of each block of the running request; parallel to the log. */
 static _Thread_local void **callers __attribute__((tls_model("initial-exec")));
 
 static void found(const char *what, void *caller) {
@@ -44,7 +44,8 @@ static void found(const char *what, void *caller) {
     atomic_fetch_add(&left_out, 1);
 }
 
-/* The compilers' flag for objects at namespace scope with an initialiser that runs: nothing else tells of it. */
+/* Looks for the compilers' flag for objects at namespace scope with an initialiser that runs, which
+ * nothing else shows. */
 static bool has_late_thread_locals(void) {
     struct image image;
     if (!image_open(&image, IMAGE_OF_PROGRAM)) {

@@ -1,7 +1,8 @@
-/* A report of what would not survive a stop: for those who want to know whether a service can be protected.
+/* A report of what a stop would lose, to find out whether a service can be protected.
  *
- * With SERT_LINT=1 in the environment nothing is stopped; the process says at its end which requests left memory,
- * descriptors or locks behind, from where, and what made requests unstoppable. */
+ * With SERT_LINT=1 in the environment nothing is stopped. At its end, the process reports which
+ * requests left memory, descriptors or locks behind and from where, and what made requests
+ * unstoppable. */
 #ifndef SERT_LINT_H
 #define SERT_LINT_H
 
@@ -17,7 +18,7 @@ void lint_begin(void);
 void lint_note_block(uint32_t index, void *caller);
 void lint_move_block(size_t from, size_t to);
 void lint_note_cancel(const struct thread *thread, const char *why, void *caller);
-/* The request is over in the ordinary way. */
+/* Records that the request has ended normally. */
 void lint_ended(struct thread *thread);
 
 static inline void lint_allocated(uint32_t index, void *caller) {

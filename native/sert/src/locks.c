@@ -1,7 +1,8 @@
 /* Locks: a request that holds one is not stopped; one that waits for one may be.
  *
- * The thread counts what it holds, and is compared with what it held when the request began. Who waits with
- * nothing else in hand waits in slices: between two it is as if it had not asked yet. */
+ * The thread counts the locks that it holds, and compares the count with that at the begin of the
+ * request. A request that waits and holds no other lock waits in slices: between two slices it has
+ * not asked for the lock yet. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -17,14 +18,15 @@
 
 #define SLICE 20000000u
 
-/* Until the request is due, and never long: the threshold may fall, or somebody order a stop. */
+/* Returns the end of a slice: when the request is due, or soon, because the threshold may fall or a
+ * stop may be ordered. */
 static struct timespec a_slice(const struct thread *thread) {
     uint64_t now = thread_now(), end = now + SLICE, due = thread->began + control_threshold(thread->class_id);
     end = due > now && due < end ? due : end;
     return (struct timespec){(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
 }
 
-/* The request, if it can be stopped while it waits for `caller`. */
+/* Returns the request, if it can be stopped while it waits on behalf of `caller`. */
 static struct thread *can_leave(void *caller) {
     struct thread *thread = thread_request();
     return thread && gate_is_program((uintptr_t)caller) && stop_may_leave(thread) ? thread : NULL;
@@ -52,8 +54,8 @@ static int given(int error, void *caller) {
     return error;
 }
 
-/* Takes it by `at_once` if it is free. Else waits by `attempt`, which gives up at a time with ETIMEDOUT; where it
- * does not know our clock, by `lock`. */
+/* Takes the lock by `at_once` if it is free. Otherwise waits by `attempt`, which gives up at
+ * `until` with ETIMEDOUT; if `attempt` does not support our clock, waits by `lock`. */
 #define WAIT(caller, at_once, attempt, lock)                                                           \
     if (thread_self == NULL) {                                                                         \
         return lock;                                                                                   \
@@ -103,7 +105,7 @@ STANDS_BEFORE int pthread_mutex_unlock(pthread_mutex_t *mutex) {
     return given(REAL(pthread_mutex_unlock)(mutex), __builtin_return_address(0));
 }
 
-/* --- Locks for readers and a writer --- */
+/* --- Read-write locks --- */
 
 STANDS_BEFORE int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
     WAIT(__builtin_return_address(0), REAL(pthread_rwlock_tryrdlock)(lock),
@@ -185,7 +187,8 @@ STANDS_BEFORE void funlockfile(FILE *stream) {
 
 #define CONDITION(name) REAL_VERSION(name, "GLIBC_2.3.2")
 
-/* With this one lock and no other, as it is held again when a slice ends. */
+/* Returns the request if it can be stopped while it holds this one lock and no other; the lock is
+ * held again when a slice ends. */
 static struct thread *can_leave_with(void *caller) {
     struct thread *thread = thread_request();
     if (thread == NULL || !gate_may_wait((uintptr_t)caller)) {
@@ -197,8 +200,9 @@ static struct thread *can_leave_with(void *caller) {
     return possible ? thread : NULL;
 }
 
-/* The mutex is held. It is let go of only if the request is stopped: then nobody else would. Whether it was not,
- * and has been let go of for a moment. */
+/* Stops the request if it is due. The mutex is held, and is released only for a stop, because no
+ * other code would release it. Returns true if the request was not stopped after all, and the mutex
+ * was released for a moment. */
 static bool leave_if_due(struct thread *thread, pthread_mutex_t *mutex) {
     if (stop_reason(thread, thread_now()) == 0) {
         thread->pending = 0;
@@ -207,14 +211,15 @@ static bool leave_if_due(struct thread *thread, pthread_mutex_t *mutex) {
     REAL(pthread_mutex_unlock)(mutex);
     thread->locks--;
     stop_if_due(thread);
-    /* The threshold rose just now. */
+    /* The threshold has just risen. */
     REAL(pthread_mutex_lock)(mutex);
     thread->locks++;
     return true;
 }
 
-/* A slice that is over returns as if it had been woken: the signal may have come between, and only the program
- * can ask whether what it waits for is so. Every wait on a condition has to expect that. */
+/* Waits for a slice, and returns as if woken when it is over: the wake-up may have come in between,
+ * and only the program can check the condition that it waits for. Every wait on a condition
+ * variable must expect that. */
 static int wait_a_slice(struct thread *thread, pthread_cond_t *condition, pthread_mutex_t *mutex) {
     if (leave_if_due(thread, mutex)) {
         return 0;
@@ -237,7 +242,7 @@ STANDS_BEFORE int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *
     return wait_for(condition, mutex, __builtin_return_address(0));
 }
 
-/* Nanoseconds of `clock` until `end`; 0 if it is past. */
+/* Returns the nanoseconds of `clock` until `end`; 0 if it is past. */
 static uint64_t left_until(clockid_t clock, const struct timespec *end) {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -265,7 +270,8 @@ STANDS_BEFORE int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mute
     return wait_until(condition, mutex, clock, end, __builtin_return_address(0));
 }
 
-/* Its clock is an attribute of the condition that cannot be asked; glibc keeps it in this bit since 2.25. */
+/* Returns the condition's clock. There is no function for it; since glibc 2.25 it is in this
+ * bit. */
 static clockid_t clock_of(const pthread_cond_t *condition) {
     return condition->__data.__wrefs & 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
@@ -274,7 +280,7 @@ STANDS_BEFORE int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mute
     return wait_until(condition, mutex, clock_of(condition), end, __builtin_return_address(0));
 }
 
-/* --- Semaphores: to wait for, not to hold --- */
+/* --- Semaphores: a request waits for them, but does not hold them --- */
 
 STANDS_BEFORE int sem_wait(sem_t *semaphore) {
     if (thread_self && REAL(sem_trywait)(semaphore) == 0) {
@@ -303,7 +309,7 @@ STANDS_BEFORE int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct 
     return UNDISTURBED(REAL(sem_clockwait)(semaphore, clock, end));
 }
 
-/* --- C11: in glibc the same objects --- */
+/* --- C11: in glibc these are the same objects --- */
 
 static int as_threads(int error) {
     return error == 0 ? thrd_success : error == EBUSY ? thrd_busy : error == ETIMEDOUT ? thrd_timedout

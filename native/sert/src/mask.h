@@ -13,7 +13,8 @@ static inline void mask_unaccounted_ends(const char *unused) {
     SERT_unaccounted_end();
 }
 
-/* Our own call of SERT_unmask comes from the library: an overdue request is stopped at the next chance. */
+/* SERT_unmask is called from the library here, so an overdue request is stopped at the next
+ * opportunity. */
 #define MASKED                                                                                         \
     __attribute__((cleanup(mask_ends), unused)) char masked_ = 0;                                      \
     SERT_mask()

@@ -19,24 +19,24 @@
 #include "thread.h"
 
 #define HEADER 16u
-/* A block that waits to be taken back has the next one in it. */
+/* A block that waits to be taken back contains a pointer to the next one. */
 #define LEAST 8u
 #define FIRST_ROOM 1024u
 #define MOST_ROOM (1u << 26)
 #define TAKE_BACK_EVERY 256u
-/* A log that has grown beyond this is given up at the end of its request. */
+/* A log that has grown beyond this is freed at the end of its request. */
 #define KEPT_ROOM (1u << 16)
 
 struct block {
-    _Atomic uint64_t owner; /* 0: nobody; with generation 0: handed back to the slot */
+    _Atomic uint64_t owner; /* 0: no owner; with generation 0: handed back to the slot */
     uint32_t index;
-    uint8_t shift;          /* the block begins 2^shift before what the program sees */
+    uint8_t shift;          /* the block begins 2^shift before the address that the program sees */
     uint8_t first;          /* from the arena below */
     uint16_t unused;
 };
 _Static_assert(sizeof(struct block) == HEADER, "what malloc returns is aligned to 16");
 
-/* Until the next allocator is known, that is while the loader looks for it. */
+/* Memory for the time before the next allocator is known, while the loader looks it up. */
 static alignas(16) char arena[16384];
 static size_t arena_used;
 
@@ -61,7 +61,8 @@ static bool is_first(const void *seen) {
     return (uintptr_t)seen - (uintptr_t)arena < sizeof arena;
 }
 
-/* The first to ask looks for it, before there are threads. Whether it is known then: looking may allocate. */
+/* Looks up the next allocator at the first call, before there are threads. Returns whether it is
+ * known then, since the lookup itself may allocate. */
 static __attribute__((noinline, cold)) bool find_next(void) {
     static bool looking;
     if (looking) {
@@ -77,7 +78,7 @@ static __attribute__((noinline, cold)) bool find_next(void) {
     return true;
 }
 
-/* Whether the next allocator is known. */
+/* Returns whether the next allocator is known. */
 static inline bool is_ready(void) {
     return __builtin_expect(next.free != NULL, 1) || find_next();
 }
@@ -95,7 +96,7 @@ static __attribute__((noinline, cold)) void *from_arena(size_t size) {
 
 /* --- A request's log --- */
 
-/* Without the holes that freed blocks have left. */
+/* Removes the holes that freed blocks have left. */
 static void close_up(struct thread *thread) {
     size_t kept = 0;
     for (size_t i = 0; i < thread->blocks; i++) {
@@ -124,7 +125,8 @@ static bool grow(struct thread *thread) {
     return true;
 }
 
-/* A log that is mostly holes is closed up instead; and what others have freed meanwhile is not in it any more. */
+/* Makes room in the log. First it removes blocks that other threads have freed meanwhile. A log
+ * that is mostly holes is compacted instead of grown. */
 static __attribute__((noinline)) bool make_room(struct thread *thread) {
     memory_take_back(thread);
     if (thread->live < thread->room / 4 * 3) {
@@ -158,7 +160,7 @@ static inline __attribute__((always_inline)) void charge(struct thread *thread, 
     lint_allocated(block->index, caller);
 }
 
-/* It leaves a hole, unless it was the last. */
+/* Removes a block from the log. It leaves a hole, unless it was the last. */
 static void forget(struct thread *thread, uint32_t index) {
     thread->live--;
     thread->log[index] = NULL;
@@ -174,8 +176,8 @@ static bool is_logged(const struct thread *thread, void *seen) {
 
 /* --- Blocks of other threads' requests --- */
 
-/* A block that another thread's running request has in its log cannot be freed under it: it is handed back.
- * Whether it was. */
+/* Hands a block back that is in the log of another thread's running request, and so cannot be freed
+ * here. Returns whether it did. */
 static bool hand_back(struct block *block, void *seen, uint64_t owner) {
     struct thread *thread = thread_at(thread_slot_of(owner));
     uint64_t generation = thread_generation_of(owner);
@@ -210,7 +212,7 @@ void memory_free_all(struct thread *thread) {
         if (thread->log[i] == NULL) {
             continue;
         }
-        /* If not, another thread has just freed it: it is in `returned`. */
+        /* If the exchange fails, another thread has just freed the block: it is in `returned`. */
         if (atomic_compare_exchange_strong(&header(thread->log[i])->owner, &owner, 0)) {
             next.free(base(thread->log[i]));
         }
@@ -245,7 +247,7 @@ bool memory_is_own(const struct thread *thread, const void *seen) {
 
 /* --- What the program calls --- */
 
-/* A block from `whole` that is nobody's. */
+/* Returns a block in `whole` without an owner. */
 static inline __attribute__((always_inline)) void *plain(void *whole, uint8_t shift) {
     if (__builtin_expect(whole == NULL, 0)) {
         return NULL;
@@ -255,7 +257,7 @@ static inline __attribute__((always_inline)) void *plain(void *whole, uint8_t sh
     return seen;
 }
 
-/* One that is charged to the request of the thread, if it is to be. */
+/* Returns a block that is charged to the thread's request, if it should be. */
 static inline __attribute__((always_inline)) void *begin(void *whole, uint8_t shift, void *caller) {
     char *seen = plain(whole, shift);
     struct thread *thread = thread_self;
@@ -323,7 +325,7 @@ STANDS_BEFORE void *memalign(size_t alignment, size_t size) {
     return aligned(power_of_two(alignment), size, __builtin_return_address(0));
 }
 
-/* glibc takes any alignment here too. */
+/* glibc accepts any alignment here too. */
 STANDS_BEFORE void *aligned_alloc(size_t alignment, size_t size) {
     return aligned(power_of_two(alignment), size, __builtin_return_address(0));
 }
@@ -358,15 +360,16 @@ STANDS_BEFORE size_t malloc_usable_size(void *seen) {
     return next.malloc_usable_size(base(seen)) - ((size_t)1 << header(seen)->shift);
 }
 
-/* The request gives up, or moves, what is older than itself: something that lives longer is changing, and
- * perhaps points to new memory of the request already, as a vector does that has grown. */
+/* Makes the request unstoppable, because it frees or moves memory older than itself: an object that
+ * lives longer is changing. It may point to new memory of the request already, like a vector that
+ * has grown. */
 static __attribute__((noinline)) void changes_others(const struct thread *thread, void *caller) {
     if (!gate_is_libc((uintptr_t)caller) && !control_has_flag(thread->class_id, SERT_FREES_OTHERS)) {
         stop_spoilt("frees memory that is older than the request", caller);
     }
 }
 
-/* Where the thread may be stopped it is afterwards: the block is gone by then. */
+/* Frees a block. The thread may only be stopped afterwards, when the block is gone. */
 static inline __attribute__((always_inline)) void release(void *seen, void *caller) {
     if (seen == NULL || is_first(seen)) {
         return;
@@ -396,7 +399,7 @@ STANDS_BEFORE void free(void *seen) {
     release(seen, __builtin_return_address(0));
 }
 
-/* To a block of another place: whoever had it has the new one. */
+/* Moves a block to another place. The new block has the same owner. */
 static void *moved(void *seen, size_t size, bool is_own, void *caller) {
     void *whole = next.malloc(with_header(size));
     void *fresh = is_own ? begin(whole, 4, caller) : plain(whole, 4);
@@ -416,7 +419,7 @@ static void *resized(void *seen, size_t size, void *caller) {
     if (thread && !is_own) {
         changes_others(thread, caller);
     }
-    /* Aligned ones, and those that another's running request has in its log. */
+    /* These are aligned blocks, and blocks in the log of another thread's running request. */
     if (block->shift != 4 || (owner != 0 && !is_own)) {
         return moved(seen, size, is_own, caller);
     }

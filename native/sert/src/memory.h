@@ -1,8 +1,8 @@
-/* Memory: every block says whose it is, every request knows its blocks.
+/* Memory: every block has an owner, and every request knows its blocks.
  *
- * A block has 16 bytes in front: the token of the request that it belongs to, and its place in that request's
- * log. The end of a request costs nothing however much it leaves behind: its log is forgotten and its token is
- * never used again, so what survives simply belongs to nobody. */
+ * A block has 16 bytes in front: the token of the request that it belongs to, and its place in that
+ * request's log. The end of a request costs nothing, however much it leaves behind: its log is
+ * dropped and its token is never used again. So the remaining blocks simply have no owner. */
 #ifndef SERT_MEMORY_H
 #define SERT_MEMORY_H
 
@@ -11,15 +11,15 @@
 
 struct thread;
 
-/* The request is stopped: frees all that it still has. Not while it is running. */
+/* Frees all blocks of a stopped request. Not while it is running. */
 void memory_free_all(struct thread *thread);
-/* It is over in the ordinary way: how many blocks it leaves behind. */
+/* Drops the log of a request that has ended normally. Returns how many blocks it leaves behind. */
 size_t memory_forget(struct thread *thread);
-/* A block that libc has made for its caller is the request's after all. */
+/* Charges a block that libc has made for its caller to the request. */
 void memory_adopt(struct thread *thread, void *seen);
-/* Whether a block that malloc has returned belongs to the request that runs. */
+/* Returns whether a block that malloc has returned belongs to the running request. */
 bool memory_is_own(const struct thread *thread, const void *seen);
-/* Frees what other threads have freed of its requests. */
+/* Frees the blocks of its requests that other threads have freed. */
 void memory_take_back(struct thread *thread);
 
 #endif

@@ -1,6 +1,7 @@
-/* What is done once for the whole process, or once for a thread, while a request happens to be the first.
+/* Initialisations that happen once in the process, or once in a thread, while a request happens to
+ * be the first to need them.
  *
- * It must be finished, and what it makes is not the request's. */
+ * Such an initialisation must be finished, and its results do not belong to the request. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ STANDS_BEFORE void call_once(once_flag *once, void (*routine)(void)) {
     REAL(call_once)(once, routine);
 }
 
-/* --- Statics of a function in C++: between acquire, if it says 1, and release or abort --- */
+/* --- Function statics in C++: between acquire, if it returns 1, and release or abort --- */
 
 int __cxa_guard_acquire(char *guard);
 void __cxa_guard_release(char *guard);
@@ -32,8 +33,9 @@ void __cxa_guard_abort(char *guard);
 int __cxa_thread_atexit(void (*destroy)(void *), void *object, void *dso);
 int __cxa_thread_atexit_impl(void (*destroy)(void *), void *object, void *dso);
 
-/* Where libstdc++ cannot be found (it is linked into the program, or seen by a plugin only) the guards are ours:
- * the first byte says that it is done, the second that somebody is at it (C++ ABI 3.3.3). */
+/* If libstdc++ cannot be found (it is linked into the program, or only visible to a plugin), the
+ * guards are ours: the first byte says that the initialisation is done, the second that a thread is
+ * doing it (C++ ABI 3.3.3). */
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t guard_free = PTHREAD_COND_INITIALIZER;
 
@@ -61,7 +63,7 @@ void once_forked(void) {
     pthread_cond_init(&guard_free, NULL);
 }
 
-/* All three or none: two ways of keeping one guard would not go together. */
+/* Use all three functions or none: two implementations cannot share one guard. */
 static struct guards {
     int (*acquire)(char *);
     void (*release)(char *), (*abort)(char *);
@@ -104,15 +106,15 @@ STANDS_BEFORE void __cxa_guard_abort(char *guard) {
     leave(guard, 0);
 }
 
-/* --- The request has become part of something larger --- */
+/* --- The request has become part of a larger object --- */
 
-/* An object of the thread has been made, in the request's memory: it lives as long as the thread. */
+/* A thread_local object has been made in the request's memory, and lives as long as the thread. */
 STANDS_BEFORE int __cxa_thread_atexit(void (*destroy)(void *), void *object, void *dso) {
     stop_spoilt("makes a thread_local object", __builtin_return_address(0));
     return REAL(__cxa_thread_atexit_impl)(destroy, object, dso);
 }
 
-/* The same from a C++ runtime that is linked into the program, and from other languages. */
+/* The same call from a C++ runtime that is linked into the program, and from other languages. */
 STANDS_BEFORE int __cxa_thread_atexit_impl(void (*destroy)(void *), void *object, void *dso) {
     stop_spoilt("makes a thread_local object", __builtin_return_address(0));
     return REAL(__cxa_thread_atexit_impl)(destroy, object, dso);

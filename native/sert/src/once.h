@@ -1,8 +1,8 @@
-/* What is done once (once.c). */
+/* One-time initialisations (once.c). */
 #ifndef SERT_ONCE_H
 #define SERT_ONCE_H
 
-/* In a forked child nobody is inside a guard of ours. */
+/* Resets the guards in a forked child, where no thread is inside one. */
 void once_forked(void);
 
 #endif

@@ -1,7 +1,8 @@
-/* Children, and libraries that come later: the request that starts one is not stopped any more.
+/* Child processes, and libraries that are loaded later: a request that starts one is not stopped
+ * any more.
  *
- * Some of these return twice, or look at who has called them. calls.S asks for the function to go to and jumps
- * there with the stack as it was. */
+ * Some of these functions return twice, or look at their caller. So calls.S asks for the function
+ * to go to, and jumps there with the stack unchanged. */
 #include <dlfcn.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -29,13 +30,14 @@ STANDS_BEFORE int system(const char *command) {
 __attribute__((visibility("hidden"))) void *processes_vfork(void);
 __attribute__((visibility("hidden"))) void *processes_dlopen(void);
 
-/* In a request a child of its own: one that shared its memory would close the request's files in our lists too. */
+/* In a request, vfork becomes fork: a child that shares the memory would close the request's files
+ * in our lists too. */
 void *processes_vfork(void) {
     stop_spoilt("starts a process", NULL);
     return thread_request() ? (void *)REAL(fork) : (void *)REAL(vfork);
 }
 
-/* What a library allocates as it is loaded is its own. */
+/* The allocations of a library while it is loaded are its own. */
 void *processes_dlopen(void) {
     stop_spoilt("loads a library", NULL);
     return (void *)REAL(dlopen);

@@ -27,8 +27,9 @@ void *real_or_null(const char *name) {
     return found;
 }
 
-/* An allocator that is linked into the program itself stands before us. So does whatever was preloaded before;
- * and what was loaded after libc is behind it. */
+/* Returns the first function that does not reach us. An allocator that is linked into the program
+ * itself precedes us. So do libraries that were preloaded earlier; libraries that were loaded after
+ * libc come behind it. */
 const char *real_missing(void) {
     static const char *const names[] = {"malloc", "free", "pthread_mutex_lock", "pthread_cond_wait", "open", "close", "fopen", "mmap", "__cxa_guard_acquire"};
     Dl_info ours, found;

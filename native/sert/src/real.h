@@ -1,15 +1,18 @@
-/* The functions that ours stand before: libc's, or those of an allocator that comes after us. */
+/* The functions that ours replace: libc's, or those of an allocator that comes after us. */
 #ifndef SERT_REAL_H
 #define SERT_REAL_H
 
-/* The next function of this name, found once; abort() if there is none, as there is nothing to go on with. */
+/* Returns the next function of this name. Calls abort() if there is none, because nothing works
+ * without it. */
 void *real_find(const char *name, const char *version);
-/* The same; NULL if there is none: of C++, which may be none of ours to see. */
+/* Is like real_find, but returns NULL if there is none. For C++ functions, which may not be visible
+ * to us. */
 void *real_or_null(const char *name);
-/* Whether a program's calls of what must be ours reach us. The name of the first that does not; NULL. */
+/* Checks whether a program's calls of replaced functions reach us. Returns the name of the first
+ * that does not, or NULL. */
 const char *real_missing(void);
 
-/* REAL(close)(fd). The version matters where libc has two of a name. */
+/* REAL(close)(fd). The version matters where libc has two functions of one name. */
 #define REAL_VERSION(name, version)                                                                    \
     (__extension__({                                                                                   \
         static void *found_;                                                                           \
@@ -22,7 +25,7 @@ const char *real_missing(void);
     }))
 #define REAL(name) REAL_VERSION(name, NULL)
 
-/* A function of libc's name that the program calls instead. */
+/* Marks a function with a name of libc, which the program calls in place of libc's. */
 #define STANDS_BEFORE __attribute__((visibility("default")))
 
 #endif

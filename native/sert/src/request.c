@@ -1,4 +1,4 @@
-/* The life of a request, and what a program may say of it: sert.h. */
+/* The life of a request, and the functions of sert.h. */
 #include <errno.h>
 #include <locale.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ static int refuse(int error, enum tell what, const char *detail) {
 
 /* --- The process --- */
 
-/* What the request shares with the child is no longer its own. */
+/* Resources that a request shares with the child are no longer its own. */
 static void before_fork(void) {
     stop_spoilt("forks", __builtin_return_address(0));
 }
@@ -98,7 +98,8 @@ static void end(struct thread *thread) {
     }
     atomic_store_explicit(&thread->generation, atomic_load_explicit(&thread->generation, memory_order_relaxed) + 1, memory_order_release);
     atomic_store_explicit(&thread->busy_since, 0, memory_order_relaxed);
-    /* After the generation: the controller may be arming it this moment (arm_if_due). */
+    /* Disarm after the generation has changed: the controller may be arming the timer at this
+     * moment (arm_if_due). */
     stop_disarm(thread);
     if (__builtin_expect(atomic_load_explicit(&thread->returned, memory_order_relaxed) != NULL, 0)) {
         memory_take_back(thread);
@@ -111,8 +112,8 @@ static void end(struct thread *thread) {
 
 /* --- The thread --- */
 
-/* An exception, or a jump of the program's own, has left the request without its end: whoever is no deeper in the
- * stack than its beginning was is outside. */
+/* Returns whether an exception, or a jump of the program, has left the request without its end: a
+ * caller that is not deeper in the stack than the begin of the request is outside of it. */
 static bool is_left_behind(const struct thread *thread, uintptr_t here) {
     return here >= thread->stack_at_start;
 }
@@ -288,7 +289,7 @@ void SERT_cancel(void) {
     }
 }
 
-/* --- From elsewhere, and cooperatively --- */
+/* --- From other threads, and cooperatively --- */
 
 uint64_t SERT_token(void) {
     struct thread *thread = thread_request();

@@ -48,7 +48,7 @@ void resources_add(struct thread *thread, struct resource resource) {
     thread->resources[thread->resource_count++] = resource;
 }
 
-/* The order of the others stays: it is the order in which they are given back. */
+/* Keeps the order of the others, because resources are released in the opposite order. */
 static void remove_at(struct thread *thread, size_t index) {
     thread->resource_count--;
     for (size_t i = index; i < thread->resource_count; i++) {
@@ -70,7 +70,7 @@ bool resources_remove_fd(struct thread *thread, int fd) {
     return false;
 }
 
-/* A stream's descriptor is the request's too. */
+/* A stream's descriptor belongs to the request too. */
 bool resources_has_fd(const struct thread *thread, int fd) {
     for (size_t i = thread->resource_count; i-- > 0;) {
         const struct resource *resource = &thread->resources[i];
@@ -146,7 +146,8 @@ void resources_unmap(struct thread *thread, uintptr_t at, size_t length) {
     }
 }
 
-/* What is still to be sent to somebody is half a message, and might have to wait. */
+/* Discards output that is still to be sent: it would be half a message, and sending it might
+ * block. */
 static void discard(FILE *stream) {
     struct stat is;
     int fd = fileno_unlocked(stream);
@@ -178,7 +179,7 @@ static void give_back(const struct resource *resource) {
     }
 }
 
-/* The last undo, taken out of the list; what it does may change that. */
+/* Takes the last undo out of the list; the undo itself may change the list. */
 static bool take_undo(struct thread *thread, struct resource *undo) {
     for (size_t i = thread->resource_count; i-- > 0;) {
         if (thread->resources[i].kind == KIND_UNDO) {
@@ -190,7 +191,7 @@ static bool take_undo(struct thread *thread, struct resource *undo) {
     return false;
 }
 
-/* Undoing first, while everything else is still there. */
+/* Call the undo functions first, while all resources still exist. */
 void resources_give_back(struct thread *thread) {
     struct resource last;
     while (take_undo(thread, &last)) {

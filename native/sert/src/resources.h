@@ -1,6 +1,7 @@
-/* What a request has opened: descriptors, streams, directories, mappings; and what it wants undone.
+/* The resources that a request has opened (descriptors, streams, directories, mappings), and its
+ * undo functions.
  *
- * Kept by the thread in the order in which it came, and given back in the opposite one. */
+ * The thread keeps them in the order of their creation, and releases them in the opposite order. */
 #ifndef SERT_RESOURCES_H
 #define SERT_RESOURCES_H
 
@@ -16,7 +17,7 @@ struct resource {
     enum kind kind;
     union {
         int fd;
-        void *at; /* FILE, DIR, addrinfo, the beginning of a mapping, the argument of an undo */
+        void *at; /* FILE, DIR, addrinfo, the begin of a mapping, the argument of an undo */
     };
     union {
         size_t length;
@@ -24,21 +25,22 @@ struct resource {
     };
 };
 
-/* The request to which belongs what is opened for `caller`; NULL: to none. libc keeps its own (the resolver's, say). */
+/* Returns the request that owns a resource opened on behalf of `caller`; NULL if none does. libc
+ * keeps its own (for example the resolver's). */
 struct thread *resources_opener(void *caller);
-/* It is the request's from now on. If there is no room the request is not stopped any more. */
+/* Adds a resource to the request. If there is no room, the request becomes unstoppable. */
 void resources_add(struct thread *thread, struct resource resource);
-/* It is not any more. Whether it was. */
+/* Remove a resource from the request. Return whether it had it. */
 bool resources_remove_fd(struct thread *thread, int fd);
 bool resources_remove(struct thread *thread, enum kind kind, const void *at);
 bool resources_has_fd(const struct thread *thread, int fd);
 bool resources_remove_undo(struct thread *thread, void (*undo)(void *), const void *arg);
 void resources_add_map(struct thread *thread, uintptr_t at, size_t length);
-/* All of it is in one mapping of the request's. */
+/* Returns whether the whole range is in one mapping of the request. */
 bool resources_have_map(const struct thread *thread, uintptr_t at, size_t length);
-/* [at, at + length) is unmapped: what is left of mappings stays the request's. */
+/* Removes [at, at + length). The remaining parts of mappings stay the request's. */
 void resources_unmap(struct thread *thread, uintptr_t at, size_t length);
-/* The request is stopped: gives everything back. Not while it is running. */
+/* Releases all resources of a stopped request. Not while it is running. */
 void resources_give_back(struct thread *thread);
 
 #endif

@@ -1,7 +1,9 @@
-/* Memory that libc allocates and its caller frees; and functions of libc that call the program back.
+/* Memory that libc allocates and its caller frees; and functions of libc that call the program
+ * back.
  *
- * One block that is the result becomes the request's afterwards: libc may have allocated more on the way, for a
- * stream that is older, say. Where the result is many blocks, everything that is allocated meanwhile is. */
+ * If the result is one block, it becomes the request's afterwards: libc may have allocated more on
+ * the way, for example for an older stream. If the result is many blocks, all allocations during
+ * the call are the request's. */
 #include <dirent.h>
 #include <execinfo.h>
 #include <ftw.h>
@@ -9,7 +11,7 @@
 #include <ifaddrs.h>
 #include <link.h>
 #include <net/if.h>
-/* Its prototypes without arrays of variable length, which we do not use. */
+/* Use its prototypes without variable-length arrays. */
 #define _REGEX_NELTS(n)
 #include <regex.h>
 #include <search.h>
@@ -75,7 +77,7 @@ STANDS_BEFORE int getifaddrs(struct ifaddrs **list) {
     int result = REAL(getifaddrs)(list);
     return result == 0 ? (taken_by(*list, __builtin_return_address(0)), 0) : result;
 }
-/* Only without a place of the caller's. */
+/* Only if the caller passes no buffer. */
 STANDS_BEFORE char *realpath(const char *path, char *into) {
     char *result = REAL_VERSION(realpath, "GLIBC_2.3")(path, into);
     return into ? result : TAKEN(result);
@@ -85,7 +87,8 @@ STANDS_BEFORE char *getcwd(char *into, size_t size) {
     return into ? result : TAKEN(result);
 }
 
-/* A line that the request had, or that there was not, is its own; an older one is not, if longer now. */
+/* A line is the request's if the caller passed none. A longer line in place of the request's own is
+ * its own too; in place of an older one it is not. */
 static ssize_t line_taken(ssize_t length, const void *before, void *line, void *caller) {
     if (before == NULL) {
         taken_by(line, caller);
@@ -137,7 +140,7 @@ STANDS_BEFORE int __asprintf_chk(char **text, int flag, const char *format, ...)
     return length;
 }
 
-/* --- Many, and calls back: meanwhile libc is under way --- */
+/* --- Many blocks, and callbacks: libc is active meanwhile --- */
 
 static void charging_ends(struct thread *const *thread) {
     if (*thread) {
@@ -153,7 +156,8 @@ STANDS_BEFORE int regcomp(regex_t *expression, const char *pattern, int flags) {
     return REAL(regcomp)(expression, pattern, flags);
 }
 
-/* The states that a search adds belong to the expression. One that is older keeps them. */
+/* The states that a search adds belong to the expression. An expression that is older than the
+ * request keeps them. */
 STANDS_BEFORE int regexec(const regex_t *expression, const char *text, size_t most, regmatch_t found[], int flags) {
     struct thread *thread = taker(), *own = thread && memory_is_own(thread, *(void *const *)expression) ? thread : NULL;
     __attribute__((cleanup(charging_ends), unused)) struct thread *charged = own;

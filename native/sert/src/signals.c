@@ -1,5 +1,5 @@
-/* Signals of the program's: its handlers are not to be interrupted by ours, and what a request changes in the mask
- * changes back. */
+/* Signals of the program: our handler must not interrupt its handlers, and changes of the mask by a
+ * request are undone. */
 #include <signal.h>
 
 #include "real.h"
@@ -15,7 +15,8 @@ STANDS_BEFORE int sigaction(int signum, const struct sigaction *action, struct s
     return REAL(sigaction)(signum, &with_ours, before);
 }
 
-/* The others of the kind end here: libc makes the system call by itself. */
+/* signal() and its variants call our sigaction here, because libc's versions make the system call
+ * directly. */
 static void (*set_handler(int signum, void (*handler)(int), int flags))(int) {
     struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, before;
     if (handler == SIG_ERR) {

@@ -1,10 +1,12 @@
-/* [seed 2.10] The handler runs on the thread whose request is due, between any two of its instructions.
+/* [seed 2.10] The handler runs on the thread whose request is due, between any two of its
+ * instructions.
  *
- * It asks its own thread only, so a signal that comes late, or from a stranger, does no harm: the request that
- * runs is due or it is not. If it is, and the thread is in the program's own code, masks nothing and holds no
- * lock that it did not hold before, then nothing is under way anywhere, and any function may be called from
- * here: the request is abandoned. Otherwise `pending` says so to the next function of ours that the program
- * calls, and the timer tries again. */
+ * It only checks its own thread. So a signal that comes late, or from an unknown sender, does no
+ * harm: the running request is due or it is not. If it is due, and the thread is in the program's
+ * own code, masks nothing and holds no lock that it did not hold before, then no operation is under
+ * way anywhere, and any function may be called from here: the request is abandoned. Otherwise the
+ * handler sets `pending` for the next function of ours that the program calls, and the timer tries
+ * again. */
 #include "stop.h"
 
 #include <errno.h>
@@ -74,7 +76,7 @@ static void arm_for(struct thread *thread, uint64_t at) {
     timer_settime(thread->timer, TIMER_ABSTIME, &when, NULL);
 }
 
-/* Most requests need no system call: only those that last get a timer, from the controller. */
+/* Most requests need no system call: the controller arms a timer only for those that last. */
 void stop_arm(struct thread *thread) {
     uint64_t threshold = control_threshold(thread->class_id);
     if (threshold < CONTROL_LEAST_WATCHED && may_ever(thread)) {
@@ -90,8 +92,9 @@ void stop_disarm(struct thread *thread) {
     }
 }
 
-/* Meanwhile the request may end and another begin, or it may become unstoppable: then the timer is taken back. Whether
- * it was. */
+/* Arms the timer of a request that is due before the horizon. Meanwhile the request may end and
+ * another begin, or it may become unstoppable: then the timer is disarmed. Returns whether it
+ * was. */
 static bool arm_if_due(struct thread *thread, uint64_t horizon) {
     uint64_t generation = atomic_load(&thread->generation), since = atomic_load(&thread->busy_since);
     uint64_t due = since + control_threshold(thread->class_id), armed = atomic_load(&thread->armed_for);
@@ -109,7 +112,8 @@ static bool arm_if_due(struct thread *thread, uint64_t horizon) {
 void stop_arm_all(uint64_t horizon) {
     for (unsigned slot = 1; slot < thread_slots(); slot++) {
         struct thread *thread = thread_at(slot);
-        /* The timer that was taken back may have been the next request's own: so at once again, but not for ever. */
+        /* The disarmed timer may have been the next request's own. So try again at once, but not
+         * forever. */
         for (int tries = 0; tries < 3 && thread && atomic_load(&thread->tid) != 0 && arm_if_due(thread, horizon); tries++) {
         }
     }
@@ -129,7 +133,8 @@ void stop_without_timer(struct thread *thread) {
     timer_delete(thread->timer);
 }
 
-/* Never more than one signal on its way to a thread: their number is limited for the whole user. */
+/* At most one signal is on its way to a thread, because their number is limited for the whole
+ * user. */
 void stop_nudge(struct thread *thread) {
     pid_t tid = atomic_load(&thread->tid);
     if (tid != 0 && !atomic_exchange(&thread->signalled, 1) && tgkill(getpid(), tid, signal_number) != 0) {
@@ -150,7 +155,7 @@ void stop_count(struct thread *thread, int reason, uint64_t now) {
         thread_count(&counts->strays, control_is_of_interval(thread->class_id, thread->began));
         return;
     }
-    /* Due it was at the threshold, or when that fell. */
+    /* The request was due at the threshold, or when the threshold fell. */
     uint64_t due = thread->began + control_threshold(thread->class_id), fell = control_changed(thread->class_id);
     due = due > fell ? due : fell;
     uint64_t over = now > due ? now - due : 0;
@@ -170,7 +175,7 @@ static void restore(struct thread *thread) {
     }
 }
 
-/* Gives everything back and goes on at the rollback point. */
+/* Releases everything and goes on at the rollback point. */
 static _Noreturn void abandon(struct thread *thread, int reason, uint64_t now) {
     thread->running = 0;
     thread->ending = true;
@@ -181,14 +186,16 @@ static _Noreturn void abandon(struct thread *thread, int reason, uint64_t now) {
     thread->ending = false;
     atomic_fetch_add(&thread->generation, 1);
     atomic_store(&thread->busy_since, 0);
-    /* After the generation: the controller may be arming it this moment (arm_if_due). */
+    /* Disarm after the generation has changed: the controller may be arming the timer at this
+     * moment (arm_if_due). */
     stop_disarm(thread);
     memory_take_back(thread);
     restore(thread);
     siglongjmp(*thread->point, reason);
 }
 
-/* On the stack on which the request began: not on a coroutine's, nor on one for signals. */
+/* Returns whether it is the stack on which the request began, not a coroutine's or a signal
+ * stack. */
 static bool is_on_stack(const struct thread *thread, uintptr_t sp) {
     return sp >= thread->stack_low && sp < thread->stack_high;
 }
@@ -223,13 +230,14 @@ void stop_resume(struct thread *thread, void *caller) {
 
 /* --- The handler --- */
 
-/* In a system call that may wait, before it had any effect: the program's own, or it would not be made there. */
+/* Returns whether the thread is in a system call that may block, before the call had any effect. It
+ * is the program's own call; other calls are not made there. */
 static bool is_waiting(const ucontext_t *at) {
     uintptr_t pc = arch_pc(at), from = (uintptr_t)calls_begin, to = (uintptr_t)calls_end;
     return (pc >= from && pc < to) || (pc == to && arch_result(at) == -EINTR);
 }
 
-/* Why not here: the counter of it, or NULL where it can be stopped. */
+/* Returns the counter of the reason why the request cannot be stopped here, or NULL if it can. */
 static _Atomic uint64_t *hindrance(struct thread *thread, const ucontext_t *at) {
     struct counts *counts = &thread->counts[thread->class_id];
     if (thread->masked > 0) {
@@ -273,7 +281,7 @@ static void handle(int signum, siginfo_t *info, void *context) {
     if (info->si_code == SI_TIMER) {
         atomic_store_explicit(&thread->armed_for, 0, memory_order_relaxed);
     }
-    /* Whichever it was: of two standard signals one is delivered. */
+    /* Clear it for either signal: of two pending standard signals only one is delivered. */
     atomic_store(&thread->signalled, 0);
     thread->fired++;
     if (thread->running) {
@@ -282,7 +290,7 @@ static void handle(int signum, siginfo_t *info, void *context) {
     errno = kept;
 }
 
-/* Handlers that are there already are not to be interrupted by ours either. */
+/* Handlers that exist already must not be interrupted by ours either. */
 static void mask_in_others(void) {
     for (int other = 1; other <= SIGRTMAX; other++) {
         struct sigaction is;

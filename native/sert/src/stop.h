@@ -7,47 +7,53 @@
 
 #include "thread.h"
 
-/* Nanoseconds until an overdue request that could not be stopped is looked at again: doubled each time. */
+/* Nanoseconds until an overdue request that could not be stopped is checked again; doubled each
+ * time. */
 #define STOP_FIRST_BACKOFF 250000u
 
-/* 0, or an errno; `signum` is ours from now on. */
+/* Makes `signum` ours. Returns 0, or an errno. */
 int stop_take_signal(int signum);
-/* Ours, or 0. */
+/* Returns our signal, or 0. */
 int stop_signal(void);
 
-/* A thread gets its timer. Whether it could. */
+/* Creates a timer for the thread. Returns whether that succeeded. */
 bool stop_with_timer(struct thread *thread);
 void stop_without_timer(struct thread *thread);
-/* A request has begun. The controller looks at those that last; a short threshold cannot wait for it. */
+/* Called when a request has begun. The controller checks requests that last; a short threshold
+ * cannot wait for it. */
 void stop_arm(struct thread *thread);
-/* Arms the timers of requests that are due before `horizon`. By the controller. */
+/* Arms the timers of requests that are due before `horizon`. Called by the controller. */
 void stop_arm_all(uint64_t horizon);
-/* The request is over: its timer would only disturb what comes. */
+/* Called when the request is over, because its timer would only disturb later work. */
 void stop_disarm(struct thread *thread);
-/* Another thread's request is to see whether it is due. */
+/* Makes another thread's request check whether it is due. */
 void stop_nudge(struct thread *thread);
 
-/* Why the request is to be stopped, or 0. */
+/* Returns why the request must be stopped, or 0. */
 int stop_reason(const struct thread *thread, uint64_t now);
-/* The request is not stopped any more. */
+/* Makes the request unstoppable. */
 void stop_never(struct thread *thread);
-/* The same, for something that it does: not where a request is only told. `caller` is for the lint. */
+/* Makes the request unstoppable because of something that it does, except in cooperative classes.
+ * `caller` is for the lint. */
 void stop_spoilt(const char *why, void *caller);
-/* It is stopped, or has been told to stop: counted once. */
+/* Counts once that the request was stopped, or told to stop. */
 void stop_count(struct thread *thread, int reason, uint64_t now);
-/* Whether it can be stopped where nothing is under way: no mask, no lock, not cancelled. */
+/* Returns whether it can be stopped where no operation is under way: no mask, no lock, not
+ * cancelled. */
 bool stop_is_possible(const struct thread *thread);
-/* Whether a wait that begins here could be left: also the stack is the request's, and no other handler runs. A
- * system call, if a stop is pending. */
+/* Returns whether a wait that begins here could be left: in addition, the stack is the request's,
+ * and no other handler runs. It makes a system call if a stop is pending. */
 bool stop_may_leave(const struct thread *thread);
-/* In another handler of the program, which blocks our signal (signals.c): what it has interrupted is under way, and
- * what it does is not the request's doing. A system call. */
+/* Returns whether this is another handler of the program, which blocks our signal (signals.c). The
+ * interrupted code is under way, and the handler's actions are not the request's. It makes a system
+ * call. */
 bool stop_is_blocked(void);
-/* Where nothing is under way: stops the request if it is due and that is possible, and then does not return. */
+/* Stops the request if it is due and that is possible, and then does not return. Call it where no
+ * operation is under way. */
 void stop_if_due(struct thread *thread);
 
-/* At the end of a function of ours that the program itself called. Where `caller` is a library, that is under
- * way. */
+/* Called at the end of a function of ours that the program itself called. If `caller` is a library,
+ * its operation is under way. */
 void stop_resume(struct thread *thread, void *caller);
 static inline void stop_here(struct thread *thread, void *caller) {
     if (__builtin_expect(thread->pending, 0)) {

@@ -47,7 +47,8 @@ STANDS_BEFORE FILE *setmntent(const char *path, const char *mode) {
     return OPENED(KIND_FILE, REAL(setmntent)(path, mode));
 }
 
-/* The descriptor becomes part of the stream. One that is older than the request would be written to unseen. */
+/* The descriptor becomes part of the stream. Writes to a descriptor that is older than the request
+ * would be unnoticed. */
 STANDS_BEFORE FILE *fdopen(int fd, const char *mode) {
     void *caller = __builtin_return_address(0);
     FILE *stream = REAL(fdopen)(fd, mode);
@@ -78,7 +79,8 @@ STANDS_BEFORE FILE *freopen64(const char *path, const char *mode, FILE *stream) 
     return reopened(stream, REAL(freopen64)(path, mode, stream), __builtin_return_address(0));
 }
 
-/* Their memory is libc's while they are open and the program's afterwards; a child is a process. */
+/* The memory of these streams is libc's while they are open, and the program's afterwards; popen
+ * starts a process. */
 STANDS_BEFORE FILE *open_memstream(char **at, size_t *size) {
     stop_spoilt("opens a stream to memory", __builtin_return_address(0));
     return REAL(open_memstream)(at, size);
@@ -141,7 +143,8 @@ static void *mapped(void *at, size_t length, int flags, void *caller) {
         return at;
     }
     if (flags & MAP_FIXED) {
-        /* In its own mapping it stays that; elsewhere it has changed what is not its own. */
+        /* In the request's own mapping it stays the request's; elsewhere the request has changed
+         * memory of others. */
         if (!resources_have_map(thread, (uintptr_t)at, length)) {
             stop_spoilt("maps over what is not its own", caller);
         }
@@ -157,7 +160,7 @@ STANDS_BEFORE void *mmap(void *where, size_t length, int protection, int flags, 
 STANDS_BEFORE void *mmap64(void *where, size_t length, int protection, int flags, int fd, off64_t offset) {
     return mapped(REAL(mmap64)(where, length, protection, flags, fd, offset), length, flags, __builtin_return_address(0));
 }
-/* Before it is unmapped: afterwards the place may be another thread's. */
+/* Remove it before it is unmapped: afterwards the range may belong to another thread. */
 STANDS_BEFORE int munmap(void *at, size_t length) {
     struct thread *thread = thread_owner();
     if (thread) {

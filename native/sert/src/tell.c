@@ -35,9 +35,9 @@ void tell_once(enum tell what, const char *detail) {
         {(char *)(detail ? detail : ""), detail ? strlen(detail) : 0},
         {"\n", 1},
     };
-    /* Past our own writev, which would call it an answer to a client. */
+    /* Call the real writev: our own would take this for an answer to a client. */
     if (REAL(writev)(STDERR_FILENO, parts, 4) < 0) {
-        /* There is nobody else to tell. */
+        /* There is no other place to report it. */
     }
     errno = kept;
 }

@@ -1,4 +1,4 @@
-/* What the operator is told: each thing once in a process, on stderr, without allocating. */
+/* Messages to the operator: each one once in a process, on stderr, without allocating. */
 #ifndef SERT_TELL_H
 #define SERT_TELL_H
 
@@ -17,7 +17,7 @@ enum tell {
     TELL_WHATS
 };
 
-/* Says `what`, and `detail` behind it if there is one. errno is as before. */
+/* Reports `what`, followed by `detail` if it is not NULL. Keeps errno. */
 void tell_once(enum tell what, const char *detail);
 
 #endif

@@ -19,7 +19,7 @@ static _Atomic unsigned used;
 static pthread_key_t leaving;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The thread is over; its slot, with what it counted, waits for the next. */
+/* Called when the thread ends. Its slot, with its counts, waits for the next thread. */
 static void leave(void *self) {
     struct thread *thread = self;
     thread->running = 0;
@@ -66,7 +66,7 @@ static struct thread *take_slot(void) {
     return NULL;
 }
 
-/* A slot has been another's: what that thread was must not show. */
+/* Resets a slot that another thread used before. */
 static void start_afresh(struct thread *thread) {
     thread->pending = 0;
     thread->unaccounted = thread->charging_anyway = 0;
@@ -106,7 +106,7 @@ struct thread *thread_watch(void) {
         atomic_store(&thread->tid, 0);
         return NULL;
     }
-    /* Last: once the key is set the thread's end gives the slot back. */
+    /* Set the key last: from then on the thread's end releases the slot. */
     if (pthread_setspecific(leaving, thread) != 0) {
         stop_without_timer(thread);
         atomic_store(&thread->tid, 0);
@@ -130,7 +130,8 @@ void thread_forked(void) {
         if (thread == NULL) {
             continue;
         }
-        /* Whatever ran is the parent's: here its token names nothing, and its blocks belong to nobody. */
+        /* A request that ran is the parent's: here its token names nothing, and its blocks have no
+         * owner. */
         thread->running = 0;
         atomic_fetch_add(&thread->generation, 1);
         atomic_store(&thread->busy_since, 0);

@@ -1,9 +1,9 @@
 /* A thread that serves requests, and the request that it serves.
  *
- * Ownership: everything is the thread's own, except the fields that say otherwise; these are atomic. The
- * structures are never freed, only given to another thread: whoever finds one by its slot may look at it at any
- * time. Its signal handler runs on the thread, between any two instructions of it.
- */
+ * Ownership: everything is the thread's own, except the fields that are marked; these are atomic.
+ * The structures are never freed, only reused for another thread: any thread may find one by its
+ * slot and read it at any time. The signal handler runs on the thread, between any two of its
+ * instructions. */
 #ifndef SERT_THREAD_H
 #define SERT_THREAD_H
 
@@ -24,29 +24,29 @@
 
 struct resource;
 
-/* What a thread counts of a class. Only the thread adds; anybody reads. */
+/* The counts of a thread for a class. Only the thread adds to them; any thread reads them. */
 struct counts {
     _Atomic uint64_t arrived, completed, terminated, gone, cancelled;
-    _Atomic uint64_t strays; /* of those gone, those that had come in the same interval */
+    _Atomic uint64_t strays; /* those of `gone` that had arrived in the same interval */
     _Atomic uint64_t masked, locked, gated, late, survivors, overshoot, overshoot_max;
 };
 
 struct thread {
     /* --- Read by every call of malloc and free --- */
-    volatile sig_atomic_t running; /* a request is, and is not being ended */
-    bool ending;                   /* it is being stopped: what it gives back is still its own */
-    volatile int pending;          /* it is to be stopped where that can be done */
+    volatile sig_atomic_t running; /* a request runs, and is not being ended */
+    bool ending;                   /* it is being stopped, and still owns what it releases */
+    volatile int pending;          /* it must be stopped where that is possible */
     int unaccounted;
     int charging_anyway;           /* in a function of libc whose result is the caller's */
     uint64_t owner;                /* the token of the request */
     size_t blocks, room;           /* of the log, with holes */
-    size_t live;                   /* without */
+    size_t live;                   /* without holes */
     void **log;
 
     /* --- The request --- */
     int masked, locks, locks_before;
     _Atomic bool cancelled, stoppable;
-    bool is_counted;               /* as terminated or gone: not as completed too */
+    bool is_counted;               /* as terminated or gone, so not as completed too */
     unsigned nested;
     uintptr_t stack_at_start;
     uint64_t began;
@@ -55,7 +55,7 @@ struct thread {
     struct resource *resources;
     size_t resource_count, resource_room;
 
-    /* --- What it goes back to --- */
+    /* --- What a stop restores --- */
     sigjmp_buf *point;
     sigset_t signals;
     bool signals_changed;
@@ -67,15 +67,16 @@ struct thread {
     uint32_t warm[SERT_CLASSES];
     uintptr_t stack_low, stack_high;
     timer_t timer;
-    _Atomic uint64_t armed_for;    /* 0: not armed; the controller arms, too */
-    unsigned fired;                /* signals of ours; a call that returned EINTR asks whether one came */
+    _Atomic uint64_t armed_for;    /* 0: not armed; the controller arms it, too */
+    /* The number of our signals; a call that returned EINTR checks whether one came. */
+    unsigned fired;
 
-    /* --- Also others' --- */
-    _Atomic uint64_t generation;   /* of the request that runs; another when it is over */
+    /* --- Shared with other threads --- */
+    _Atomic uint64_t generation;   /* of the running request; it changes when the request is over */
     _Atomic uint64_t busy_since;   /* 0: idle */
-    _Atomic uint64_t ordered;      /* owner << 2 | reason, wanted by SERT_terminate */
+    _Atomic uint64_t ordered;      /* owner << 2 | reason, set by SERT_terminate */
     _Atomic int signalled;         /* a signal is on its way */
-    _Atomic(void *) returned;      /* blocks of this thread's requests that others freed */
+    _Atomic(void *) returned;      /* blocks of this thread's requests that other threads freed */
     _Atomic pid_t tid;             /* 0: the slot is free */
     struct counts counts[SERT_CLASSES];
     uint32_t slot;
@@ -86,13 +87,13 @@ extern _Thread_local struct thread *thread_self __attribute__((tls_model("initia
 /* The class of the requests that this thread begins, also if it is not watched yet. */
 extern _Thread_local uint32_t thread_next_class __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* The calling thread, watched from now on. NULL: there is no room. */
+/* Returns the calling thread, which is watched from now on. NULL: there is no room. */
 struct thread *thread_watch(void);
-/* Slots in use are below this. */
+/* Returns a bound: slots in use are below it. */
 unsigned thread_slots(void);
-/* NULL: never used. */
+/* Returns the thread of a slot; NULL if the slot was never used. */
 struct thread *thread_at(unsigned slot);
-/* In a forked child: nobody but the caller is left, and it has no timer. */
+/* Resets the state in a forked child, where only the calling thread exists, without a timer. */
 void thread_forked(void);
 
 static inline uint64_t thread_now(void) {
@@ -106,7 +107,7 @@ static inline void thread_count(_Atomic uint64_t *counter, uint64_t more) {
     atomic_store_explicit(counter, was + more, memory_order_relaxed);
 }
 
-/* A token names a request: the thread's slot, and which of its requests it is. */
+/* A token names a request: the thread's slot, and the number of the request. */
 static inline uint64_t thread_token(uint32_t slot, uint64_t generation) {
     return (uint64_t)slot << 48 | generation;
 }
@@ -117,13 +118,14 @@ static inline uint64_t thread_generation_of(uint64_t token) {
     return token & (((uint64_t)1 << 48) - 1);
 }
 
-/* The request of this thread, if one runs. */
+/* Returns this thread, if it runs a request. */
 static inline struct thread *thread_request(void) {
     struct thread *thread = thread_self;
     return thread && thread->running ? thread : NULL;
 }
 
-/* Also one that is being stopped: for what it no longer has. */
+/* Returns this thread also if its request is being stopped, for functions that release
+ * resources. */
 static inline struct thread *thread_owner(void) {
     struct thread *thread = thread_self;
     return thread && (thread->running || thread->ending) ? thread : NULL;

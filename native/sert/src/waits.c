@@ -1,7 +1,8 @@
-/* System calls that may wait.
+/* System calls that may block.
  *
- * The program's own are made by calls_enter, where a request can be stopped before they have had an effect. And
- * a signal of ours that stopped nothing must not show: poll and its like return EINTR for any, so they go on. */
+ * The program's own calls are made by calls_enter, where a request can be stopped before the call
+ * has had an effect. A signal of ours that stopped nothing must not be visible: poll and similar
+ * calls return EINTR for any signal, so they are continued. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +25,7 @@
 
 long calls_enter(const volatile int *pending, long number, long a, long b, long c, long d, long e, long f);
 
-/* The request, if it can be stopped in a call that the program makes itself. */
+/* Returns the request, if it can be stopped in a call that the program makes itself. */
 static struct thread *can_leave(void *caller) {
     struct thread *thread = thread_request();
     return thread && gate_is_program((uintptr_t)caller) && stop_may_leave(thread) ? thread : NULL;
@@ -56,7 +57,7 @@ bool waits_is_over(int fd, int option, uint64_t began) {
 /* ENTER(thread, number, up to six arguments) */
 #define ENTER(thread, number, ...) \
     UNDISTURBED(ENTER_(thread, __builtin_return_address(0), number, __VA_ARGS__, 0, 0, 0, 0, 0, 0))
-/* Of a socket, to receive. */
+/* Receives from a socket. */
 #define RECEIVE(thread, number, fd, ...) \
     UNDISTURBED_SOCKET(fd, SO_RCVTIMEO, ENTER_(thread, __builtin_return_address(0), number, fd, __VA_ARGS__, 0, 0, 0, 0, 0, 0))
 #define ENTER_(thread, caller, number, a, b, c, d, e, f, ...) \
@@ -95,7 +96,7 @@ STANDS_BEFORE ssize_t recvfrom(int fd, void *into, size_t size, int flags, struc
                   : UNDISTURBED_SOCKET(fd, SO_RCVTIMEO, REAL(recvfrom)(fd, into, size, flags, from, length));
 }
 
-/* Descriptors that came with it are the request's. */
+/* Adds descriptors that came with a message to the request. */
 static void take_descriptors(struct thread *thread, struct msghdr *message) {
     for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
         if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) {
@@ -122,9 +123,9 @@ STANDS_BEFORE int connect(int fd, const struct sockaddr *to, socklen_t length) {
     return thread ? (int)UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, ENTER_(thread, __builtin_return_address(0), SYS_connect, fd, to, length, 0, 0, 0, )) : UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, REAL(connect)(fd, to, length));
 }
 
-/* --- Not restarted: with what is left of their time --- */
+/* --- Not restarted: continued with the time that is left --- */
 
-/* A time without end is NULL. */
+/* The end of a wait. `end` is 0 for an unlimited wait. */
 struct left {
     uint64_t end;
     struct timespec is;
@@ -144,7 +145,7 @@ static struct left for_time(const struct timespec *timeout) {
     return timeout && !is_long ? until((uint64_t)timeout->tv_sec * 1000000000u + (uint64_t)timeout->tv_nsec) : (struct left){0};
 }
 
-/* What is left now, for the next try. */
+/* Returns the time that is left for the next attempt; NULL if it is unlimited. */
 static struct timespec *again(struct left *left) {
     if (left->end == 0) {
         return NULL;
@@ -162,7 +163,7 @@ static int again_in_milliseconds(struct left *left) {
 static int poll_until(struct pollfd *fds, nfds_t count, struct left left, const sigset_t *mask, void *caller) {
     struct thread *thread = can_leave(caller);
     if (mask) {
-        /* Whoever waits with a mask waits for a signal: not to be made to wait on. */
+        /* A call with a mask waits for a signal, so it must not be continued. */
         return REAL(ppoll)(fds, count, again(&left), mask);
     }
     if (thread) {
@@ -191,7 +192,7 @@ STANDS_BEFORE int epoll_wait(int fd, struct epoll_event *events, int most, int t
     return UNDISTURBED(REAL(epoll_wait)(fd, events, most, again_in_milliseconds(&left)));
 }
 
-/* The sets are the answer too, but not when there is none: the kernel leaves them alone then. */
+/* The sets are results too, but the kernel does not change them if the call fails. */
 STANDS_BEFORE int select(int count, fd_set *reads, fd_set *writes, fd_set *others, struct timeval *timeout) {
     struct thread *thread = can_leave(__builtin_return_address(0));
     struct left left = timeout ? until((uint64_t)timeout->tv_sec * 1000000000u + (uint64_t)timeout->tv_usec * 1000u) : (struct left){0};
@@ -222,7 +223,7 @@ static int sleep_until(clockid_t clock, const struct timespec *end, void *caller
     return error;
 }
 
-/* A clock that is set does not change how long a time is. */
+/* The duration does not depend on changes of the clock. */
 static int sleep_for(clockid_t clock, const struct timespec *time, struct timespec *rest, void *caller) {
     struct timespec now;
     clock = clock == CLOCK_REALTIME ? CLOCK_MONOTONIC : clock;
@@ -279,18 +280,18 @@ STANDS_BEFORE int thrd_sleep(const struct timespec *time, struct timespec *rest)
     return error == 0 ? 0 : error == EINTR ? -1 : -2;
 }
 
-/* --- Sends: a signal cuts a blocking one short --- */
+/* --- Sends: a signal can cut a blocking one short --- */
 
 static bool is_blocking(int fd, int flags) {
     int is = flags & MSG_DONTWAIT ? -1 : REAL(fcntl)(fd, F_GETFL);
     return is >= 0 && !(is & O_NONBLOCK);
 }
 
-/* Each call with one of these is an event of its own. */
+/* Each call with one of these flags is an event of its own. */
 #define NOT_IN_PARTS (MSG_ZEROCOPY | MSG_OOB | MSG_EOR | MSG_FASTOPEN)
 
-/* Whether the rest is to be sent: it was ours that cut it. Not of a request that is about to be stopped: it returns to
- * where it can be. */
+/* Returns whether the rest must be sent, because our signal cut the call short. If the request is
+ * about to be stopped, the call returns instead to a place where that is possible. */
 static bool is_cut(ssize_t sent, size_t size, unsigned before, int fd, int flags) {
     const struct thread *thread = thread_self;
     return sent > 0 && (size_t)sent < size && waits_fired() != before && !(flags & NOT_IN_PARTS)
@@ -325,7 +326,7 @@ ssize_t waits_write(int fd, const void *from, size_t size) {
     return sent;
 }
 
-/* What is left of several pieces, one by one: for a stream and a pipe that is the same. */
+/* Sends what is left of several pieces, one by one. For a stream and a pipe that is equivalent. */
 static ssize_t send_rest(int fd, const struct iovec *from, size_t count, ssize_t sent, int flags, bool by_write) {
     size_t before = 0, all = (size_t)sent;
     for (size_t i = 0; i < count; before += from[i++].iov_len) {
@@ -363,7 +364,8 @@ ssize_t waits_writev(int fd, const struct iovec *from, int count) {
 ssize_t waits_sendmsg(int fd, const struct msghdr *message, int flags) {
     unsigned before = waits_fired();
     ssize_t sent = UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, REAL(sendmsg)(fd, message, flags));
-    /* What goes with a message (descriptors, the kind of a record) goes with its first part only. */
+    /* Ancillary data (descriptors, the kind of a record) goes only with the first part of a
+     * message. */
     bool may_go_on = sent > 0 && message->msg_controllen == 0;
     return may_go_on && is_cut(sent, size_of(message->msg_iov, message->msg_iovlen), before, fd, flags)
              ? send_rest(fd, message->msg_iov, message->msg_iovlen, sent, flags, false)
@@ -377,7 +379,7 @@ ssize_t waits_sendto(int fd, const void *from, size_t size, int flags, const str
     return is_cut(sent, size, before, fd, flags) ? send_rest(fd, &piece, 1, sent, flags, false) : sent;
 }
 
-/* --- What the compiler puts in their place with _FORTIFY_SOURCE --- */
+/* --- Replacements by the compiler with _FORTIFY_SOURCE --- */
 
 ssize_t __read_chk(int fd, void *into, size_t size, size_t room);
 ssize_t __recv_chk(int fd, void *into, size_t size, size_t room, int flags);

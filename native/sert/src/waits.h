@@ -1,4 +1,4 @@
-/* Waiting: where a request can be stopped meanwhile, and as if there were no signals of ours. */
+/* Waits in which a request can be stopped, and which hide our signals from the program. */
 #ifndef SERT_WAITS_H
 #define SERT_WAITS_H
 
@@ -8,12 +8,12 @@
 
 #include "thread.h"
 
-/* Signals of ours that this thread has seen: whether one came meanwhile. */
+/* Returns how many of our signals this thread has seen, to find out whether one came meanwhile. */
 static inline unsigned waits_fired(void) {
     return thread_self ? thread_self->fired : 0;
 }
 
-/* Tries `call` until it was not for a signal of ours that it failed. */
+/* Repeats `call` as long as one of our signals makes it fail. */
 #define UNDISTURBED(call)                                                                              \
     __extension__({                                                                                    \
         unsigned before_;                                                                              \
@@ -25,10 +25,10 @@ static inline unsigned waits_fired(void) {
         result_;                                                                                       \
     })
 
-/* The same for a socket, which may have a time limit of its own: only then is it interrupted, and each try would have
- * all of it. */
+/* The same for a socket, which may have a time limit of its own. Only such a call is interrupted,
+ * and each attempt would have the whole limit. */
 #define UNDISTURBED_SOCKET(fd, option, call) UNDISTURBED_WHILE(!waits_is_over(fd, option, began_), call)
-/* `more` may ask `began_`. */
+/* `more` may use `began_`. */
 #define UNDISTURBED_WHILE(more, call)                                                                  \
     __extension__({                                                                                    \
         unsigned before_;                                                                              \
@@ -40,18 +40,19 @@ static inline unsigned waits_fired(void) {
         } while (result_ == -1 && errno == EINTR && waits_fired() != before_ && (more));               \
         result_;                                                                                       \
     })
-/* Whether the time limit of a socket is over; then errno is what it would have been. */
+/* Returns whether the time limit of a socket is over, and sets errno accordingly. */
 bool waits_is_over(int fd, int option, uint64_t began);
 
-/* As send and write; what a signal of ours has cut short goes on. */
+/* Like send and write, but continued if our signal has cut them short. */
 ssize_t waits_send(int fd, const void *from, size_t size, int flags);
 ssize_t waits_write(int fd, const void *from, size_t size);
 ssize_t waits_writev(int fd, const struct iovec *from, int count);
 ssize_t waits_sendmsg(int fd, const struct msghdr *message, int flags);
 ssize_t waits_sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *to, socklen_t length);
 
-/* A system call that may wait, made where the request can be stopped before it has had an effect: once, with
- * the result of libc's function. Only for the program's own calls, and where a stop is possible. */
+/* Makes a system call that may block where the request can be stopped before the call has had an
+ * effect: once, with the result of libc's function. Only for the program's own calls, and where a
+ * stop is possible. */
 long waits_enter(struct thread *thread, void *caller, long number, long a, long b, long c, long d, long e, long f);
 
 #endif

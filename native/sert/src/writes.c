@@ -1,7 +1,7 @@
-/* What cannot be taken back: the first byte to a client. From then on the request is not stopped.
+/* Writes to clients, which cannot be undone: before the first byte the request becomes unstoppable.
  *
- * Sockets and pipes that the request has not opened itself count, before anything is sent; the standard streams
- * do not. */
+ * This applies to sockets and pipes that the request has not opened itself. It does not apply to
+ * the standard streams. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/sendfile.h>
@@ -26,7 +26,7 @@ static bool is_of_others(const struct thread *thread, int fd) {
 static void about_to_write(int fd, void *caller) {
     struct thread *thread = thread_request();
     if (thread && !thread->cancelled && is_of_others(thread, fd) && !stop_is_blocked()) {
-        /* Overdue already: better now, while nothing has been said. */
+        /* If the request is overdue already, stop it now, while nothing has been sent. */
         stop_here(thread, caller);
         stop_spoilt("writes to a socket or pipe that is not its own", caller);
     }
@@ -79,7 +79,7 @@ STANDS_BEFORE int shutdown(int fd, int how) {
     return REAL(shutdown)(fd, how);
 }
 
-/* --- By libc itself --- */
+/* --- Writes by libc itself --- */
 
 STANDS_BEFORE int vdprintf(int fd, const char *format, va_list more) {
     ABOUT_TO_WRITE(fd);

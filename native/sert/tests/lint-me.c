@@ -1,4 +1,5 @@
-/* For the lint: each request leaves one block and one descriptor, and the last writes to a client. */
+/* A program for the lint: each request leaves one block and one descriptor, and the last one writes
+ * to a client. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>

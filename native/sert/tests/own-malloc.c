@@ -1,4 +1,4 @@
-/* A program with an allocator of its own inside: libsert is told too little to protect it. */
+/* A program with an allocator of its own inside: libsert sees too few calls to protect it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-// Stops requests within nested and rethrown exceptions, for a C++ runtime that is linked in any way (tests/programs).
+// Stops requests within nested and rethrown exceptions, with a C++ runtime that is linked in any
+// way (tests/programs).
 #include <setjmp.h>
 #include <signal.h>
 
@@ -14,7 +15,8 @@ namespace {
 
 const int ENOUGH = 400;
 
-// A stop can come between any two of these: within one, two or three exceptions, and while one is copied.
+// A stop can come between any two of these: within one, two or three exceptions, and while one is
+// copied.
 void nest(int depth) {
     try {
         if (depth == 0) throw std::runtime_error(std::string(200, 'e'));
@@ -35,7 +37,7 @@ bool is_as_before() {
     return std::current_exception() == nullptr && std::uncaught_exceptions() == 0;
 }
 
-// The function static is made by the first request: a stop may not leave its guard taken.
+// The first request makes the function static: a stop must not leave its guard taken.
 int made_once() {
     static const int made = [] {
         for (volatile int i = 0; i < 20000000; i = i + 1) {}

@@ -1,10 +1,12 @@
-// Requests of one kind are stopped until so many were, at random places; then everything must be as before.
+// Stops requests of one kind at random places until the given number is reached; then everything
+// must be as before.
 //
 //   torture MIX TERMINATIONS    exit 0: as before; 1: something is missing, broken, or stuck
 //
-// Workers serve requests that mostly never end by themselves, with a threshold of a fraction of a millisecond.
-// Before: after some hundred terminations, when every pool has grown. What is compared: descriptors, heap,
-// mappings, whether each lock is free, pairs of numbers that only differ within a lock, and that there is progress.
+// Workers serve requests that mostly never end by themselves, with a threshold of a fraction of a
+// millisecond. "Before" is the state after some hundred terminations, when every pool has grown.
+// The comparison covers descriptors, heap, mappings, whether each lock is free, pairs of numbers
+// that only differ within a lock, and that there is progress.
 #include <dirent.h>
 #include <mntent.h>
 #include <fcntl.h>
@@ -69,7 +71,7 @@ void spin(uint32_t times) {
     for (uint32_t i = 0; i < times; i++) sink = sink + std::sqrt(static_cast<double>(i));
 }
 
-// --- Only the processor, and functions of libc that lock something unseen ---
+// --- Only the processor, and functions of libc with internal locks ---
 
 void compute(uint32_t r) { spin(r % 2000); }
 void draw(uint32_t) { sink = static_cast<double>(random()); }
@@ -146,7 +148,7 @@ void wait_condition_std(uint32_t) {
     std::unique_lock<std::mutex> lock(std_mutex);
     std_condition.wait(lock);
 }
-// Held for half the time by a thread that serves nobody.
+// A thread that serves no requests holds the lock for half the time.
 void wait_lock(uint32_t) {
     pthread_mutex_lock(&held);
     pthread_mutex_unlock(&held);
@@ -392,7 +394,7 @@ const std::vector<Mix> mixes = {
     {"cpp", {fill, throw_one, print, first_use, lock_std}},
 };
 
-// --- What is compared ---
+// --- The compared state ---
 
 struct State {
     long fds = 0, heap = 0, maps = 0;
@@ -417,7 +419,7 @@ State look() {
     return {entries("/proc/self/fd"), static_cast<long>(info.uordblks + info.hblkhd), lines("/proc/self/maps")};
 }
 
-// --- Workers, who stand still while the state is looked at ---
+// --- Workers, which pause while the state is read ---
 
 std::atomic<bool> pause_now{false};
 std::atomic<int> paused{0};
@@ -459,7 +461,7 @@ sert_stats stats() {
     return all;
 }
 
-// Until so many were terminated; whether there was progress.
+// Waits until `terminations` requests were terminated. Returns whether there was progress.
 bool wait_for(uint64_t terminations) {
     uint64_t last = 0;
     for (int idle = 0; stats().terminated < terminations; usleep(10000)) {
@@ -525,7 +527,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "torture cpu|blocking|memory|locks|stdio|cpp TERMINATIONS\n");
         return 2;
     }
-    // What a thread keeps for itself counts as in use: without that the heap can be compared.
+    // Blocks in a thread's cache count as in use: without the cache, the heap can be compared.
     if (!getenv("GLIBC_TUNABLES")) {
         setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1);
         execv("/proc/self/exe", argv);
@@ -560,7 +562,7 @@ int main(int argc, char **argv) {
     check("mappings", before.maps, after.maps, 3, failed);
     over = true;
     for (int i = 0; i < 2; i++) pthread_cond_broadcast(&never_signalled), std_condition.notify_all();
-    // Those that wait are stopped; then all have ended.
+    // Waiting requests are stopped; then all have ended.
     for (auto &worker : workers) worker.join();
     holder.join();
     check("locks held", 0, check_locks(), 0, failed);

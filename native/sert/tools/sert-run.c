@@ -1,11 +1,11 @@
-/* sert-run: runs a program with libsert before its C library, if it can be protected; with --lint, to say what
- * its requests would lose.
+/* sert-run: runs a program with libsert preloaded, if the program can be protected; with --lint, it
+ * reports what the program's requests would lose.
  *
  *   sert-run [--lint] [--library FILE] PROGRAM [ARGUMENT...]
  *
- * What cannot be protected (no dynamic glibc, an allocator or an unknown C++ runtime of its own inside, another user's
- * rights) is said, and runs without. Exit code: the program's; 126 or 127 if it cannot be run; 2 for wrong use.
- */
+ * A program that cannot be protected runs without libsert, and sert-run reports why: no dynamic
+ * glibc, an allocator or an unknown C++ runtime inside, or another user's rights. Exit code: the
+ * program's; 126 or 127 if it cannot be run; 2 for wrong usage. */
 #include <elf.h>
 #include <errno.h>
 #include <limits.h>
@@ -22,7 +22,7 @@
 #define LIBRARY "libsert.so.1"
 #endif
 
-/* Why a program of which the loader is `loader` is not for us, or NULL. */
+/* Returns why a program with this loader cannot be protected, or NULL. */
 static const char *fault_of_loader(const char *loader) {
     return loader == NULL ? "it is linked statically"
         : strstr(loader, "ld-linux-x86-64") == NULL ? "its C library is not glibc for x86-64" : NULL;
@@ -56,7 +56,7 @@ static const char *fault_of(const char *path) {
     return image_open(&image, path) ? fault_of_program(&image) : "it cannot be read";
 }
 
-/* Where execvp would find it; NULL: nowhere. */
+/* Returns where execvp would find the program; NULL if nowhere. */
 static const char *find(const char *name, char into[PATH_MAX]) {
     if (strchr(name, '/')) {
         return name;

@@ -1,11 +1,12 @@
 package databasetest
 
-// What a lease costs a query that does nothing, over one connection on loopback.
+// The cost of a lease for a query that does nothing, over one connection on loopback.
 //
 //	scripts/with-databases postgres mariadb -- go -C sdk/go/databasetest test -run none -bench .
 //
-// Three sides run in turns in one process: the driver alone, leased with a daemon, and wrapped without one. The
-// ratios hold on another machine although the times do not. What is reported is the median of the turns.
+// Three sides run in turns in one process: the driver alone, leased with a daemon, and wrapped
+// without one. The ratios hold on another machine, although the times do not. The benchmark reports
+// the median of the turns.
 
 import (
 	"context"
@@ -49,7 +50,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// aTurn is microseconds for one query.
+// aTurn returns the microseconds for one query.
 func aTurn(b *testing.B, ctx context.Context, db *sql.DB) float64 {
 	db.SetMaxOpenConns(1)
 	start := time.Now()

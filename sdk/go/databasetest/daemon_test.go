@@ -1,6 +1,7 @@
-// Package databasetest tries the leases of bywash for Go with real drivers, real databases and the real daemon.
+// Package databasetest tests the leases of bywash for Go with real drivers, real databases and the
+// real daemon.
 //
-// It is a module of its own: the SDK has no dependencies. scripts/test-sdk-databases runs it.
+// It is a module of its own, since the SDK has no dependencies. scripts/test-sdk-databases runs it.
 package databasetest
 
 // The daemon: bywash sentry, with a socket and a configuration of its own.
@@ -22,7 +23,7 @@ import (
 	"time"
 )
 
-// What never comes fails by hanging no longer than this.
+// patience is how long a test waits for anything before it fails.
 const patience = 30 * time.Second
 
 type daemon struct {
@@ -32,7 +33,7 @@ type daemon struct {
 	admin   string
 }
 
-// program is where the daemon is, or else the test is not one.
+// program returns the path of the daemon's program. Without one it skips the test.
 func program(t testing.TB) string {
 	path, isSaid := os.LookupEnv("BYWASH")
 	if !isSaid {
@@ -46,10 +47,10 @@ func program(t testing.TB) string {
 	return path
 }
 
-// start starts one that knows the database of this kind under the name `shop`.
+// start starts a daemon that knows the database of this kind under the name `shop`.
 func start(t testing.TB, of kind) *daemon {
 	t.Helper()
-	// Not t.TempDir, whose names are too long for a socket.
+	// The names of t.TempDir are too long for a socket.
 	folder, err := os.MkdirTemp("", "sentry")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
@@ -91,7 +92,7 @@ func write(t testing.TB, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// dies as a crash would have it.
+// dies kills the daemon, as in a crash.
 func (d *daemon) dies() {
 	if d.command.ProcessState == nil {
 		_ = d.command.Process.Kill()
@@ -99,7 +100,7 @@ func (d *daemon) dies() {
 	}
 }
 
-// number is one of its metrics; 0 for one that has not been counted yet.
+// number returns one of the daemon's metrics; 0 for one that has not been counted yet.
 func (d *daemon) number(name string) float64 {
 	response, err := http.Get("http://" + d.admin + "/metrics")
 	if err != nil {
@@ -120,7 +121,7 @@ func (d *daemon) number(name string) float64 {
 
 const leases = "bywash_sentry_leases"
 
-// voice is a conversation with the daemon, as a gateway or another application has one.
+// voice is a conversation with the daemon, as a gateway or another application holds it.
 type voice struct {
 	d      *daemon
 	stream net.Conn
@@ -136,7 +137,7 @@ func (d *daemon) voice() *voice {
 	return &voice{d, stream, bufio.NewReader(stream)}
 }
 
-// ask says something and returns the answer, without its number.
+// ask sends a line and returns the answer without its number.
 func (v *voice) ask(order string) string {
 	v.say(order)
 	line, err := v.lines.ReadString('\n')
@@ -164,7 +165,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// until waits for what another process does.
+// until waits for something that another process does.
 func until(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {

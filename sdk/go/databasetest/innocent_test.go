@@ -1,6 +1,7 @@
 package databasetest
 
-// Requests that share a few connections, some of which are stopped at any moment: nobody else is ever hit.
+// Tests with requests that share a few connections, some of which are stopped at any moment: a
+// cancellation never hits another request.
 
 import (
 	"context"
@@ -42,7 +43,8 @@ func TestOfRequestsThatShareConnectionsOnlyTheStoppedOnesAreHit(t *testing.T) {
 						stopped.Add(1)
 						continue
 					}
-					// Some have no name and lease nothing: the daemon knows nothing of them.
+					// Some requests have no name and lease nothing, so the daemon does not know of
+					// them.
 					ctx, _ := s.request(name)
 					if round%4 == 1 {
 						ctx = context.Background()
@@ -64,12 +66,13 @@ func TestOfRequestsThatShareConnectionsOnlyTheStoppedOnesAreHit(t *testing.T) {
 	})
 }
 
-// stopped is a request that is stopped at some moment of its query, or after it. 1 if it was hit.
+// stopped runs a request that is stopped at some moment of its query, or after it. It returns 1 if
+// the query was hit.
 func (s *shop) stopped(name, query string, gateway *voice, chance *rand.Rand) int64 {
 	ctx, token := s.request(name)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Mostly about the time at which it ends.
+	// Mostly at about the time at which the query ends.
 	moment := time.Duration(1000+chance.Intn(4000)) * time.Microsecond
 	byGateway := chance.Intn(2) == 0
 	told := make(chan struct{})

@@ -1,6 +1,7 @@
 package databasetest
 
-// Whose query is cancelled, by whom, and what its connection and its handler come to.
+// Tests of which query is cancelled and by which stop, and of what becomes of its connection and
+// its handler.
 
 import (
 	"context"
@@ -15,13 +16,14 @@ import (
 	"bywash"
 )
 
-// begun is a query that runs: its connection, and what becomes of it.
+// begun is a running query: its connection, and its result.
 type begun struct {
 	number uint64
 	ended  chan error
 }
 
-// begin runs a query on a connection of its own, and waits until the database says that it runs.
+// begin starts a query on a connection of its own, and waits until the database reports that it
+// runs.
 func (s *shop) begin(ctx context.Context, query string, values ...any) begun {
 	s.t.Helper()
 	own, err := s.db.Conn(context.Background())
@@ -55,7 +57,7 @@ func is(t testing.TB, err error, reason bywash.Reason) {
 }
 
 func TestAClientWhoLeavesEndsItsQueryAndTheConnectionServesOthers(t *testing.T) {
-	// With a gateway's name, and without one: there the middleware makes it.
+	// With a gateway's name, and without one: in that case the middleware makes it.
 	for _, name := range []string{"r1", ""} {
 		t.Run("named "+name, func(t *testing.T) { aClientWhoLeavesEndsItsQuery(t, name) })
 	}
@@ -69,7 +71,7 @@ func aClientWhoLeavesEndsItsQuery(t *testing.T, name string) {
 		server := s.serve(func(_ http.ResponseWriter, r *http.Request) {
 			numbers <- s.number(r.Context(), s.db)
 			_, err := run(r.Context(), s.db, kind.long)
-			// From rows that are open database/sql itself says so, and has no reason.
+			// While rows are open, database/sql itself returns this error, without the cause.
 			if err == context.Canceled {
 				err = context.Cause(r.Context())
 			}
@@ -87,7 +89,7 @@ func aClientWhoLeavesEndsItsQuery(t *testing.T, name string) {
 		if cancelled := s.daemon.number(`bywash_sentry_cancelled_total{database="shop"}`); cancelled != 1 {
 			t.Errorf("the daemon has cancelled %v", cancelled)
 		}
-		// It is answered when the cancellation is done.
+		// The stop is answered when the cancellation is done.
 		until(t, "the stop is answered", func() bool { return s.sentry.Stats().Stops == 1 })
 		if stats := s.sentry.Stats(); stats.Doubtful != 0 || stats.Leased != 2 {
 			t.Errorf("%+v", stats)
@@ -107,7 +109,7 @@ func TestAQueryThatTheGatewayStopsFailsAsItsDriverSays(t *testing.T) {
 		if err := query.end(t); err == nil || errors.As(err, &over) {
 			t.Error(err)
 		}
-		// The one after it is told why.
+		// The next query gets the reason.
 		_, err := run(ctx, s.db, "SELECT 1")
 		is(t, err, bywash.ClientLeft)
 		check(t, token.Checkpoint())
@@ -244,13 +246,13 @@ func TestAStatementOfATransactionIsCancelledAndItsCommitIsNot(t *testing.T) {
 	})
 }
 
-// Begun and ended by texts, on a connection of one's own.
+// The transaction is begun and ended by texts, on a sql.Conn.
 func TestATransactionOfARequestThatIsOverIsRolledBackByAText(t *testing.T) {
 	withEach(t, func(t *testing.T, kind kind) {
 		s := open(t, kind)
 		s.db.SetMaxOpenConns(1)
 		table := s.table("orders")
-		// A transaction that is open still would keep the table for itself.
+		// An open transaction would keep the table locked.
 		defer s.db.Close()
 		ctx, _ := s.request("r1")
 		own, err := s.db.Conn(context.Background())
@@ -265,7 +267,8 @@ func TestATransactionOfARequestThatIsOverIsRolledBackByAText(t *testing.T) {
 		_, err = own.ExecContext(ctx, "ROLLBACK")
 		check(t, err)
 		check(t, own.Close())
-		// The next one of this connection is in nobody's transaction: what it writes, all can see.
+		// The next use of this connection is outside of the transaction: its write is visible to
+		// all.
 		_, err = s.db.Exec("INSERT INTO " + table + " VALUES (3)")
 		check(t, err)
 		if sum := s.count("SELECT SUM(a) FROM " + table); sum != 3 {

@@ -1,6 +1,7 @@
 package databasetest
 
-// Services that work under one name, as Outgoing hands it on: who stops, stops himself.
+// Tests with services that work under one name, as Outgoing passes it on: a stop of one service
+// ends only its own queries.
 
 import (
 	"testing"
@@ -23,7 +24,7 @@ func TestARequestThatIsOverInOneServiceGoesOnInTheOther(t *testing.T) {
 			t.Error("the caller's query was cancelled with it")
 		}
 		must(t, goesOn.end(t))
-		// Nor is it remembered: the caller begins another one.
+		// The stop is not remembered either: the caller begins another query.
 		ctx, _ = caller.request("r1")
 		_, err := run(ctx, caller.db, "SELECT 1")
 		must(t, err)
@@ -31,7 +32,7 @@ func TestARequestThatIsOverInOneServiceGoesOnInTheOther(t *testing.T) {
 		if stats := caller.sentry.Stats(); stats.Stops != 0 || stats.Stopped != 0 || stats.Doubtful != 0 {
 			t.Errorf("%+v", stats)
 		}
-		// Who gives the name stops all.
+		// The component that assigned the name stops all.
 		again, _ := called.request("r1")
 		both := []begun{caller.begin(ctx, kind.long), called.begin(again, kind.long)}
 		if answer := caller.daemon.voice().ask("STOP r1 client_left"); answer != "OK cancelled=2 spared=0" {

@@ -1,6 +1,6 @@
 package databasetest
 
-// An application with a database behind leases, and requests of it.
+// An application with a database behind leases, and its requests.
 
 import (
 	"context"
@@ -21,15 +21,16 @@ import (
 	"github.com/lib/pq"
 )
 
-// kind is a database by way of a driver.
+// kind is a database with a driver.
 type kind struct {
 	name, variable, scheme string
 	connector              func(address string) (driver.Connector, error)
 	database               bywash.Database
-	// Of a connection, what it is called; of one of that name, whether it works.
+	// The query for the number of a connection, and a query for whether the connection of a number
+	// works.
 	number, works string
-	// A read that takes longer than anybody waits; one with an argument; one that sends a row before it takes
-	// so long; a write of `table` that takes a moment.
+	// A read that takes longer than any test waits; one with an argument; one that sends a row
+	// before it takes as long; and a write to `table` that takes a moment.
 	long, longOf, rowsThenLong, write string
 }
 
@@ -53,7 +54,7 @@ var kinds = []kind{
 		},
 		database: bywash.MySQL("shop"), number: "SELECT CONNECTION_ID()",
 		works: "SELECT COUNT(*) FROM information_schema.processlist WHERE id = %d AND command IN ('Query', 'Execute')",
-		// SLEEP that is interrupted is done and says 1: the second one notices.
+		// An interrupted SLEEP returns 1 without an error; only the second one fails.
 		long:         "SELECT SLEEP(20) FROM (SELECT 1 UNION SELECT 2) AS two",
 		longOf:       "SELECT SLEEP(?) FROM (SELECT 1 UNION SELECT 2) AS two",
 		rowsThenLong: "SELECT seq, REPEAT('x', 1000), IF(seq > 100, SLEEP(20), 0) FROM seq_1_to_200",
@@ -91,7 +92,8 @@ func withEach(t *testing.T, test func(*testing.T, kind)) {
 	}
 }
 
-// shop is an application: a controller, a sentry, and its database twice: with leases, and to look on.
+// shop is an application: a controller, a sentry, and its database twice, with leases and for
+// observation.
 type shop struct {
 	t          testing.TB
 	kind       kind
@@ -125,7 +127,7 @@ func openAt(t testing.TB, kind kind, d *daemon, socket string) *shop {
 	return s
 }
 
-// request is one of this name, and its context.
+// request begins a request of this name and returns its context.
 func (s *shop) request(name string) (context.Context, *bywash.Token) {
 	s.t.Helper()
 	token, err := s.controller.Begin("search")
@@ -155,7 +157,7 @@ func (s *shop) count(query string) (count int) {
 	return count
 }
 
-// table is a new one of one column.
+// table creates a table of one column.
 func (s *shop) table(name string) string {
 	name = fmt.Sprintf("%s_%d", name, time.Now().UnixNano())
 	_, err := s.watch.Exec("CREATE TABLE " + name + " (a INT)")
@@ -164,7 +166,7 @@ func (s *shop) table(name string) string {
 	return name
 }
 
-// run runs something to its end, and is its rows.
+// run runs a query to its end and returns the number of its rows.
 func run(ctx context.Context, on interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 }, query string, values ...any) (int, error) {
@@ -184,7 +186,7 @@ func drain(rows *sql.Rows) (int, error) {
 	return count, rows.Err()
 }
 
-// serve serves a handler of requests that can be terminated, and visit asks it under a name.
+// serve serves a handler of requests that can be terminated. visit sends requests to it.
 func (s *shop) serve(handle http.HandlerFunc) *httptest.Server {
 	s.t.Helper()
 	wrap, err := s.controller.Middleware("search")
@@ -194,7 +196,8 @@ func (s *shop) serve(handle http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// visit is how to leave. An empty name is none.
+// visit sends a request and returns a function that makes the client leave. An empty name sends
+// none.
 func (s *shop) visit(server *httptest.Server, name string) context.CancelFunc {
 	s.t.Helper()
 	ctx, leave := context.WithCancel(context.Background())

@@ -1,4 +1,4 @@
-// Package frameworktest tries the middleware around frameworks for net/http that people use.
+// Package frameworktest tests the middleware around popular frameworks for net/http.
 package frameworktest
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// What each framework serves: handlers that return when they are told, and one that answers of itself.
+// routes returns the routes of each framework: handlers that return when they are told, and one
+// that answers itself.
 func routes() map[string]http.Handler {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
@@ -60,7 +61,7 @@ func TestATerminatedRequestIsAnswered504(t *testing.T) {
 				response.Header.Get("Retry-After") == "" || json.Unmarshal(body, &problem) != nil || problem.Reason != "ran_too_long" {
 				t.Error(response.Status, response.Header, string(body))
 			}
-			// What a handler answers of itself goes out.
+			// The handler's own answer is sent.
 			if response, body := get(t, server.URL+"/own"); response.StatusCode != http.StatusServiceUnavailable {
 				t.Error(response.Status, string(body))
 			}

@@ -1,10 +1,12 @@
 'use strict'
-// What leasing costs: a query without, with a lease, and with a daemon that is not there.
+// The cost of leasing: a query without a lease, with one, and with a daemon that is not there.
 //
-//     BYWASH=target/release/bywash scripts/with-databases postgres mariadb -- node sdk/node/databases/bench.js
+//     BYWASH=target/release/bywash scripts/with-databases postgres mariadb -- \
+//         node sdk/node/databases/bench.js
 //
-// (with NODE_PATH where what package.json names is installed.) All sides run in turns in one process, each with a pool
-// of one connection to a database on loopback; what is printed is the median of the turns.
+// The packages of package.json must be installed, and NODE_PATH must name their folder. All sides
+// run in turns in one process, each with a pool of one connection to a database on loopback. The
+// program prints the median of the turns.
 
 const { Controller, Sentry, leased } = require('..')
 const { requests } = require('../lib/token')
@@ -18,7 +20,7 @@ const open = {
   mysql2: () => require('mysql2/promise').createPool({ uri: KINDS.mysql2.url, connectionLimit: 1 })
 }
 
-/** Microseconds for one query. */
+/** Returns the microseconds for one query. */
 async function turn (pool) {
   const start = performance.now()
   for (let i = 0; i < QUERIES; i++) await pool.query('SELECT 1')

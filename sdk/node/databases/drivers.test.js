@@ -1,5 +1,6 @@
 'use strict'
-// Each driver with the real daemon and a real database: who is cancelled, and who never is.
+// Tests of each driver with the real daemon and a real database: which query is cancelled, and
+// which never is.
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')
@@ -12,7 +13,9 @@ const { KINDS, PATIENCE, daemon, until, watch } = require('./stage')
 
 const controller = new Controller({ search: { runMin: 600_000, runMax: 600_000 } })
 
-/** By driver and style: a pool of so many, and a query on it, or on a connection that it lends. */
+/**
+ * By driver and style: the kind of its pool, and a query on it or on a connection that it lends.
+ */
 const STYLES = {
   'pg, promises': { kind: 'pg', ask: (pool, sql) => pool.query(sql) },
   'pg, callbacks': { kind: 'pg', ask: (pool, sql) => promised((done) => pool.query(sql, done)) },

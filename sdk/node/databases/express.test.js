@@ -10,7 +10,7 @@ const { setTimeout: sleep } = require('node:timers/promises')
 const { listen } = require('../testing/server')
 const { KINDS, PATIENCE, daemon, until, watch } = require('./stage')
 
-/** What the README's example with this word in it makes. */
+/** Returns the objects that the README's example with this word in it makes. */
 function example (word) {
   const text = readFileSync(join(__dirname, '../README.md'), 'utf8')
   const [found] = [...text.matchAll(/```js\n(.*?)```/sg)].map(([, code]) => code).filter((code) => code.includes(word))
@@ -26,7 +26,7 @@ for (const [kind, word] of [['pg', "require('pg')"], ['mysql2', "require('mysql2
     const site = await daemon(t)
     Object.assign(process.env, { BYWASH_SENTRY: site.path, DATABASE: url })
     const { app, pool, sentry } = example(word)
-    // A machine that is busy answers late.
+    // A busy machine answers late.
     sentry.patience = PATIENCE
     t.after(() => { sentry.close(); return pool.end() })
     const { running } = await watch(t, kind)

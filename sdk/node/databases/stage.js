@@ -1,5 +1,6 @@
 'use strict'
-// The real daemon, and the real databases of scripts/with-databases: what the tests here have in common.
+// The common part of these tests: the real daemon, and the real databases of
+// scripts/with-databases.
 
 const assert = require('node:assert/strict')
 const { spawn } = require('node:child_process')
@@ -17,7 +18,7 @@ const POSTGRES = process.env.BYWASH_POSTGRES
 const MARIADB = process.env.BYWASH_MARIADB
 const PROGRAM = process.env.BYWASH ?? 'target/debug/bywash'
 
-/** By kind: its name at the daemon, where it is, and how it sleeps. */
+/** By kind: the name in the daemon's configuration, the address, and the query that sleeps. */
 const KINDS = {
   pg: {
     name: 'shop',
@@ -49,14 +50,14 @@ async function until (holds, what = () => 'it did not come about') {
   assert.fail(what())
 }
 
-/** What a daemon at this socket answers to a line; rejects if there is none. */
+/** Resolves to the answer of a daemon at this socket to a line; rejects if there is none. */
 async function say (path, line) {
   const stream = connect(path)
   stream.write(`${line}\n`)
   for await (const text of stream.setEncoding('utf8')) return text.trim()
 }
 
-/** A daemon of this test's own. */
+/** Starts a daemon of this test's own. */
 async function daemon (t) {
   const folder = mkdtempSync(join(tmpdir(), 'bywash-'))
   const path = join(folder, 'sentry.sock')
@@ -84,14 +85,14 @@ async function daemon (t) {
       await once(self.process, 'exit')
     }
   }
-  /** As a gateway says it; what the daemon answers. */
+  /** Sends STOP as a gateway does, and resolves to the daemon's answer. */
   self.stop = (request, reason = 'client_left') => say(path, `1 STOP ${request} ${reason}`)
   t.after(async () => { await self.kill(); rmSync(folder, { recursive: true }) })
   await self.start()
   return self
 }
 
-/** Sees what runs in a database: how many long queries the application runs. */
+/** Observes a database: `running` counts the long queries of the application. */
 async function watch (t, kind) {
   if (kind === 'pg') {
     const client = new (require('pg').Client)({ connectionString: KINDS.pg.url })

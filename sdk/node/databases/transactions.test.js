@@ -1,5 +1,6 @@
 'use strict'
-// A transaction of a request that is over ends, so that whoever gets its connection next is not within it.
+// Tests that a transaction of a request that is over ends, so that the connection's next user is
+// not within it.
 
 const assert = require('node:assert/strict')
 const { test } = require('node:test')
@@ -9,7 +10,9 @@ const { KINDS, PATIENCE, daemon } = require('./stage')
 
 const controller = new Controller({ search: { runMin: 600_000, runMax: 600_000 } })
 
-/** By driver: a pool of one, a connection that it lends, and the rows of a query on that. */
+/**
+ * By driver: a pool of one connection, a connection that it lends, and the rows of a query on that.
+ */
 const DRIVERS = {
   pg: {
     open: (url) => new (require('pg').Pool)({ connectionString: url, max: 1 }),
@@ -69,7 +72,7 @@ for (const [kind, { open, lend, rows, transaction }] of Object.entries(DRIVERS))
       if (kind === 'pg') pool.on('connect', (client) => client.query('SET search_path = public').then(resolve, reject))
       else pool.on('connection', (one) => one.query('SET @a = 1', (error) => error ? reject(error) : resolve()))
     })
-    // So that the daemon is there: who is over is refused only then.
+    // Connect to the daemon first: a request that is over is refused only if there is a daemon.
     sentry.conversation()
     token.leave()
     await requests.run(token, () => assert.rejects(pool.query('SELECT 1'), Terminated))

@@ -1,13 +1,14 @@
 'use strict'
-// What is declared of a class of requests, and what is refused as a declaration.
+// The declaration of a class of requests, and the errors of a wrong declaration.
 //
-// Names, ranges and defaults are the gateway's (run_min, run_max; alpha, low, high and interval of the policy
-// `loss`), so that a class means the same inside the application as in front of it. A wrong setting is an error
-// when it is made: a threshold that is wrong shows itself only under overload. Times are in milliseconds.
+// Names, ranges and defaults are the gateway's (run_min, run_max; alpha, low, high and interval of
+// the policy `loss`), so that a class means the same inside the application as in front of it. A
+// wrong setting is an error when the controller is created, because a wrong threshold would show
+// only under overload. Times are in milliseconds.
 
 const HOUR = 3_600_000
 
-/** By field: least, most and default. Without a default it must be set. */
+/** Minimum, maximum and default of each field. A field without a default must be set. */
 const FIELDS = {
   runMin: [1, HOUR],
   runMax: [1, HOUR],
@@ -18,7 +19,7 @@ const FIELDS = {
   retryAfter: [0, HOUR, null]
 }
 
-/** A setting that makes no sense: it names the field and the values. */
+/** An invalid setting. It names the field and the values. */
 class SettingError extends Error {
   constructor (text) {
     super(text)
@@ -26,7 +27,7 @@ class SettingError extends Error {
   }
 }
 
-/** The settings of a class, checked, with the defaults. */
+/** Returns the checked settings of a class, with the defaults. */
 function checked (name, given) {
   const wrong = (text) => new SettingError(`class ${name}: ${text}`)
   const settings = { name }
@@ -35,7 +36,7 @@ function checked (name, given) {
   }
   for (const [field, [least, most, preset]] of Object.entries(FIELDS)) {
     const value = given[field] ?? preset
-    // What is no number (NaN) lies nowhere.
+    // The negated form also rejects NaN.
     if (value !== null && !(typeof value === 'number' && value >= least && value <= most)) {
       throw wrong(`${field} is ${value}, not from ${least} to ${most}`)
     }
@@ -48,7 +49,7 @@ function checked (name, given) {
   return Object.freeze(settings)
 }
 
-/** The threshold if this share was lost: LB + F(p)(UB - LB), seed 2, SERT §3.2. */
+/** Returns the threshold for the loss `p`: LB + F(p)(UB - LB), paper 2, SERT §3.2. */
 function granted ({ runMin, runMax, alpha, low, high }, p) {
   if (p <= low) return runMax
   if (p >= high) return runMin

@@ -1,30 +1,31 @@
 'use strict'
-// How long a request may run, by class: the controller of seed 2.
+// The controller of how long a request may run, per class.
 //
-// Source: seed 2, SERT §3.2, as in crates/engine/src/terminate/loss.rs; lab/golden/termination.csv is what both
-// must say. Of the requests of a class that came in an interval, p were lost: refused, terminated by the threshold,
-// or ended by a deadline when they had run for runMin. The threshold of the next interval follows from p. Whoever
-// left, or ran out of a deadline before, says nothing of how much there is to do: if that was in the interval in
-// which it came, it did not arrive.
+// Source: paper 2, SERT §3.2, as in crates/engine/src/terminate/loss.rs. Both must agree with
+// lab/golden/termination.csv. Of the requests of a class that arrived in an interval, the fraction
+// p was lost: refused, terminated by the threshold, or ended by a deadline when they had run for
+// runMin. The threshold of the next interval follows from p. A client that leaves, and a deadline
+// before runMin, say nothing about the load: a request that ends so in the interval of its arrival
+// counts as not arrived.
 //
-// One thread of JavaScript, so no lock. A worker thread has a controller of its own.
+// JavaScript has one thread, so there is no lock. A worker thread has a controller of its own.
 
 const { SettingError, checked, granted } = require('./classes')
 const { Token } = require('./token')
 
-/** One class: its counts and its threshold. Not for users. */
+/** A class with its counts and its threshold. Internal. */
 class Granted {
   constructor (settings, now) {
     this.settings = settings
     this.totals = { arrived: 0, lost: 0, ran_too_long: 0, deadline: 0, client_left: 0, deferred: 0 }
     this.running = 0
     this.p = 0
-    /** When this interval began. */
+    /** The begin of this interval. */
     this.since = now
     this.nowArrived = this.nowLost = 0
   }
 
-  /** The end of this interval: till then the threshold stays. */
+  /** The end of this interval. The threshold does not change before it. */
   get until () {
     return this.since + this.settings.interval
   }
@@ -33,7 +34,7 @@ class Granted {
     const passed = Math.floor((now - this.since) / this.settings.interval)
     if (passed < 1) return
     this.since += this.settings.interval * passed
-    // In an interval that nobody came in, nobody was lost; those who were terminated had come before.
+    // Without arrivals nothing was lost in an interval: terminated requests had arrived before it.
     this.p = passed === 1 && this.nowArrived > 0 ? Math.min(this.nowLost / this.nowArrived, 1) : 0
     this.nowArrived = this.nowLost = 0
   }
@@ -49,7 +50,7 @@ class Granted {
     this.totals.arrived++
   }
 
-  /** One that came in the interval that began at `came` is gone and was not lost. */
+  /** Uncounts a request of the interval that began at `came`, which has ended and was not lost. */
   departed (came, now) {
     this.tick(now)
     if (came === this.since) this.nowArrived--
@@ -66,7 +67,10 @@ class Granted {
 class Controller {
   #classes = new Map()
 
-  /** `classes`: by name, their settings. `clock`: milliseconds that never go back. */
+  /**
+   * Creates a controller. `classes` has settings by name. `clock` returns milliseconds and never
+   * goes backwards.
+   */
   constructor (classes, { clock = () => performance.now() } = {}) {
     this.clock = clock
     const now = clock()
@@ -77,24 +81,28 @@ class Controller {
   }
 
   /**
-   * The token of a request that begins now, with `left` milliseconds if it brought a deadline along. `request` is the
-   * name that it came with, `passedOn` what `outgoing` gives as it came.
+   * Begins a request now and returns its token. `left` is the milliseconds of a deadline that it
+   * brought along. `request` is the name that it came with. `passedOn` has the fields that
+   * `outgoing` returns unchanged.
    */
   begin (name, left = Infinity, request = null, passedOn = {}) {
     return new Token(this.#of(name), this.clock, left, request, passedOn)
   }
 
-  /** A request came that gets no token, because it is refused: `lost` follows. */
+  /**
+   * Counts the arrival of a request that gets no token because it is refused. A call to `lost` must
+   * follow.
+   */
   arrived (name) {
     this.#of(name).arrived(this.clock())
   }
 
-  /** A request was refused before it did anything, as there was too much to do. */
+  /** Counts a request that was refused because of overload before it did any work. */
   lost (name) {
     this.#of(name).lost(this.clock())
   }
 
-  /** How long a request of this class may run now, in milliseconds. */
+  /** Returns how long a request of this class may run now, in milliseconds. */
   threshold (name) {
     return this.#of(name).threshold(this.clock())
   }
@@ -104,7 +112,7 @@ class Controller {
     this.#of(name)
   }
 
-  /** Every class in numbers: counts since the start, and what holds now. */
+  /** Returns the counts and present values of every class. */
   stats () {
     const stats = {}
     for (const [name, of] of this.#classes) {

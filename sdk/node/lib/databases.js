@@ -1,12 +1,14 @@
 'use strict'
-// Connections and pools whose queries are leased: pg and mysql2, with callbacks and with promises.
+// Leases for connections and pools of pg and mysql2, with callbacks and with promises.
 //
-// They stay what they are, only their `query`, `execute` and `connect` are ours. A driver calls back in whatever
-// context its socket or its pool is in, maybe another request's: whoever waits for something is called back in his own,
-// or the next query would be leased for somebody else.
+// The objects stay the same; only their `query`, `execute` and `connect` are replaced. A driver
+// calls back in the context of its socket or its pool, which may belong to another request. So each
+// callback is run in the context of its caller; otherwise the caller's next query would be leased
+// for another request.
 //
-// One query at a time is leased on a connection; what follows waits for its turn, leased or not: it shall not run on a
-// connection that something may still be aimed at. Transaction control is never leased, nor refused (unleased.js).
+// One query at a time is leased on a connection. Later ones wait for their turn, leased or not,
+// because they must not run on a connection at which a cancellation may still be aimed. Transaction
+// control is never leased, nor refused (unleased.js).
 
 const { SettingError } = require('./classes')
 const { Query, Taken } = require('./lease')
@@ -15,12 +17,15 @@ const { isControl, unleased } = require('./unleased')
 
 const IS_LEASED = Symbol('bywash.leased')
 
-/** This connection or pool, from now on with leased queries; `database` is its name in the daemon's configuration. */
+/**
+ * Makes this connection or pool lease its queries from now on. `database` is its name in the
+ * daemon's configuration.
+ */
 function leased (of, sentry, database) {
   if (!/^[A-Za-z0-9_-]{1,32}$/.test(database) || database === 'self') {
     throw new SettingError(`database is ${database}, not 1 to 32 letters, digits or any of _ -, and not self`)
   }
-  // mysql2/promise has one of callbacks below.
+  // An object of mysql2/promise wraps one with callbacks.
   const core = of.pool?.getConnection ? of.pool : of.connection?.threadId !== undefined ? of.connection : of
   if (core[IS_LEASED]) return of
   const lease = makerOf(core)
@@ -30,7 +35,7 @@ function leased (of, sentry, database) {
   return of
 }
 
-/** By what it can do. */
+/** Chooses by the object's methods and fields. */
 function makerOf (core) {
   if (typeof core.getConnection === 'function') return poolOfMysql2
   if (typeof core.execute === 'function' && 'threadId' in core) return connectionOfMysql2
@@ -45,7 +50,7 @@ function clientOfPg (client, sentry, database) {
   const made = () => new Query(sentry, database, () => client.processID, () => { client.end().catch(() => {}) })
   client.query = function (...args) {
     const [first] = args
-    // A cursor or a stream is what it was: it is not leased, but waits.
+    // A cursor or a stream is not wrapped: it is not leased, but waits for its turn.
     if (typeof first?.submit === 'function') return submitted(take, first, () => query.apply(client, args))
     const callback = callbackOf(args) ?? ownCallbackOf(args)
     const run = () => query.apply(client, args)
@@ -76,7 +81,8 @@ function connectionOfMysql2 (connection, sentry, database) {
     const run = connection[name]
     connection[name] = function (...args) {
       const callback = callbackOf(args)
-      // Events and streams: what comes back is wanted at once.
+      // Without a callback, mysql2 returns an object with events or a stream, which the caller
+      // needs at once.
       if (!callback) return run.apply(connection, args)
       const work = () => new Promise((resolve, reject) => {
         run.call(connection, ...args, (error, ...rest) => error ? reject(error) : resolve(new Results(rest)))
@@ -105,7 +111,10 @@ function poolOfMysql2 (pool, sentry, database) {
   }
 }
 
-/** A query on a connection that a pool of mysql2 lends, and gets back when it has been released. */
+/**
+ * Runs a query on a connection that a mysql2 pool lends, and returns the connection once the
+ * query's lease was released.
+ */
 function onLent (pool, name, args) {
   return new Promise((resolve, reject) => {
     pool.getConnection((error, connection) => {
@@ -119,7 +128,10 @@ function onLent (pool, name, args) {
   })
 }
 
-/** Whoever is leased waits for all before him, and all behind him for him; the others are the driver's business. */
+/**
+ * Returns a queue of turns. A leased query waits for all before it, and all later ones wait for it.
+ * The others are left to the driver.
+ */
 function turns () {
   let last = null
   let lastLeased = null
@@ -137,19 +149,22 @@ function turns () {
   }
 }
 
-/** Runs a query in its turn, and calls back if that is wanted. */
+/** Runs a query in its turn, and calls back if there is a callback. */
 function leasedCall (take, query, callback, run) {
   const { isLeased } = query
   const work = isLeased ? () => query.run(run) : () => cancelled(query, run())
   return called(callback, take({ isLeased, run: work }))
 }
 
-/** The same for transaction control. */
+/** Runs transaction control in its turn. */
 function controlCall (take, callback, run) {
   return called(callback, take({ isLeased: false, run }))
 }
 
-/** A new connection is set up for all who will use it, whoever had to wait for it first. */
+/**
+ * Emits an event outside of any request: a new connection is set up for all requests that will use
+ * it.
+ */
 function emitUnleased (pool, name) {
   const { emit } = pool
   pool.emit = function (event, ...args) {
@@ -158,24 +173,27 @@ function emitUnleased (pool, name) {
   }
 }
 
-/** Of a query without a lease. */
+/** Maps the error of a query without a lease. */
 function cancelled (query, running) {
   return running.catch(async (error) => { throw await query.over(error) })
 }
 
 function submitted (take, query, run) {
-  // It runs when its turn has come, and what comes behind it waits in the driver.
+  // The query runs when its turn has come, and later ones wait in the driver.
   take({ isLeased: false, run })
   return query
 }
 
-/** A callback for whoever asks now. Node's `AsyncResource.bind` does more, and costs as much as a query. */
+/**
+ * Binds a callback to the caller's request. Node's `AsyncResource.bind` does more, and costs as
+ * much as a query.
+ */
 function inOwn (callback) {
   const token = current()
   return (...args) => requests.run(token, callback, ...args)
 }
 
-/** The callback among these arguments, taken out, in the context of whoever gave it. */
+/** Removes the callback from these arguments and returns it, bound to the caller's request. */
 function callbackOf (args) {
   const place = args.findIndex((arg) => typeof arg === 'function')
   if (place < 0) return null
@@ -183,7 +201,7 @@ function callbackOf (args) {
   return inOwn(callback)
 }
 
-/** pg takes one in its configuration as well. */
+/** Returns the callback that pg also accepts in its configuration. */
 function ownCallbackOf (args) {
   const callback = args[0]?.callback
   if (typeof callback !== 'function') return null
@@ -191,14 +209,17 @@ function ownCallbackOf (args) {
   return inOwn(callback)
 }
 
-/** What a callback of mysql2 gets beside its error. */
+/** The arguments of a mysql2 callback after its error. */
 class Results {
   constructor (all) {
     this.all = all
   }
 }
 
-/** The promise, or its outcome to the callback, from where an error that this throws is nobody's but the process's. */
+/**
+ * Returns the promise, or passes its result to the callback in a tick of its own, so that an error
+ * that the callback throws is not caught here.
+ */
 function called (callback, promise) {
   if (!callback) return promise
   promise.then(
@@ -207,7 +228,7 @@ function called (callback, promise) {
   )
 }
 
-/** With another connection if the first was another's too. */
+/** Retries with another connection if the first was leased by another client too. */
 async function again (run) {
   try {
     return await run()

@@ -7,13 +7,22 @@ const { setTimeout: sleep } = require('node:timers/promises')
 const { UNSAID, stopped } = require('./sentry')
 const { Terminated, current } = require('./token')
 
-/** Milliseconds for which a lease outlasts the deadline of its request: the stop that comes with that must find it. */
+/**
+ * Milliseconds for which a lease outlasts the deadline of its request. The stop comes at that
+ * deadline and must find the lease.
+ */
 const GRACE = 10_000
 
-/** Milliseconds from a stop to the release of what was abandoned: the daemon may still have to cancel it. */
+/**
+ * Milliseconds from a stop to the release of an abandoned query. The daemon may still have to
+ * cancel it.
+ */
 const PAUSE = 100
 
-/** This connection has been closed, as the stop daemon says that another has it too. Take another one. */
+/**
+ * The error for a connection that another client of the daemon has leased too. It has been closed;
+ * take another one.
+ */
 class Taken extends Error {
   constructor (text) {
     super(text)
@@ -23,8 +32,8 @@ class Taken extends Error {
 }
 
 /**
- * `run` what is a query of the request that this code works for. `number` says what the database calls the connection,
- * `close` closes it, for whoever lends it as well.
+ * A query of the current request. `number` returns the database's number of the connection. `close`
+ * closes the connection, so that its pool drops it as well.
  */
 class Query {
   #sentry
@@ -34,7 +43,7 @@ class Query {
   #token = current()
   #words
   #isLeased
-  // The one that a lease holds in, or may hold in; and the one that it was released in.
+  // The conversation in which a lease holds, or may hold; and the one in which it was released.
   #conversation = null
   #was = null
 
@@ -45,7 +54,9 @@ class Query {
     this.#close = close
   }
 
-  /** Whether anything would be said: whoever is not leased need not wait. Asked once. */
+  /**
+   * Whether the query will be leased: one that is not leased need not wait. It is determined once.
+   */
   get isLeased () {
     this.#isLeased ??= this.#mayLease()
     return this.#isLeased
@@ -69,7 +80,8 @@ class Query {
     try {
       result = await work()
     } catch (error) {
-      // Its driver may have left the query where it was, and the daemon hear of both at once.
+      // The driver may have abandoned a query that still runs. Without a pause the daemon would
+      // read stop and release at once.
       if (this.#conversation !== null && isAbandoned(error) && this.#token.told()) {
         await sleep(PAUSE, undefined, { ref: false })
       }
@@ -80,7 +92,10 @@ class Query {
     return result
   }
 
-  /** What is thrown for this error: a query that was cancelled is a request that is over, if it is. */
+  /**
+   * Returns the error to throw for a query's error: a cancelled query throws `Terminated` if its
+   * request is over.
+   */
   async over (error) {
     if (!this.#token || !wasCancelled(error)) return error
     const reason = await this.#reason()
@@ -112,7 +127,10 @@ class Query {
     this.#notLeased(answer)
   }
 
-  /** The daemon may have heard that it is over before it heard of the lease, and remembers nothing. */
+  /**
+   * Ends the lease if the request is over. The daemon may have read the stop before the lease, and
+   * it does not remember such a stop.
+   */
   async #unlessOver () {
     const over = this.#token.told()
     if (over === null) return
@@ -121,13 +139,13 @@ class Query {
     throw over
   }
 
-  /** A lease may hold from here on. */
+  /** Records that a lease may hold from here on. */
   #takes (conversation) {
     this.#conversation = conversation
     this.#token.holds()
   }
 
-  /** None does any more. */
+  /** Records that no lease holds any more. */
   #forgets () {
     if (this.#conversation === null) return
     this.#conversation = null
@@ -168,7 +186,10 @@ class Query {
     this.#close()
   }
 
-  /** Why the request was stopped, if a gateway has said so to the daemon and nobody here knows yet. */
+  /**
+   * Returns why the request was stopped, if a gateway has told the daemon and it is not known here
+   * yet.
+   */
   async #reason () {
     if (this.#was === null || !this.#token.leasesWith(this.#sentry)) return null
     this.#takes(this.#was)
@@ -179,12 +200,12 @@ class Query {
   }
 }
 
-/** PostgreSQL's query_canceled; MariaDB's and MySQL's ER_QUERY_INTERRUPTED. */
+/** Recognises PostgreSQL's query_canceled, and MariaDB's and MySQL's ER_QUERY_INTERRUPTED. */
 function wasCancelled (error) {
   return error?.code === '57014' || error?.errno === 1317
 }
 
-/** What ends whoever listens to a signal, whether or not what he began has ended. */
+/** Recognises errors of work that listens to a signal, and that may have left a query running. */
 function isAbandoned (error) {
   return error instanceof Terminated || error?.name === 'AbortError'
 }

@@ -1,12 +1,14 @@
 'use strict'
-// Plain http and Express, Connect and their like.
+// Middleware for plain http, and for Express, Connect and similar frameworks.
 //
-// A handler of plain http is a function whose end we see, so we answer for it if it was terminated and has said
-// nothing. In Connect's style nobody sees a handler's end: its error comes to the application's error handling
-// with `status` 504 and `headers`; `answerTerminated` makes ours of it.
+// A handler of plain http is a function whose end is visible, so the middleware answers for it if
+// it was terminated and has not answered. In Connect's style, a handler's end is not visible: its
+// error comes to the application's error handling with `status` 504 and `headers`, and
+// `answerTerminated` turns it into our answer.
 //
-// The response has begun when its head is written: every way to write leads through `writeHead`. An event of a request
-// or a response may come from its connection, which works for no request: `emit` says for which.
+// The response has begun when its head is written, and every way to write calls `writeHead`. An
+// event of a request or a response may come from its connection, which works for no request. So
+// `emit` is wrapped to set the current request.
 
 const { randomBytes } = require('node:crypto')
 const { inspect } = require('node:util')
@@ -16,7 +18,8 @@ const { Terminated, requests } = require('./token')
 const HEADER = 'bywash-deadline'
 const REQUEST = 'bywash-request'
 
-// The type of problem that the gateway names as well (draft of the IETF on RateLimit), and none (RFC 9457).
+// The problem types: the one that the gateway uses as well (IETF draft on RateLimit), and none
+// (RFC 9457).
 const BUSY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity'
 const PLAIN = 'about:blank'
 
@@ -25,16 +28,16 @@ const TITLES = {
   client_left: 'The client of this request has left.'
 }
 
-/** What the streams of a client who has left fail with. */
+/** The error codes of streams whose client has left. */
 const GONE = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_PREMATURE_CLOSE'])
 
-/** On a response: the fields that it had before its handler began. */
+/** The key of a response's header fields from before its handler began. */
 const FIELDS = Symbol('bywash.fields')
 
 /**
- * A handler for `http.createServer` whose requests can be terminated. `classOf` is the name of a class, or a
- * function from the request to one, or to null: such a request passes untouched, as does one that has a token of a
- * middleware around this one.
+ * Returns a handler for `http.createServer` whose requests can be terminated. `classOf` is the name
+ * of a class, or a function from the request to one or to null. A request without a class passes
+ * untouched, as does one with a token of an outer middleware.
  */
 function terminable (controller, classOf, handler, options) {
   const begin = beginner(controller, classOf, options)
@@ -43,20 +46,23 @@ function terminable (controller, classOf, handler, options) {
     try {
       token = begin(req, res)
     } catch (error) {
-      // Thrown from here it would end the process.
+      // If it were thrown from here, it would end the process.
       process.emitWarning(`a request of no class: ${inspect(error)}`, 'BywashWarning')
       if (res.headersSent) res.destroy(error)
       else res.writeHead(500, { 'Content-Length': 0, 'Cache-Control': 'no-store' }).end()
       return
     }
     if (!token) return handler(req, res)
-    // Who comes with nothing left need not begin.
+    // A request that arrives with no time left does not begin.
     if (isOver(token)) return answer(req, res, token.terminated())
     return requests.run(token, () => concluded(token, handler, req, res))
   }
 }
 
-/** The same for `app.use` and `app.get(path, …, handler)` of Express and its like. */
+/**
+ * Returns a middleware for `app.use` and `app.get(path, …, handler)` of Express and similar
+ * frameworks.
+ */
 function middleware (controller, classOf, options) {
   const begin = beginner(controller, classOf, options)
   return (req, res, next) => {
@@ -64,7 +70,7 @@ function middleware (controller, classOf, options) {
     try {
       token = begin(req, res)
     } catch (error) {
-      // What is falsy would not be an error to `next`.
+      // To `next`, a falsy value is not an error.
       return next(error || new SettingError(`classOf threw ${error}`))
     }
     if (!token) return next()
@@ -73,16 +79,22 @@ function middleware (controller, classOf, options) {
   }
 }
 
-/** An error handler of Express and its like: answers who was terminated as the gateway does. */
+/**
+ * An error handler of Express and similar frameworks that answers terminated requests like the
+ * gateway.
+ */
 function answerTerminated (error, req, res, next) {
-  // What waits on a signal rejects with errors of its own (`AbortError`), so the token is asked.
+  // Work that waits on a signal rejects with errors of its own (`AbortError`), so ask the token.
   const isTerminated = req.bywash !== undefined && req.bywash.reason !== null
   if (!isTerminated || res.headersSent) return next(error)
   warn(error, req.bywash)
   answer(req, res, req.bywash.terminated())
 }
 
-/** Whether a request that begins is over already: nothing is left to it, or its client. */
+/**
+ * Returns whether a beginning request is over already: no time is left to it, or its client has
+ * left.
+ */
 function isOver (token) {
   token.look()
   return token.reason !== null
@@ -107,7 +119,7 @@ function begin (controller, name, { trustDeadline, trustRequest }, req, res) {
   req.bywash = token
   res[FIELDS] = Object.entries(res.getHeaders())
     .map(([name, value]) => [name, Array.isArray(value) ? [...value] : value])
-  // Somebody in front of the middleware may have begun it.
+  // A middleware in front may have begun the response.
   if (res.headersSent) token.settle()
   const { writeHead } = res
   res.writeHead = function (...args) {
@@ -116,7 +128,7 @@ function begin (controller, name, { trustDeadline, trustRequest }, req, res) {
   }
   emitFor(token, req)
   emitFor(token, res)
-  // Only at its close is it known that the response is complete.
+  // Only at its close is it known whether the response is complete.
   onceClosed(req, res, () => {
     if (!isComplete(req, res)) token.leave()
     token.end()
@@ -124,7 +136,7 @@ function begin (controller, name, { trustDeadline, trustRequest }, req, res) {
   return token
 }
 
-/** Who listens to this request or response works for it. */
+/** Makes listeners of this request or response work for it. */
 function emitFor (token, emitter) {
   const { emit } = emitter
   emitter.emit = function (...args) {
@@ -132,18 +144,22 @@ function emitFor (token, emitter) {
   }
 }
 
-/** Whether a response that is closed went out to its end. One of HTTP/2 says that it is finished in every end. */
+/**
+ * Returns whether a closed response was sent to its end. In HTTP/2, a response reports that it is
+ * finished however it ended.
+ */
 function isComplete (req, res) {
   return req.httpVersionMajor < 2 ? res.writableFinished : res.writableEnded && res.stream.rstCode === 0
 }
 
-/** By connection: what its end means to the responses that wait for their turn on it. */
+/** By connection: the callbacks of the responses that wait for their turn on it. */
 const waiting = new WeakMap()
 
 /**
- * Calls `ended`, maybe twice, when a response is over; that may have been before, if something waited in front of the
- * middleware. One that waits behind another of the same connection (pipelining) has no socket yet and is not told
- * when that ends, so it listens itself: once for each connection, as any number may wait.
+ * Calls `ended`, maybe twice, when a response is over. That may have been earlier, if something
+ * delayed the request in front of the middleware. A response that waits behind another of the same
+ * connection (pipelining) has no socket yet and is not notified of the connection's end. So there
+ * is a listener for each connection, since any number of responses may wait.
  */
 function onceClosed (req, res, ended) {
   if (req.httpVersionMajor < 2 ? req.socket.destroyed : res.stream.destroyed) return ended()
@@ -159,21 +175,21 @@ function onceClosed (req, res, ended) {
   res.once('close', () => all.delete(ended))
 }
 
-/** Runs a handler to its end, whatever that is; answers in its place if it was terminated. */
+/** Runs a handler to its end, and answers in its place if it was terminated. */
 async function concluded (token, handler, req, res) {
   try {
     await handler(req, res)
   } catch (error) {
-    // An error of another kind is the application's, unless a terminated request ran into it.
+    // Other errors are the application's, unless its request was terminated.
     if (token.reason === null) throw error
     warn(error, token)
-    // Words of its own that nobody ends any more.
+    // The handler has begun an answer of its own, which will not be completed.
     if (res.headersSent && !res.writableEnded) res.destroy(error)
   }
   if (token.reason !== null) answer(req, res, token.terminated())
 }
 
-/** An error of a terminated request reaches nobody else, unless it says no more than that. */
+/** Warns of an error of a terminated request, unless it only reports the termination. */
 function warn (error, { reason }) {
   const isTermination = error instanceof Terminated || error?.name === 'AbortError'
   const isOfClient = reason !== 'ran_too_long' && GONE.has(error?.code)
@@ -181,32 +197,41 @@ function warn (error, { reason }) {
   process.emitWarning(`a terminated request ended with an error: ${inspect(error)}`, 'BywashWarning')
 }
 
-/** The deadline that a request brings along, in milliseconds. Anything but 1 to 9 digits is none. */
+/**
+ * Returns the deadline that a request brings along, in milliseconds. Anything but 1 to 9 digits
+ * counts as none.
+ */
 function timeLeft (value) {
   return value !== undefined && /^[0-9]{1,9}$/.test(value) ? Number(value) : Infinity
 }
 
-/** What a request is called. Of several values Node makes one with a comma, which is no name either. */
+/**
+ * Returns the request's name. Node joins several values with a comma, which is not a valid name
+ * either.
+ */
 function nameOf (value) {
   return value !== undefined && /^[A-Za-z0-9._:-]{1,128}$/.test(value) ? value : null
 }
 
-/** A name for a request that brings none along, as mod_bywash_sentry makes it. */
+/** Returns a name for a request that brings none, like mod_bywash_sentry. */
 function newName () {
   return randomBytes(8).toString('hex')
 }
 
-/** The fields that calls to others take along as they came. */
+/** Returns the fields that calls to other services carry unchanged. */
 function passedOn ({ traceparent, tracestate }, called) {
   const fields = called === null ? {} : { [REQUEST]: called }
   if (traceparent === undefined || traceparent.includes(',')) return fields
   fields.traceparent = traceparent
-  // Without the other it means nothing.
+  // Without a traceparent it has no meaning.
   if (tracestate !== undefined) fields.tracestate = tracestate
   return fields
 }
 
-/** 504: problem+json (RFC 9457) if JSON is accepted, else a line of text. Nothing if the response has begun. */
+/**
+ * Answers 504: problem+json (RFC 9457) if the client accepts JSON, else a line of text. Does
+ * nothing if the response has begun.
+ */
 function answer (req, res, { reason, retryAfterSeconds: again }) {
   if (res.headersSent) return
   const isBusy = reason === 'ran_too_long'
@@ -215,11 +240,11 @@ function answer (req, res, { reason, retryAfterSeconds: again }) {
   const problem = { type: isBusy ? BUSY : PLAIN, title, status: 504, reason }
   if (isBusy) problem['retry-after'] = again
   const body = isJson ? JSON.stringify(problem) : `${title} (${reason})\n`
-  // What the handler had in mind for its own response; what stood there before it began concerns this one as well.
+  // Drop the fields of the handler's own response, and restore those from before the handler began.
   for (const name of res.getHeaderNames()) res.removeHeader(name)
   for (const [name, value] of res[FIELDS] ?? []) res.setHeader(name, value)
   res.statusCode = 504
-  // HTTP/2 has none.
+  // HTTP/2 has no status message.
   if (req.httpVersionMajor < 2) res.statusMessage = 'Gateway Timeout'
   res.setHeader('Content-Type', isJson ? 'application/problem+json' : 'text/plain; charset=utf-8')
   res.setHeader('Content-Length', Buffer.byteLength(body))

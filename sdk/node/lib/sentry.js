@@ -1,36 +1,43 @@
 'use strict'
-// The stop daemon (`bywash sentry`), as one process talks to it: over one conversation, which is never needed.
+// The client of the stop daemon (`bywash sentry`) in a process: one conversation, which is
+// optional.
 //
-// Source: crates/lease/src/lib.rs, and sdk/README.md, "Down to the query". Lines over a UNIX socket, and answers by
-// their numbers, in any order. A conversation is made when somebody first asks, and anew no sooner than 200 ms after
-// one was over or nobody was there. It is over, for good, when the daemon closes, says what is no answer, or owes one
-// for 100 ms. Its socket and timers keep no process alive.
+// Source: crates/lease/src/lib.rs, and sdk/README.md, "Down to the query". The conversation is
+// numbered lines over a UNIX socket, answered in any order. It begins when it is first needed, and
+// again no sooner than 200 ms after it ended or no daemon was found. It is over, permanently, when
+// the daemon closes, sends a line that is not an answer, or owes an answer for 100 ms. Its socket
+// and timers do not keep the process alive.
 
 const { connect } = require('node:net')
 
 const SOCKET = '/run/bywash-sentry/sentry.sock'
 
-/** Milliseconds in which the daemon answers (a test of something else has more), and until it is looked for again. */
+/**
+ * Milliseconds within which the daemon must answer (tests of other things allow more), and until
+ * the next attempt to connect.
+ */
 const PATIENCE = 100
 const AGAIN = 200
 
-/** Answers that are waited for at once, bytes that are not sent, and bytes of a line. */
+/** Limits: answers that are awaited at once, unsent bytes, and bytes of a line. */
 const MOST_ASKED = 4096
 const MOST_UNSENT = MOST_ASKED * 512
 const LONGEST = 1024
 
 const REASONS = ['ran_too_long', 'client_left', 'deadline']
 
-/** What is said once if it happens. */
+/** Warnings that are emitted once. */
 const WARNINGS = {
   unnamed: () => 'a query runs outside of a named request, and nothing can stop it: is the middleware around its handler?',
   unreachable: (path) => `no stop daemon answers at ${path}; queries run, and are not cancelled`
 }
 
-/** What cannot be said gets this as its answer; null is no answer to what was. */
+/**
+ * The answer to a line that could not be sent. null means that a line was sent and not answered.
+ */
 const UNSAID = ''
 
-/** One connection to the daemon. Not for users. */
+/** One connection to the daemon. Internal. */
 class Conversation {
   #socket
   #asked = new Map()
@@ -51,19 +58,22 @@ class Conversation {
     this.#socket.unref()
   }
 
-  /** Says it; the answer comes soon. */
+  /** Sends a line. Resolves soon to its answer. */
   ask (words) {
     return new Promise((resolve) => {
       if (!this.say(words)) return resolve(UNSAID)
       const number = this.#number
-      // What has come while this thread was busy is read before.
+      // First read what has come while this thread was busy.
       const timer = setTimeout(() => setImmediate(() => { if (this.#asked.has(number)) this.end() }), this.patience)
       timer.unref()
       this.#asked.set(number, { resolve, timer })
     })
   }
 
-  /** Says it; nobody waits for the answer, but it may be `heard`. Whether it could be said. */
+  /**
+   * Sends a line without waiting for the answer, which `heard` gets. Returns whether the line could
+   * be sent.
+   */
   say (words, heard) {
     if (this.isOver || this.#asked.size >= MOST_ASKED || this.#socket.writableLength > MOST_UNSENT) return false
     this.#socket.write(`${++this.#number} ${words}\n`)
@@ -71,7 +81,7 @@ class Conversation {
     return true
   }
 
-  /** It is over. Once is enough, twice is no harm. */
+  /** Ends the conversation. Further calls have no effect. */
   end () {
     if (this.isOver) return
     this.isOver = true
@@ -92,7 +102,7 @@ class Conversation {
 
   #said (line) {
     const [, number, words] = /^([0-9]{1,16}) ((?:OK|ERR)(?: .*)?|STOPPED [a-z_]+)$/.exec(line) ?? []
-    // Of 0 only who leases `self` hears, and here nobody does.
+    // Lines with number 0 only go to holders of `self` leases, and there are none here.
     if (number === undefined || Number(number) === 0 || Number(number) > this.#number) return false
     if (words.startsWith('STOPPED') && stopped(words) === null) return false
     const asked = this.#asked.get(Number(number))
@@ -105,7 +115,10 @@ class Conversation {
   }
 }
 
-/** The stop daemon at `path`, else at BYWASH_SENTRY, else at /run/bywash-sentry/sentry.sock. One for each process. */
+/**
+ * The client of the stop daemon at `path`, else at BYWASH_SENTRY, else at
+ * /run/bywash-sentry/sentry.sock. There is one for each process.
+ */
 class Sentry {
   #conversation = null
   #notBefore = -Infinity
@@ -117,7 +130,9 @@ class Sentry {
     this.patience = patience ?? PATIENCE
   }
 
-  /** The present conversation, if there is one; never waits. For a wrapper of a database. */
+  /**
+   * Returns the present conversation, if there is one. It never waits. For wrappers of databases.
+   */
   conversation () {
     if (this.#conversation === null && this.clock() >= this.#notBefore) {
       const made = new Conversation(this.path, this.patience, () => {
@@ -130,8 +145,9 @@ class Sentry {
   }
 
   /**
-   * What this process has leased for this request shall stop. Only that (`scope=own`): whoever called it works on under
-   * the same name, and what he called elsewhere as well.
+   * Tells the daemon to stop what this process has leased for this request. The scope is this
+   * process's leases (`scope=own`), because callers and called services work on under the same
+   * name.
    */
   stop (request, reason) {
     this.conversation()?.say(`STOP ${request} ${reason} scope=own`, (answer) => {
@@ -139,24 +155,24 @@ class Sentry {
     })
   }
 
-  /** One more of these. The first of a kind that tells of a wrong set-up is a warning. */
+  /** Adds one to a count. The first of a kind that indicates a wrong set-up emits a warning. */
   count (what) {
     if (++this.#counts[what] > 1 || !(what in WARNINGS)) return
     process.emitWarning(WARNINGS[what](this.path), 'BywashWarning')
   }
 
-  /** What was said, in numbers, since the start. */
+  /** Returns the counts since the start. */
   stats () {
     return { ...this.#counts }
   }
 
-  /** Ends the conversation. Who asks later begins another. */
+  /** Ends the conversation. Later queries begin another. */
   close () {
     this.#conversation?.end()
   }
 }
 
-/** Why its request was stopped, if an answer to a lease says so. */
+/** Returns why the request was stopped, if an answer to a lease says so. */
 function stopped (words) {
   const [verb, reason] = (words ?? '').split(' ')
   return verb === 'STOPPED' && REASONS.includes(reason) ? reason : null

@@ -1,29 +1,36 @@
 'use strict'
-// The token of one request: may it go on?
+// The token of one request, which says whether the request may go on.
 //
-// States: running, then one of settled (its response has begun), deferred (it asked not to be terminated),
-// terminated; from any of them ended. A client who leaves terminates a running or a settled request, for nobody
-// reads its response; a deferred one goes on. Time terminates who is told: at a checkpoint, or by a timer if somebody
-// has taken the signal. Whoever never asks is done too late at worst, and was served.
+// States: running, then one of settled (its response has begun), deferred (it asked not to be
+// terminated) and terminated; from any of them ended. When its client leaves, a running or settled
+// request is terminated, because its response will not be read. A deferred one goes on. Time
+// terminates a request when it is told: at a checkpoint, or by a timer if its signal has been read.
+// A request that does neither is done too late at worst, and counts as served.
 //
-// `notBefore` makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
-// changes only at the end of an interval and never falls below runMin, so until then the clock decides alone. It
-// is also when a timer has to look again.
+// `notBefore` makes a checkpoint cheap: before that moment nothing can terminate the request. A
+// threshold changes only at the end of an interval and never falls below runMin, so until then the
+// clock alone decides. A timer has to look again at that moment as well.
 
 const { AsyncLocalStorage } = require('node:async_hooks')
 
-/** This request is over: whoever works for it stops. `status` and `headers` are what makes an answer of it. */
+/**
+ * The error of a request that is over: all work for it should stop. Frameworks make an answer of
+ * `status` and `headers`.
+ */
 class Terminated extends Error {
   constructor (className, reason, retryAfter) {
     super(`class ${className}: ${reason}`)
     this.name = 'Terminated'
     this.className = className
-    /** The gateway's words (crates/engine/src/reason.rs), and `deadline`, which only the application knows. */
+    /**
+     * The gateway's names (crates/engine/src/reason.rs), and `deadline`, which only the application
+     * knows.
+     */
     this.reason = reason
     this.retryAfter = retryAfter
     this.status = this.statusCode = 504
     this.headers = { 'Cache-Control': 'no-store' }
-    // A deadline says nothing of when to come again.
+    // A deadline says nothing about when to retry.
     if (reason === 'ran_too_long') this.headers['Retry-After'] = String(this.retryAfterSeconds)
   }
 
@@ -32,14 +39,14 @@ class Terminated extends Error {
   }
 }
 
-// The longest that Node's timers take; beyond they fire at once.
+// The longest time that Node's timers accept; longer ones fire at once.
 const LONGEST = 2 ** 31 - 1
 
-// A gateway in front closes the connection a moment before the time is over here: who leaves in the rest of the time
-// after this part of it has come to his deadline.
+// A gateway in front closes the connection a moment before the deadline here. So a request whose
+// client leaves after this fraction of its time counts as ended by its deadline.
 const NEARLY = 0.9
 
-/** One request. */
+/** The handle of one request. */
 class Token {
   #of
   #clock
@@ -50,7 +57,7 @@ class Token {
   #notBefore = 0
   #timer
   #abort
-  // How many leases it holds.
+  // The number of leases that the request holds.
   #held = 0
   #passedOn
   #sentries = new Set()
@@ -59,17 +66,20 @@ class Token {
     const now = clock()
     this.#of = of
     this.#clock = clock
-    /** When it began, by the controller's clock. */
+    /** The begin of the request, by the controller's clock. */
     this.start = now
-    /** Why it is terminated, once it has been told. */
+    /** Why it was terminated, once it has been told. */
     this.reason = null
-    /** The name that the request came with, if it had one that is taken: what it leases connections with. */
+    /**
+     * The request's name, if it came with an accepted one. Its connections are leased under this
+     * name.
+     */
     this.request = request
     this.#passedOn = passedOn
     this.#own = now + Math.max(left, 0)
     of.arrived(now)
     of.running++
-    // The interval that it counts in.
+    // The interval in which its arrival counts.
     this.#came = of.since
     this.#lookAgain(now)
   }
@@ -78,30 +88,39 @@ class Token {
     return this.#of.settings.name
   }
 
-  /** Aborts once it is terminated, with the `Terminated` as its reason. Who takes it is told by a timer. */
+  /**
+   * Aborts once the request is terminated, with the `Terminated` as its reason. Once it has been
+   * read, a timer tells.
+   */
   get signal () {
     if (!this.#abort) {
       this.#abort = new AbortController()
       if (this.#state === 'terminated') this.#abort.abort(this.terminated())
       else if (!this.look()) this.#watch()
-      // Whoever waits for it keeps the process alive.
+      // Work that waits for the signal keeps the process alive.
       this.#timer?.ref()
     }
     return this.#abort.signal
   }
 
-  /** When it is terminated as things are, by the controller's clock; Infinity if it is not. */
+  /**
+   * When the request will be terminated at the present threshold, by the controller's clock;
+   * Infinity if no time terminates it.
+   */
   get deadline () {
     const isBound = this.#state === 'running' || this.#state === 'terminated'
     return isBound ? this.#due(this.#clock()) : Infinity
   }
 
-  /** Whether it is over; also once it is overdue and has not been told. Asking changes nothing. */
+  /**
+   * Whether it is over, also if it is overdue and has not been told yet. Reading this changes
+   * nothing.
+   */
   get isTerminated () {
     return this.#state === 'terminated' || this.#isOverdue(this.#clock())
   }
 
-  /** Milliseconds that are left to it, as things are. */
+  /** Returns the milliseconds that are left at the present threshold. */
   left () {
     return this.#state === 'terminated' ? 0 : Math.max(this.deadline - this.#clock(), 0)
   }
@@ -113,7 +132,10 @@ class Token {
     if (this.#state === 'terminated') throw this.terminated()
   }
 
-  /** The last checkpoint: from here on nothing terminates this request. Before a write, for one. */
+  /**
+   * Passes the last checkpoint: afterwards nothing terminates this request. Call it before a write,
+   * for example.
+   */
   cancelTermination () {
     this.look()
     if (this.#state === 'terminated') throw this.terminated()
@@ -122,7 +144,7 @@ class Token {
     this.#of.totals.deferred++
   }
 
-  /** Terminates it if it is overdue. Whether that was now. */
+  /** Terminates the request if it is overdue. Returns whether this call did so. */
   look () {
     const now = this.#clock()
     if (!this.#isOverdue(now)) return false
@@ -130,32 +152,39 @@ class Token {
     return true
   }
 
-  /** The first byte of its response goes out: no time terminates it any more. */
+  /**
+   * Records that the first byte of the response is sent. From then on no time terminates the
+   * request.
+   */
   settle () {
     if (this.#state === 'running') this.#becomes('settled')
   }
 
-  /** Its client has left. */
+  /** Records that the client has left. */
   leave () {
     if (this.#state !== 'running' && this.#state !== 'settled') return
     const now = this.#clock()
-    // No time ends a settled one.
+    // No time ends a settled request.
     const isSpent = this.#state === 'running' && now >= this.start + NEARLY * (this.#own - this.start)
     this.#terminate(isSpent ? 'deadline' : 'client_left', now)
   }
 
-  /** Its response is complete, or nobody works for it any more. Once is enough, twice is no harm. */
+  /**
+   * Records that the response is complete, or that all work for the request is over. Further calls
+   * have no effect.
+   */
   end () {
     if (this.#isOver) return
     this.#isOver = true
     this.#of.running--
-    // Whoever still works for one that was terminated is still to be told.
+    // A terminated request keeps its state: other work for it must learn of it.
     if (this.#state !== 'terminated') this.#becomes('ended')
   }
 
   /**
-   * Whether something may be leased for it; then `sentry` is told when it is over. For a wrapper of a database. Not for
-   * one that is over, nor for one that nothing ends any more.
+   * Returns whether connections may be leased for it. If so, `sentry` is told when it is over. This
+   * is for wrappers of databases. Nothing is leased if the request is over, or if nothing ends it
+   * any more.
    */
   leasesWith (sentry) {
     if (this.#state !== 'running' && this.#state !== 'settled') return false
@@ -163,7 +192,10 @@ class Token {
     return true
   }
 
-  /** It has a lease: somebody looks whether it is over, as a query that waits asks nothing. */
+  /**
+   * Counts a lease. While there is one, a timer looks whether the request is over, since a waiting
+   * query calls no checkpoint.
+   */
   holds () {
     this.#held++
     this.#watch()
@@ -173,7 +205,10 @@ class Token {
     this.#held--
   }
 
-  /** The stop daemon says that it is over: what is thrown, unless nothing ends it any more. */
+  /**
+   * Records that the stop daemon has stopped the request. Returns the error, or null if nothing
+   * ends it any more.
+   */
   stopped (reason) {
     if (this.#state === 'running' || this.#state === 'settled') {
       // The daemon need not be told.
@@ -183,37 +218,47 @@ class Token {
     return this.told()
   }
 
-  /** What is thrown at whoever works for it, if it is over and that has been said. */
+  /** Returns the error to throw if the request is over and has been told. */
   told () {
     return this.#state === 'terminated' ? this.terminated() : null
   }
 
-  /** Milliseconds until time ends it at the latest, whatever becomes of the threshold; Infinity if time does not. */
+  /**
+   * Returns the milliseconds until time ends it at the latest, at any threshold; Infinity if time
+   * does not end it.
+   */
   latest () {
     if (this.#state !== 'running') return Infinity
     return Math.min(this.start + this.#of.settings.runMax, this.#own) - this.#clock()
   }
 
-  /** The fields for a call to another service: whose it is, and what time is left to it. */
+  /**
+   * Returns the header fields for a call to another service: the request's name and trace, and the
+   * time that is left.
+   */
   outgoing () {
     const left = this.left()
     const deadline = left === Infinity ? {} : { 'bywash-deadline': String(Math.floor(left)) }
     return { ...this.#passedOn, ...deadline }
   }
 
-  /** What is thrown. */
+  /** Returns the error to throw. */
   terminated () {
     const { name, retryAfter } = this.#of.settings
     return new Terminated(name, this.reason, retryAfter)
   }
 
-  /** From now on a timer looks whenever it may be overdue, while there is somebody to be told. */
+  /**
+   * Starts a timer that looks whenever the request may be overdue, as long as a signal or a lease
+   * needs it.
+   */
   #watch () {
     if (this.#state !== 'running' || this.#timer !== undefined) return
     const wait = Math.min(Math.max(this.#notBefore - this.#clock(), 0), LONGEST)
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      // The timer's clock may be a little ahead, or the threshold has changed: then it looks again.
+      // The timer's clock may be a little ahead, or the threshold may have changed: then look
+      // again.
       if ((this.#abort || this.#held > 0) && !this.look()) this.#watch()
     }, wait)
     if (!this.#abort) this.#timer.unref()
@@ -255,17 +300,20 @@ class Token {
 
 const requests = new AsyncLocalStorage()
 
-/** The token of the request that this code works for, if it has one. */
+/** Returns the token of the request that this code works for, if there is one. */
 function current () {
   return requests.getStore()
 }
 
-/** Throws `Terminated` if the request that this code works for is over; nothing if it works for none. */
+/** Throws `Terminated` if the current request is over; does nothing outside of a request. */
 function checkpoint () {
   current()?.checkpoint()
 }
 
-/** The fields for a call to another service, on behalf of the request that this code works for; else none. */
+/**
+ * Returns the header fields for a call to another service on behalf of the current request; else no
+ * fields.
+ */
 function outgoing () {
   return current()?.outgoing() ?? {}
 }

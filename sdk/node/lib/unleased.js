@@ -1,14 +1,19 @@
 'use strict'
-// What runs without a lease, and although its request is over: what ends a transaction, and other clean-up.
+// Statements that run without a lease, even if their request is over: transaction control, and
+// other clean-up.
 //
-// Who refuses a ROLLBACK gives a connection back with its transaction open, and the next request works within that. So
-// transaction control passes, in its turn: nothing is said to the daemon, and nothing is aimed at it. For what else has
-// to be cleaned up (pg_advisory_unlock, RESET) there is `unleased`.
+// If a ROLLBACK were refused, the connection would go back with its transaction open, and the next
+// request would work within that. So transaction control passes when it is its turn: no line is
+// sent to the daemon, and no cancellation is aimed at it. For other clean-up (pg_advisory_unlock,
+// RESET) there is `unleased`.
 
 const { requests } = require('./token')
 
-/** What such statements begin with, and what may come second; anything if that is null. BEGIN also begins a block of
- * statements (MariaDB's BEGIN NOT ATOMIC), which may take long. As in sdk/python/bywash/unleased.py. */
+/**
+ * The words that such statements begin with, and those that may come second; null allows any. BEGIN
+ * also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may run for long. Keep it
+ * equal to sdk/python/bywash/unleased.py.
+ */
 const CONTROL = new Map([
   ...['COMMIT', 'END', 'ROLLBACK', 'ABORT', 'SAVEPOINT', 'RELEASE'].map(word => [word, null]),
   ['START', ['TRANSACTION']],
@@ -17,17 +22,23 @@ const CONTROL = new Map([
     'DEFERRED', 'IMMEDIATE', 'EXCLUSIVE', 'CONCURRENT']] // SQLite
 ])
 
-// One blank or comment at a time: what is one expression tries its pieces in all combinations. What MySQL runs
-// (/*! … */, /*M! … */) is no comment.
+// It matches one blank or comment at a time: a single expression for all would backtrack over all
+// combinations. Texts that MySQL executes (/*! … */, /*M! … */) are not comments.
 const BLANK = /\s+|--[^\n]*|#[^\n]*|\/\*(?!M?!).*?\*\//sy
 const WORD = /\w*/y
 
-/** What `work` does works for no request: it is not leased, not refused, and not ended. Returns what it returns. */
+/**
+ * Runs `work` outside of any request: its statements are not leased, not refused, and not
+ * cancelled. Returns its result.
+ */
 function unleased (work) {
   return requests.run(undefined, work)
 }
 
-/** Whether this is transaction control: a text, or what pg and mysql2 take instead of one. */
+/**
+ * Returns whether this is transaction control. It takes a text, or an object that pg or mysql2
+ * accept instead.
+ */
 function isControl (query) {
   const text = typeof query === 'string' ? query : query?.text ?? query?.sql
   if (typeof text !== 'string') return false
@@ -43,7 +54,7 @@ function mayPass (statement) {
     (seconds === null || seconds.includes(wordOf(rest).toUpperCase() || rest.slice(0, 1)))
 }
 
-/** Without blanks and comments in front. */
+/** Removes the blanks and comments in front of a text. */
 function bare (text) {
   let at = 0
   for (BLANK.lastIndex = 0; BLANK.test(text); BLANK.lastIndex = at) at = BLANK.lastIndex

@@ -1,5 +1,6 @@
 'use strict'
-// What ends a transaction is neither leased nor refused, in its turn. With drivers of its own.
+// Tests that transaction control is neither leased nor refused, in its turn. They have drivers of
+// their own.
 
 const assert = require('node:assert/strict')
 const { EventEmitter } = require('node:events')
@@ -24,7 +25,7 @@ const OTHERS = [
   '/*! ROLLBACK */'
 ]
 
-/** What pg's have. */
+/** A client like pg's. */
 class Client {
   processID = 4711
   ran = []
@@ -45,7 +46,7 @@ class Pool extends EventEmitter {
     this.options = options
   }
 
-  /** As with a connection that is made, in the context of whoever came first. */
+  /** Emits in the context of the first caller, as a pool does when it makes a connection. */
   async connect () {
     const client = new Client()
     await this.options.onConnect?.(client)
@@ -56,7 +57,7 @@ class Pool extends EventEmitter {
   query () {}
 }
 
-/** What mysql2's have. */
+/** A connection like mysql2's. */
 class Connection {
   threadId = 4711
   ran = []

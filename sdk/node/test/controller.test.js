@@ -1,5 +1,5 @@
 'use strict'
-// The controller's laws, on a clock that goes when it is told to.
+// Tests of the controller's laws, on a clock that the test advances.
 
 const assert = require('node:assert/strict')
 const { readFileSync } = require('node:fs')

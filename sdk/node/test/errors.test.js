@@ -1,5 +1,6 @@
 'use strict'
-// Responses that somebody in front has begun, and what becomes of errors of requests that are over.
+// Tests of responses that were begun before the middleware, and of errors of requests that are
+// over.
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')
@@ -9,7 +10,7 @@ const { setTimeout: sleep } = require('node:timers/promises')
 const { answerTerminated, checkpoint, middleware, terminable } = require('..')
 const { BOUNDS, ENDLESS, clock, listen, row, search, until, warnings } = require('../testing/server')
 
-/** The clock goes, and a checkpoint says so. */
+/** Advances the clock until a checkpoint throws. */
 function overdue () {
   clock.now += BOUNDS.runMax
   checkpoint()
@@ -66,7 +67,7 @@ for (const [style, app] of Object.entries(STYLES)) {
     await until(() => stats().running === 1)
     stream.destroy()
     await until(() => stats().running === 0)
-    // One that follows is warned of, so all before it would have been.
+    // The next one warns, so an earlier warning would have come before it.
     await get('/breaks')
     await until(() => said.length > 0)
     assert.match(said[0], /RangeError: no/)
@@ -81,7 +82,7 @@ for (const [style, app] of Object.entries(STYLES)) {
     stream.write('GET /breaks_off HTTP/1.1\r\nhost: a\r\n\r\n')
     await until(() => stats().terminated === 1 && stats().running === 0)
     await until(() => stream.closed)
-    // In Connect's style it goes to whoever handles errors next.
+    // In Connect's style the error goes to the next error handler.
     if (style === 'plain') assert.match(said.join(), /RangeError: own/)
   })
 

@@ -1,7 +1,8 @@
 'use strict'
-// The middleware on Node's server over loopback.
+// Tests of the middleware on Node's server over loopback.
 //
-// The controller's clock goes when a test or a handler tells it to; timers go by themselves, but only ask it.
+// Tests and handlers advance the controller's clock. Timers use real time, but only look at that
+// clock.
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')
@@ -19,7 +20,7 @@ clock.now = 0
 
 const ended = []
 
-/** Time passes, and every timer that is armed has its turn. */
+/** Lets the time pass and every armed timer fire. */
 async function outlast () {
   clock.now += ENDLESS
   await sleep(SHORT.runMax * 3)
@@ -86,7 +87,7 @@ const handlers = {
 const handle = (req, res) => handlers[req.url.slice(1)](req, res)
 const classOf = (req) => req.url === '/untouched' ? null : 'search'
 
-/** By style: what makes a server's handler of ours. */
+/** By style: the function that makes a server's handler of ours. */
 const STYLES = {
   plain: (controller, options) => terminable(controller, classOf, handle, options),
   connect: (controller, options) =>
@@ -103,7 +104,7 @@ async function serve (t, settings, style = 'plain', options) {
     return app(req, res)
   })
   const stats = () => controller.stats().search
-  /** The answer to a request that has run for so long. */
+  /** Resolves to the answer to a request that has run for `after` milliseconds. */
   const getOverdue = async (path, headers, after = SHORT.runMax) => {
     const answer = get(path, headers)
     await until(() => stats().running === 1)
@@ -187,7 +188,7 @@ for (const style of Object.keys(STYLES)) {
       assert.match(body, /\(deadline\)/)
       await until(() => stats().running === 0)
     }
-    // Who comes with nothing left does not begin.
+    // A request with no time left does not begin.
     assert.equal((await get('/quick', { 'bywash-deadline': '0' })).status, 504)
     for (const nonsense of ['-1', '1.5', '0000000000', 'x', '', '0, 0']) {
       assert.equal((await get('/quick', { 'bywash-deadline': nonsense })).status, 200)
@@ -239,7 +240,7 @@ for (const style of Object.keys(STYLES)) {
     clock.now += 200
     for (const { status } of await long) assert.equal(status, 504)
     await until(() => stats().running === 0)
-    // Those of our own `fetch` go as well. A handler's is what must not stay for ten minutes.
+    // Timers of our own `fetch` end as well. No timer of a handler may stay for ten minutes.
     await until(() => timers() <= before)
     assert.deepEqual([stats().deadline, stats().lost], [100, 0])
   })

@@ -1,5 +1,5 @@
 'use strict'
-// The example of README.md does what it says.
+// Tests that the example of README.md does what it says.
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')

@@ -1,5 +1,6 @@
 'use strict'
-// Which requests the middleware takes, how each of them ends, and what an error becomes.
+// Tests of which requests the middleware takes, how each of them ends, and what becomes of an
+// error.
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')
@@ -19,7 +20,8 @@ test('requests of one connection that ends while they wait for their turn end on
   const said = warnings(t)
   const { port } = await listen(t, terminable(controller, 'search', handle))
   const stream = connect(port, '127.0.0.1')
-  // More than an emitter takes listeners without a warning. Those behind the first are done and wait all the same.
+  // This is more than an emitter takes listeners without a warning. The last one is done, and waits
+  // all the same.
   const one = (path) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`
   stream.write(one('/wait').repeat(20) + one('/quick'))
   await until(() => stats().running === 21)
@@ -85,7 +87,7 @@ test('of two middlewares the outer one decides', async (t) => {
   assert.equal((await get('/')).body, 'nested nested', 'the outer one has nothing to do with it')
 })
 
-/** Whose class is an error, by path. */
+/** A `classOf` that throws or names an undeclared class, by path. */
 function wrong (req) {
   if (req.url === '/throws') throw new RangeError('no')
   if (req.url === '/nothing') throw undefined // eslint-disable-line no-throw-literal
@@ -190,7 +192,7 @@ test('HTTP/2: the same answers, and streams and connections that end', async (t)
   assert.deepEqual([none.status, none.head['content-length'], none.body], [504, String(body.length), ''])
   await until(() => stats().running === 0)
   assert.deepEqual([stats().deadline, stats().clientLeft], [2, 0])
-  // One stream is left, then the connection of two.
+  // First one stream is left, then the connection of two.
   const left = open('/wait')
   await until(() => stats().running === 1)
   left.close(http2.constants.NGHTTP2_CANCEL)

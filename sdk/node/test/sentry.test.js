@@ -1,5 +1,5 @@
 'use strict'
-// What is said to the stop daemon, and what follows from its answers: a daemon that says what it is told to.
+// Tests of the lines to the stop daemon, and of what follows from its answers, with a fake daemon.
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')
@@ -230,7 +230,7 @@ test('a request is called as its gateway calls it, or gets a name', async (t) =>
   const made = new Set()
   for (const value of ['', 'a b', 'a/b', 'x'.repeat(129), 'a, a']) {
     const [called] = await seen({ 'bywash-request': value })
-    // As mod_bywash_sentry makes it: the daemon accepts it.
+    // The name is like mod_bywash_sentry's: the daemon accepts it.
     assert.match(called, /^[0-9a-f]{16}$/, value)
     made.add(called)
   }

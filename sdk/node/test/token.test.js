@@ -1,5 +1,5 @@
 'use strict'
-// The states of a token, on a clock that goes when it is told to.
+// Tests of the states of a token, on a clock that the test advances.
 
 const assert = require('node:assert/strict')
 const { test } = require('node:test')
@@ -140,7 +140,7 @@ test('who came in an earlier interval arrived in it', () => {
   controller.arrived('search')
   controller.lost('search')
   clock.now = 10_000
-  // The first that is heard of a new interval.
+  // Its departure is the first event of a new interval.
   early.leave()
   assert.equal(stats().p, 0.5)
   for (let i = 0; i < 10; i++) controller.arrived('search')
@@ -233,7 +233,8 @@ test('code that works for no request passes its checkpoints', () => {
 })
 
 test('a checkpoint is never late, whatever the loads', () => {
-  // Beside what asks the controller each time. A generator of its own, for the same loads each time.
+  // Compares with a reference that asks the controller at each step. The generator is our own, for
+  // the same loads each time.
   let seed = 7
   const chance = (below) => {
     seed = (seed * 1103515245 + 12345) % 2 ** 31

@@ -1,5 +1,6 @@
 'use strict'
-// A request that is over while its query runs: who looks, what is said, and when the release follows.
+// Tests of a request that is over while its query runs: the check, the stop, and the time of the
+// release.
 
 const assert = require('node:assert/strict')
 const { test } = require('node:test')
@@ -11,7 +12,7 @@ const { until } = require('../testing/server')
 const LEASE = 'LEASE r1 shop 4711'
 const RELEASE = 'RELEASE r1 shop 4711'
 const STOP = 'STOP r1 client_left scope=own'
-// What is never said is not waited for longer.
+// How long a test waits for a line before it fails.
 const PATIENT = { timeout: 60_000 }
 const short = (clock) => new Controller({ search: { runMin: 50, runMax: 50 } }, { clock })
 

@@ -1,5 +1,5 @@
 'use strict'
-// A stop daemon that says what it is told to. The real one is tried with the databases (scripts/test-sdk-databases).
+// A fake stop daemon. The tests with databases (scripts/test-sdk-databases) use the real one.
 
 const { once } = require('node:events')
 const { mkdtempSync, rmSync } = require('node:fs')
@@ -14,7 +14,10 @@ function newPath (t) {
   return join(folder, 'sentry.sock')
 }
 
-/** Listens; answers by `answer`, a function of a line's words to those of the answer, or null for none. */
+/**
+ * Starts a listener that answers by `answer`, a function from a line's words to the answer's, or to
+ * null for none.
+ */
 async function daemon (t, path = newPath(t)) {
   const lines = []
   const waiting = []

@@ -1,5 +1,5 @@
 'use strict'
-// A request, and queries of it, on a daemon that says what it is told to.
+// A request, and queries of it, on a fake daemon.
 
 const { Controller, Query, Sentry } = require('..')
 const { requests } = require('../lib/token')
@@ -17,7 +17,7 @@ async function stage (t, patience = 60_000) {
   const sentry = new Sentry(said.path, { clock: watch, patience })
   t.after(() => sentry.close())
   const closed = []
-  /** A token that no time ends. */
+  /** Begins a request that no time ends. */
   const begin = (request = 'r1') => {
     const token = controller.begin('search', Infinity, request)
     token.settle()

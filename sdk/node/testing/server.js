@@ -1,5 +1,6 @@
 'use strict'
-// What the tests on a server have in common. Not in the folder test, where every file is one.
+// The common part of the tests on a server. It is not in the folder test, where every file is a
+// test.
 
 const assert = require('node:assert/strict')
 const { once } = require('node:events')
@@ -8,11 +9,12 @@ const { connect } = require('node:net')
 const { setTimeout: sleep } = require('node:timers/promises')
 const { Controller } = require('..')
 
-// Milliseconds: longer than anything takes on a busy machine, shorter than a handler that nobody stops.
+// Milliseconds: longer than anything takes on a busy machine, and shorter than a handler that is
+// not stopped.
 const PATIENCE = 60_000
 const ENDLESS = 600_000
 
-// A class in an interval that does not end, on a clock that goes when it is told to.
+// A class in an interval that does not end, on a clock that the test advances.
 const BOUNDS = { runMin: 1000, runMax: 9000, interval: 3_600_000 }
 const clock = () => clock.now
 clock.now = 0
@@ -22,7 +24,7 @@ function search () {
   return { controller, stats: () => controller.stats().search }
 }
 
-/** Connect in a few lines: handlers in a row, errors to those that take four arguments. */
+/** A small Connect: runs handlers in a row, and passes errors to those that take four arguments. */
 function row (...steps) {
   return (req, res) => {
     let turn = 0
@@ -37,7 +39,7 @@ function row (...steps) {
   }
 }
 
-/** A server on loopback, and what asks it. */
+/** Starts a server on loopback, and returns a function that sends requests to it. */
 async function listen (t, handler) {
   const server = http.createServer(handler)
   server.listen(0, '127.0.0.1')
@@ -53,7 +55,7 @@ async function listen (t, handler) {
   return { get, port }
 }
 
-/** What a socket that sends this reads until its end. */
+/** Sends a text over a socket, and resolves to everything that it reads until the end. */
 async function raw (port, text) {
   const stream = connect(port, '127.0.0.1')
   stream.write(text)
@@ -70,7 +72,7 @@ async function until (holds) {
   assert.fail('it did not come about')
 }
 
-/** The names and words of the warnings of this process, as they come. */
+/** Returns the names and texts of this process's warnings, as they come. */
 function warnings (t) {
   const said = []
   const listener = ({ name, message }) => said.push(`${name}: ${message}`)

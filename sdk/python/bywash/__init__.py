@@ -1,6 +1,7 @@
-"""Cooperative termination: a request is told when it has run for too long for the present load.
+"""Cooperative termination: a request is told when it has run for too long at the present load.
 
-The contract is in `sdk/README.md`, the same for every language; README.md beside this package has an example.
+The contract is in `sdk/README.md` and is the same for every language. The README.md next to this
+package has an example.
 """
 
 from .asgi import TerminateAsgi

@@ -1,14 +1,16 @@
-"""ASGI: the handler runs as a task of its own, which is cancelled at an await once it is overdue.
+"""ASGI middleware: the handler's task is cancelled at an await once its request is overdue.
 
-A task of its own, because a task cannot tell our cancellation from its server's before Python 3.11. A second
-one reads ahead what the client sends, at most one message, so that a client who leaves is noticed although
-the handler asks for nothing more; behind a body that the handler leaves unread nobody is noticed. To read is
-to ask a client who waits for `100 Continue` for his body: of his request nothing is read before the handler
-does, or has begun its response.
+The handler runs in a task of its own because, before Python 3.11, a task cannot distinguish our
+cancellation from its server's. A second task reads ahead what the client sends, at most one
+message, so that a departed client is noticed although the handler reads nothing more. Behind a body
+that the handler leaves unread, a departure is not noticed. Reading would ask a client that waits
+for `100 Continue` to send its body. So nothing of such a request is read before the handler reads,
+or has begun its response.
 
-Who is told at a checkpoint in the handler's own task has the first word; a task or thread that works for it is not
-the handler, which may wait for something else, so it is cancelled all the same. A server that cancels this task has
-given the request up: its handler goes with it, unless it has called `cancel_termination`.
+If a checkpoint in the handler's own task has told it, the handler may answer first. A task or
+thread that works for it is not the handler, which may wait for something else, so the handler is
+cancelled all the same. A server that cancels this task has abandoned the request, and its handler
+is cancelled too, unless it has called `cancel_termination`.
 
 Source: ASGI 3.0, HTTP connection scope, and its extensions.
 """
@@ -30,10 +32,11 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger("bywash")
 
-#: Handlers that go on although their server has given up their requests. A loop has weak references only.
+#: Handlers that go on although their server has abandoned their requests. This set keeps them
+#: alive, since a loop has only weak references to tasks.
 _orphans: "Set[asyncio.Future[None]]" = set()
 
-#: What a response's body is sent with; the extension for files by their path knows no more of it to come.
+#: The messages that carry a response's body. The extension for files by path has no `more_body`.
 _BODIES = ("http.response.body", "http.response.zerocopysend", "http.response.pathsend")
 
 
@@ -63,10 +66,12 @@ class _Exchange:
         self._from_client = receive
         self._to_client = send
         self._inbox: "asyncio.Queue[Union[Message, Exception]]" = asyncio.Queue(1)
-        # What comes last, and then whenever somebody asks: the client has left, or the server's error.
+        # The last message, repeated whenever the handler reads again: the client's departure, or
+        # the server's error.
         self._last: Union[Message, Exception, None] = None
         self._has_begun = self._is_complete = False
-        # The handler: at a checkpoint of its own, by its task's cancellation.
+        # Whether the handler knows: from a checkpoint in its own task, or from its task's
+        # cancellation.
         self._is_told = self._is_cancelled = False
         self._is_orphan = False
         self._timer: Optional[asyncio.TimerHandle] = None
@@ -74,7 +79,7 @@ class _Exchange:
 
     async def run(self, app: App) -> None:
         try:
-            # Who comes with nothing left need not begin.
+            # A request that arrives with no time left does not begin.
             if self._token.look():
                 await self._refuse()
             else:
@@ -85,7 +90,7 @@ class _Exchange:
 
     async def _handle(self, app: App) -> None:
         was = _current.set(self._token)
-        # Both tasks take the token along.
+        # Both tasks inherit the token.
         self._handler = asyncio.ensure_future(app(self._scope, self._receive, self._send))
         if not any(b"100-continue" in value.lower() for value in _values(self._scope, "expect")):
             self._read_ahead()
@@ -104,8 +109,9 @@ class _Exchange:
         await self._conclude()
 
     async def _give_up(self) -> None:
-        """The server cancels this task."""
-        # First, so that threads that work for it are told, and whatever the handler does now knows why.
+        """Handle the cancellation of this task by the server."""
+        # Leave first, so that threads that work for the request are told, and the handler's
+        # clean-up sees the reason.
         self._token.leave()
         if self._token.is_deferred:
             self._is_orphan = True
@@ -124,13 +130,15 @@ class _Exchange:
             log.warning("a request that its server had given up ended with an error", exc_info=error)
 
     async def _conclude(self) -> None:
-        """The handler is done: hands on its error, or answers in its place if it was terminated."""
+        """Pass on the error of a handler that is done, or answer in its place if it was terminated.
+        """
         if self._token.reason is None:
             try:
                 self._handler.result()
             except Terminated as terminated:
                 raise RuntimeError(NOT_ITS_OWN) from terminated
-            # Who stops without a word as it has seen that it is over is answered for as well.
+            # A handler that stops without an answer because it has seen that its request is over is
+            # answered for as well.
             if self._has_begun or not self._token.look():
                 return
         error = None if self._handler.cancelled() else self._handler.exception()
@@ -159,7 +167,7 @@ class _Exchange:
     def _wake(self) -> None:
         self._token.look()
         if self._token.is_running:
-            # The clock of the loop may be a little ahead, or the threshold has changed.
+            # The loop's clock may be a little ahead, or the threshold may have changed.
             self._arm()
         elif self._token.reason is not None and not self._is_told:
             self._cancel()
@@ -170,8 +178,8 @@ class _Exchange:
         self._handler.cancel()
 
     def _tells(self) -> None:
-        """A checkpoint tells somebody."""
-        # Where no loop runs it is another thread.
+        """Record which task or thread a checkpoint has told."""
+        # A RuntimeError means that no loop runs: it is another thread.
         with contextlib.suppress(RuntimeError):
             if asyncio.current_task() is self._handler:
                 self._is_told = True
@@ -181,7 +189,7 @@ class _Exchange:
             self._watcher = asyncio.ensure_future(self._watch())
 
     async def _watch(self) -> None:
-        """Reads ahead; the end of it is a client who has left."""
+        """Read ahead until the client leaves."""
         try:
             while True:
                 message = await self._from_client()
@@ -192,14 +200,14 @@ class _Exchange:
             self._end(error)
             return
         self._token.leave()
-        # Who was cancelled and has not said anything cleans up, and is left to it.
+        # A handler that was cancelled and has not answered is cleaning up, and is left undisturbed.
         is_cleaning_up = self._is_cancelled and not self._has_begun
         if self._token.reason is not None and not is_cleaning_up and not self._is_complete:
             self._cancel()
         self._end(message)
 
     def _end(self, last: Union[Message, Exception]) -> None:
-        """Nothing more comes from the client."""
+        """Record that nothing more comes from the client."""
         self._last = last
         self._repeat_last()
 
@@ -218,20 +226,20 @@ class _Exchange:
     async def _send(self, message: Message) -> None:
         is_start = message["type"] == "http.response.start"
         if is_start:
-            # Also of a request that is over: what its handler has to say comes before our answer.
+            # Settle a request that is over as well: its handler's own answer comes before ours.
             self._token.settle()
             self._has_begun = True
             self._disarm()
         if message["type"] in _BODIES and not message.get("more_body", False):
-            # A server may tell whoever reads that the client is gone before it is back from this. And what the
-            # handler does behind its response is nobody's request.
+            # A server may report to readers that the client is gone before this call returns. And
+            # the handler's work after its response no longer belongs to the request.
             self._is_complete = True
             self._token.end()
-        # What an orphan says nobody reads.
+        # The response of an orphan is not read.
         if not self._is_orphan:
             await self._to_client(message)
         if is_start:
-            # Nobody can be asked to continue any more.
+            # A `100 Continue` is not possible any more.
             self._read_ahead()
 
 

@@ -1,19 +1,20 @@
-"""What is declared of a class of requests, and what is refused as a declaration.
+"""The declaration of a class of requests, and the errors of a wrong declaration.
 
-Names, ranges and defaults are the gateway's (`run_min`, `run_max`; `alpha`, `low`, `high` and `interval`
-of the policy `loss`), so that a class means the same inside the application as in front of it. A wrong
-setting is an error when it is made: a threshold that is wrong shows itself only under overload.
+Names, ranges and defaults are the gateway's (`run_min`, `run_max`; `alpha`, `low`, `high` and
+`interval` of the policy `loss`), so that a class means the same inside the application as in front
+of it. A wrong setting is an error when the class is created, because a wrong threshold would show
+only under overload.
 """
 
 from dataclasses import dataclass
 from typing import Optional
 
-# An hour: what the gateway takes as well.
+# One hour, which is the gateway's limit as well.
 HOUR = 3600.0
 
 
 class SettingError(ValueError):
-    """A setting that makes no sense: it names the field and the values."""
+    """An invalid setting. It names the field and the values."""
 
 
 @dataclass(frozen=True)
@@ -21,19 +22,19 @@ class Class:
     """A class of requests that can be terminated. Times are in seconds."""
 
     name: str
-    #: No request is terminated before it has run for so long (LB).
+    #: No request is terminated before it has run for this long (LB).
     run_min: float
-    #: One that runs longer is of use to nobody (UB).
+    #: A request that runs longer is useless to its client (UB).
     run_max: float
-    #: How soon the threshold falls as the loss rises: at 1 in a straight line.
+    #: How fast the threshold falls as the loss rises: 1 is a straight line.
     alpha: float = 4.0
-    #: Up to this loss `run_max` is granted.
+    #: Up to this loss, a request may run for `run_max`.
     low: float = 0.05
-    #: From this loss on `run_min` is granted.
+    #: From this loss on, a request may run for `run_min`.
     high: float = 0.15
-    #: Time over which the loss is counted.
+    #: The period over which the loss is counted.
     interval: float = 10.0
-    #: When those who are terminated may come again: the interval, if not set.
+    #: After how long clients of terminated requests may retry; None means `interval`.
     retry_after: Optional[float] = None
 
     def __post_init__(self) -> None:
@@ -53,7 +54,8 @@ class Class:
             raise self._error(f"low {self.low} does not lie below high {self.high}")
 
     def granted(self, p: float) -> float:
-        """The threshold in seconds, if this share was lost: LB + F(p)(UB - LB), seed 2, SERT §3.2."""
+        """Return the threshold in seconds for the loss `p`: LB + F(p)(UB - LB), paper 2, SERT §3.2.
+        """
         if p <= self.low:
             return self.run_max
         if p >= self.high:
@@ -62,13 +64,13 @@ class Class:
         return self.run_min + part * (self.run_max - self.run_min)
 
     def come_again(self) -> float:
-        """Seconds after which somebody who was terminated may come again."""
+        """Return the seconds after which the client of a terminated request may retry."""
         return self.interval if self.retry_after is None else self.retry_after
 
     def _lies(self, field: str, least: float, most: float) -> None:
         value = getattr(self, field)
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        # What is no number (NaN) lies nowhere.
+        # This condition also rejects NaN.
         if not is_number or not least <= value <= most:
             raise self._error(f"{field} is {value!r}, not from {least} to {most}")
 

@@ -1,14 +1,15 @@
-"""How long a request may run, by class: the controller of seed 2.
+"""The controller of how long a request may run, per class.
 
-Source: seed 2, SERT §3.2, as in `crates/engine/src/terminate/loss.rs`; `lab/golden/termination.csv` is what
-both must say. Of the requests of a class that came in an interval, p were lost: refused, terminated by the
-threshold, or ended by a deadline when they had run for `run_min`. The threshold of the next interval follows
-from p. Whoever left, or ran out of a deadline before, says nothing of how much there is to do: if that was in
-the interval in which it came, it did not arrive.
+Source: paper 2, SERT §3.2, as in `crates/engine/src/terminate/loss.rs`. Both must agree with
+`lab/golden/termination.csv`. Of the requests of a class that arrived in an interval, the fraction p
+was lost: refused, terminated by the threshold, or ended by a deadline when they had run for
+`run_min`. The threshold of the next interval follows from p. A client that leaves, and a deadline
+before `run_min`, say nothing about the load: a request that ends so in the interval of its arrival
+counts as not arrived.
 
-One lock for each class guards its counts and the states of its tokens; it is held for a few steps and
-never while anything waits. Who holds it may take it again: a signal handler that asks for `stats()` runs between
-two of these steps. A checkpoint of a request that has time left takes no lock (`token.py`).
+One lock for each class guards its counts and the states of its tokens. It is held for a few steps
+and never while anything waits. It is reentrant, since a signal handler that calls `stats()` may run
+between two of these steps. A checkpoint of a request that has time left takes no lock (`token.py`).
 """
 
 import threading
@@ -22,30 +23,31 @@ from .token import Token
 
 @dataclass(frozen=True)
 class Stats:
-    """A class in numbers: counts since the start, and what holds now."""
+    """Counts of a class since the start, and its present values."""
 
-    #: Requests that came.
+    #: Requests that have arrived.
     arrived: int
-    #: Of these refused, terminated by the threshold, or ended by a deadline from `run_min` on: what is in p.
+    #: Requests that were refused, terminated by the threshold, or ended by a deadline from
+    #: `run_min` on: the numerator of p.
     lost: int
-    #: Terminated by the threshold.
+    #: Requests terminated by the threshold.
     terminated: int
-    #: Ended by a deadline that they brought along, at whatever time.
+    #: Requests ended by a deadline that they brought along, at any time.
     deadline: int
-    #: Ended because their client had left.
+    #: Requests ended because their client had left.
     client_left: int
-    #: Those who called `cancel_termination`.
+    #: Requests that called `cancel_termination`.
     deferred: int
-    #: Begun and not ended.
+    #: Requests that have begun and not ended.
     running: int
-    #: The share that was lost in the last whole interval.
+    #: The fraction that was lost in the last whole interval.
     p: float
     #: How long a request may run now, in seconds.
     threshold: float
 
 
 class Granted:
-    """One class: its counts, its threshold, its lock."""
+    """A class with its counts, its threshold and its lock."""
 
     def __init__(self, settings: Class, now: float) -> None:
         self.settings = settings
@@ -53,50 +55,54 @@ class Granted:
         self.totals = {"arrived": 0, "lost": 0, "ran_too_long": 0, "deadline": 0, "client_left": 0, "deferred": 0}
         self.running = 0
         self.p = 0.0
-        #: When this interval began.
+        #: The begin of this interval.
         self.since = now
         self._arrived = self._lost = 0
 
     @property
     def until(self) -> float:
-        """The end of this interval: till then the threshold stays."""
+        """The end of this interval. The threshold does not change before it."""
         return self.since + self.settings.interval
 
     def tick(self, now: float) -> None:
-        """It is `now`; with the lock."""
+        """Advance the clock to `now`. The caller holds the lock."""
         passed = (now - self.since) // self.settings.interval
         if passed < 1:
             return
         self.since += self.settings.interval * passed
-        # In an interval that nobody came in, nobody was lost; those who were terminated had come before.
+        # Without arrivals nothing was lost in an interval: terminated requests had arrived before
+        # it.
         self.p = min(self._lost / self._arrived, 1.0) if passed == 1 and self._arrived else 0.0
         self._arrived = self._lost = 0
 
     def threshold(self, now: float) -> float:
-        """How long a request may run; with the lock."""
+        """Return how long a request may run. The caller holds the lock."""
         self.tick(now)
         return self.settings.granted(self.p)
 
     def arrived(self, now: float) -> None:
-        """One more came; with the lock."""
+        """Count an arrival. The caller holds the lock."""
         self.tick(now)
         self._arrived += 1
         self.totals["arrived"] += 1
 
     def departed(self, came: float, now: float) -> None:
-        """One that came in the interval that began at `came` is gone and was not lost; with the lock."""
+        """Uncount a request of the interval that began at `came`, which has ended and was not lost.
+
+        The caller holds the lock.
+        """
         self.tick(now)
         self._arrived -= came == self.since
 
     def lost(self, now: float) -> None:
-        """One more was lost; with the lock."""
+        """Count a loss. The caller holds the lock."""
         self.tick(now)
         self._lost += 1
         self.totals["lost"] += 1
 
 
 class Controller:
-    """The classes of this process. Every method may be called from every thread."""
+    """The classes of this process. It is safe for use by several threads."""
 
     def __init__(self, *classes: Class, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -114,9 +120,10 @@ class Controller:
         request: Optional[str] = None,
         passed_on: Mapping[str, str] = {},
     ) -> Token:
-        """The token of a request that begins now, with `left` seconds if it brought a deadline along.
+        """Begin a request now and return its token.
 
-        `request` is the name that it came with, `passed_on` what `outgoing` gives as it came.
+        `left` is the seconds of a deadline that it brought along, and `request` the name that it
+        came with. `passed_on` has the fields that `outgoing` returns unchanged.
         """
         granted, now = self._of(name), self.clock()
         with granted.lock:
@@ -125,29 +132,32 @@ class Controller:
             return Token(granted, self.clock, now, left, request, passed_on)
 
     def arrived(self, name: str) -> None:
-        """A request came that gets no token, because it is refused: `lost` follows."""
+        """Count the arrival of a request that gets no token because it is refused.
+
+        A call to `lost` must follow.
+        """
         granted = self._of(name)
         with granted.lock:
             granted.arrived(self.clock())
 
     def lost(self, name: str) -> None:
-        """A request was refused before it did anything, as there was too much to do."""
+        """Count a request that was refused because of overload before it did any work."""
         granted = self._of(name)
         with granted.lock:
             granted.lost(self.clock())
 
     def threshold(self, name: str) -> float:
-        """How long a request of this class may run now, in seconds."""
+        """Return how long a request of this class may run now, in seconds."""
         granted = self._of(name)
         with granted.lock:
             return granted.threshold(self.clock())
 
     def knows(self, name: str) -> None:
-        """Raises `SettingError` unless this class is declared."""
+        """Raise `SettingError` unless this class is declared."""
         self._of(name)
 
     def stats(self) -> Dict[str, Stats]:
-        """Every class in numbers."""
+        """Return the counts and present values of every class, by name."""
         return {name: self._stats(granted) for name, granted in self._classes.items()}
 
     def _stats(self, granted: Granted) -> Stats:

@@ -1,20 +1,23 @@
-"""What is said with the stop daemon: lines over a UNIX socket, and answers by their numbers, in any order.
+"""A conversation with the stop daemon: numbered lines over a UNIX socket, answered in any order.
 
 Source: `crates/lease/src/lib.rs`, and `sdk/README.md`, "Down to the query".
 
-A thread reads, as the daemon speaks unasked (`0 STOPPED …`) while whoever leased is busy; whoever asks waits for it on
-a lock, or on a future of his event loop. Whoever has waited in vain reads himself before he gives up (`pump`): where
-every thread wants the interpreter the answer may lie there, and nobody has come to read it.
+A thread reads, because the daemon also sends lines that answer nothing (`0 STOPPED …`) while the
+holder of a lease is busy. A caller waits for its answer on a lock, or on a future of its event
+loop. A caller whose wait has timed out reads by itself before it gives up (`pump`): where every
+thread competes for the interpreter, the answer may have come and not been read.
 
-The same thread looks at the clock for whoever holds a lease (`hold`): a thread that waits for its database asks no
-checkpoint, and a request that is over is to be told to the daemon while its query runs. The answer to the lease wakes
-it, so it knows of the next moment in time; if another has read that, it comes a second late at worst.
+The same thread watches the clock for holders of leases (`hold`). A thread that waits for its
+database calls no checkpoint, yet the daemon must learn that a request is over while its query runs.
+The answer to the lease wakes the reading thread, so it learns of the next moment to look in time.
+If another thread has read that answer, it is a second late at worst.
 
-States: open, then over, for good, by whoever notices first: the daemon closes, says what is no answer, or owes one for
-100 ms. `_lock` guards what is asked, what is unsent, who holds a lease and the state; `_reading` the bytes that came;
-`_telling` whoever is told unasked: a lease of his own that has been released is not interrupted any more, although the
-daemon said so.
-The reading thread closes the socket as its last act, so that its number is nobody else's while it looks at it.
+States: open, then over, permanently. It becomes over when the daemon closes, sends a line that is
+not an answer, or owes an answer for 100 ms; the thread that notices first ends it. `_lock` guards
+what is asked, what is unsent, the holders of leases and the state; `_reading` guards the received
+bytes; `_telling` guards the callbacks of own leases, so that a released one is not interrupted any
+more although the daemon says so. The reading thread closes the socket as its last act, so that the
+descriptor is not reused while the thread polls it.
 """
 
 import contextlib
@@ -27,52 +30,59 @@ from typing import Callable, Dict, Optional, Tuple
 
 from .token import REASONS, Token
 
-#: What an answer is called back with: its words, or None if none will come.
+#: The callback for an answer: it gets the words, or None if no answer will come.
 Heard = Callable[[Optional[str]], None]
 
-#: Answers that are waited for at once; who comes when there are as many goes without.
+#: The number of answers that can be awaited at once. Further queries run without a lease.
 MOST_ASKED = 4096
-#: An answer is shorter: the daemon's longest line, and some.
+#: Longer than the daemon's longest line.
 LONGEST = 1024
-#: What is not sent at once. All that can be asked, and stops, of which one is as long as a line may be.
+#: The limit of unsent bytes. It has room for all lines that can be asked, and for stops, of which
+#: one has the maximum length of a line.
 MOST_UNSENT = MOST_ASKED * 512
-#: Seconds after which whoever holds a lease is looked at again at the latest.
+#: The longest time in seconds until the holders of leases are checked again.
 LOOK = 1.0
 
 
 class Conversation:
-    """One connection to the daemon. Every method may be called from every thread."""
+    """One connection to the daemon. It is safe for use by several threads."""
 
     def __init__(self, path: str, clock: Callable[[], float], patience: float) -> None:
-        """Raises `OSError` if nobody is there. Does not wait: of a UNIX socket this is known at once."""
+        """Raise `OSError` if no daemon listens.
+
+        This does not block: with a UNIX socket that is known at once.
+        """
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | getattr(socket, "SOCK_CLOEXEC", 0))
         self._lock, self._reading, self._telling = threading.RLock(), threading.Lock(), threading.Lock()
         self._clock = clock
-        #: Seconds in which the daemon answers.
+        #: The seconds within which the daemon must answer.
         self.patience = patience
         self._asked: Dict[int, Heard] = {}
         self._own: Dict[int, Callable[[str], None]] = {}
-        # By lease: whose request time may end while it holds; and the next moment to look at them.
+        # The tokens of leases whose request can end by time while the lease is held; and the next
+        # moment to check them.
         self._held: Dict[object, Token] = {}
         self._look_at = inf
         self._number = 0
         self._unsent, self._came = bytearray(), bytearray()
         self.is_over = False
-        #: When it ended.
+        #: The time at which it ended.
         self.ended = 0.0
         try:
             self._socket.setblocking(False)
             self._socket.connect(path)
             threading.Thread(target=self._read, name="bywash-sentry", daemon=True).start()
         except (OSError, RuntimeError) as error:
-            # No thread can be started any more as the interpreter ends.
+            # No thread can be started any more while the interpreter ends.
             self._socket.close()
             raise OSError(str(error)) from error
 
     def ask(self, words: str, heard: Optional[Heard] = None) -> Optional[int]:
-        """Says it. `heard` is called once, soon, in any thread, unless the number is forgotten (`forget`).
+        """Send a line.
 
-        None: it cannot be said, and nothing will be heard.
+        `heard` is called once, soon, in any thread, unless the number is forgotten (`forget`).
+
+        Return the line's number; None if it cannot be sent, in which case `heard` is not called.
         """
         with self._lock:
             if self.is_over or len(self._asked) >= MOST_ASKED or len(self._unsent) >= MOST_UNSENT:
@@ -88,40 +98,43 @@ class Conversation:
         return number
 
     def forget(self, number: int) -> bool:
-        """Nobody waits for this answer any more. False: it has been heard."""
+        """Forget this answer, because its caller waits no longer.
+
+        Return False if it has been heard.
+        """
         with self._lock:
             return self._asked.pop(number, None) is not None
 
     def own(self, number: int, stop: Callable[[str], None]) -> None:
-        """Who has the lease of his own of this number is stopped with this, in another thread."""
+        """Register `stop` for the own lease of this number. It is called in another thread."""
         with self._telling:
             self._own[number] = stop
 
     def disown(self, number: int) -> None:
-        """Nobody is stopped by this number from here on."""
+        """Remove the callback of this number."""
         with self._telling:
             self._own.pop(number, None)
 
     def hold(self, lease: object, token: Token) -> None:
-        """While it has this lease, somebody looks whether it is over."""
+        """Check regularly whether the token is over while this lease is held."""
         if token.is_running:
             with self._lock:
                 self._held[lease] = token
                 self._look_at = min(self._look_at, _next_look(token))
 
     def let_go(self, lease: object) -> None:
-        """It has none any more. The moment to look stays: at worst nobody is there."""
+        """Stop checking for this lease. The moment to look stays: at worst it finds no lease."""
         with self._lock:
             self._held.pop(lease, None)
 
     def pump(self) -> None:
-        """Hears what has come. Does not wait for the daemon."""
+        """Read what has come. This does not wait for the daemon."""
         with self._reading:
             if not self.is_over and not self._hear():
                 self.end()
 
     def end(self) -> None:
-        """It is over. Once is enough, twice is no harm."""
+        """End the conversation. Further calls have no effect."""
         with self._lock:
             if self.is_over:
                 return
@@ -129,20 +142,27 @@ class Conversation:
             asked, self._asked = self._asked, {}
             self._unsent.clear()
             with contextlib.suppress(OSError):
-                # Wakes the reading thread.
+                # This wakes the reading thread.
                 self._socket.shutdown(socket.SHUT_RDWR)
         for heard in asked.values():
             heard(None)
 
     def abandon(self) -> None:
-        """In a child of fork: it is the parent's. Its locks may be held by threads that are not here."""
+        """Discard the parent's conversation in a child of fork.
+
+        Its locks may be held by threads that do not exist here.
+        """
         self.is_over = True
         self._lock, self._reading, self._telling = threading.RLock(), threading.Lock(), threading.Lock()
         self._asked, self._own, self._held = {}, {}, {}
         self._socket.close()
 
     def _send(self) -> bool:
-        """What fits; the rest follows as answers come, for nothing stays unsent but behind what will be answered."""
+        """Send what fits.
+
+        The rest follows as answers come, since unsent lines are always behind lines that will be
+        answered.
+        """
         try:
             while self._unsent:
                 del self._unsent[: self._socket.send(self._unsent)]
@@ -167,12 +187,18 @@ class Conversation:
                 self._socket.close()
 
     def _patience_of_poll(self) -> Optional[int]:
-        """In milliseconds, rounded up: who comes too early comes again."""
+        """Return the milliseconds until the next check.
+
+        They are rounded up, so that the poll does not wake too early.
+        """
         wait = self._look_at - time.monotonic()
         return None if wait == inf else max(ceil(wait * 1000), 0)
 
     def _look(self) -> None:
-        """At everybody who holds a lease. Who is over is told to the daemon by his token; outside the lock, that is."""
+        """Check all holders of leases.
+
+        A token that is over tells the daemon, which must happen outside the lock.
+        """
         with self._lock:
             tokens = set(self._held.values())
         for token in tokens:
@@ -182,7 +208,7 @@ class Conversation:
             self._look_at = min(map(_next_look, set(self._held.values())), default=inf)
 
     def _hear(self) -> bool:
-        """False: there is nobody, or what came is no answer."""
+        """Return False if the daemon is gone, or sent a line that is not an answer."""
         try:
             came = self._socket.recv(65536)
         except (BlockingIOError, InterruptedError):
@@ -207,7 +233,7 @@ class Conversation:
             if int(number) > self._number:
                 return False
             heard = self._asked.pop(int(number), None)
-        # Whoever asked may have lost his patience.
+        # The caller may have stopped waiting.
         if heard is not None:
             heard(words)
         return True
@@ -215,7 +241,7 @@ class Conversation:
     def _tell(self, words: str) -> bool:
         verb, *rest = words.split(" ")
         if verb != "STOPPED" or len(rest) != 3 or rest[1] not in REASONS or not rest[2].isdigit():
-            # `0 ERR malformed …`: something that was said here is no message.
+            # `0 ERR malformed …` means that a line of ours could not be parsed.
             return False
         with self._telling:
             stop = self._own.get(int(rest[2]))
@@ -229,12 +255,15 @@ def _next_look(token: Token) -> float:
 
 
 def is_answer(words: str) -> bool:
-    """Whether this is one of what the daemon says. `OK` and `ERR` may be followed by more than we know."""
+    """Return whether this is a valid answer.
+
+    `OK` and `ERR` may be followed by more than is known here.
+    """
     verb, _, rest = words.partition(" ")
     return verb in ("OK", "ERR") or (verb == "STOPPED" and (rest in REASONS or " " in rest))
 
 
 def stopped(words: str) -> Tuple[bool, str]:
-    """Whether an answer to a lease says that its request was stopped, and why."""
+    """Return whether an answer to a lease says that its request was stopped, and why."""
     verb, _, reason = words.partition(" ")
     return verb == "STOPPED" and reason in REASONS, reason

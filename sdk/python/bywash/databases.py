@@ -1,9 +1,10 @@
-"""Connections whose queries are leased: psycopg (also asynchronous), psycopg2, PyMySQL, mysqlclient, sqlite3.
+"""Leases for connections of psycopg (also asynchronous), psycopg2, PyMySQL, mysqlclient, sqlite3.
 
-A connection stays what it is, only the class of its cursors changes: these drivers have an attribute for that, or a
-parameter, so what pools and frameworks know of it holds. One query at a time is leased on a connection, whoever
-shares it: who waits for it has not leased it, and who runs on it without a lease waits for the release as well:
-transaction control for one (`unleased.py`), which is neither leased nor refused.
+A connection keeps its class, and only the class of its cursors changes. These drivers have an
+attribute or a parameter for that, so pools and frameworks work as before. One query at a time is
+leased on a connection. Threads or tasks that share it wait for their turn, and hold no lease while
+they wait. Statements that run without a lease wait for the release as well: for example transaction
+control (`unleased.py`), which is neither leased nor refused.
 """
 
 import asyncio
@@ -21,19 +22,22 @@ from .unleased import is_control
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
-#: The ways in which a cursor runs a statement, and, of SQLite, goes on with one.
+#: The methods by which a cursor runs a statement, and by which SQLite goes on with one.
 _RUN = ("execute", "executemany", "callproc")
 _RUN_SQLITE = ("execute", "executemany", "executescript", "fetchmany", "fetchall")
 
 
 def leased(connection: Any, sentry: Sentry, database: str) -> Any:
-    """This connection, from now on with leased queries; `database` is its name in the daemon's configuration."""
+    """Make this connection lease its queries from now on.
+
+    `database` is its name in the daemon's configuration.
+    """
     named(database)
     attribute = next((each for each in ("cursor_factory", "cursorclass") if hasattr(connection, each)), None)
     if attribute is None:
         known = "psycopg, psycopg2, PyMySQL and mysqlclient; for sqlite3 there is sqlite_factory"
         raise SettingError(f"{type(connection).__name__} is not a connection of {known}")
-    # psycopg2 has None for its default.
+    # The attribute is None by default in psycopg2.
     base = getattr(connection, attribute) or _default(connection)
     is_async = asyncio.iscoroutinefunction(base.execute)
     _shared[connection] = (_AsyncConnection if is_async else _Connection)(connection, sentry, database)
@@ -42,10 +46,11 @@ def leased(connection: Any, sentry: Sentry, database: str) -> Any:
 
 
 def sqlite_factory(sentry: Sentry) -> Type[Any]:
-    """For `sqlite3.connect(path, factory=sqlite_factory(sentry))`: the query of a request that is over is interrupted.
+    """Return a factory for `sqlite3.connect` that makes queries end with their requests.
 
-    `execute`, `fetchmany` and `fetchall` can be; not a row that is fetched alone. Threads that share a connection take
-    turns in these: an interrupt is aimed at whatever runs on it.
+    `execute`, `fetchmany` and `fetchall` can be interrupted, but not `fetchone`. Threads that share
+    a connection take turns in these calls, because an interrupt hits every statement that runs on
+    the connection.
     """
     import sqlite3
 
@@ -66,14 +71,14 @@ def sqlite_factory(sentry: Sentry) -> Type[Any]:
 
     class LeasedConnection(sqlite3.Connection):
         def __init__(self, *args: Any, **named: Any) -> None:
-            # A function of SQL may ask in its turn.
+            # An SQL function may run a statement in its turn.
             self._turn = threading.RLock()
             super().__init__(*args, **named)
 
         def cursor(self, factory: Any = leased_cursor) -> Any:
             return super().cursor(factory)
 
-        # The base class has cursors of its own for these.
+        # The base class would use its own cursors for these.
         def execute(self, *args: Any) -> Any:
             return self.cursor().execute(*args)
 
@@ -87,14 +92,14 @@ def sqlite_factory(sentry: Sentry) -> Type[Any]:
 
 
 def named(database: str) -> str:
-    """The name, if it can be one."""
+    """Return the name if it is valid; else raise `SettingError`."""
     if not _NAME.fullmatch(database) or database == "self":
         raise SettingError(f"database is {database!r}, not 1 to 32 letters, digits or any of _ -, and not self")
     return database
 
 
 def number_of(connection: Any) -> int:
-    """What a driver's connection is called by its database."""
+    """Return the database's number of a driver's connection."""
     for name in ("get_backend_pid", "get_server_pid", "thread_id"):
         ask = getattr(connection, name, None)
         if ask is not None:
@@ -103,24 +108,24 @@ def number_of(connection: Any) -> int:
 
 
 def close(connection: Any) -> Any:
-    """Closes it, or is the coroutine that does."""
+    """Close the connection, or return the coroutine that does."""
     with contextlib.suppress(Exception):
-        # Some say that it is closed already.
+        # Some drivers raise an error if it is closed already.
         return connection.close()
 
 
 class _Connection:
-    """What holds for a connection of threads."""
+    """The lease state of a connection that threads use."""
 
     def __init__(self, connection: Any, sentry: Sentry, database: str) -> None:
-        # Not the connection, which is the key of this.
+        # A weak reference, because the connection is the key of this object.
         self._connection, self._sentry, self._database = weakref.ref(connection), sentry, database
         self._lock = threading.RLock()
         self._is_running = False
 
     def run(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
         with self._lock:
-            # `executemany` may execute.
+            # `executemany` may call `execute`.
             if self._is_running or _is_control(what, args):
                 return what(*args, **named)
             self._is_running = True
@@ -136,17 +141,17 @@ class _Connection:
 
 
 class _AsyncConnection(_Connection):
-    """What holds for a connection of an event loop."""
+    """The lease state of a connection of an event loop."""
 
     def __init__(self, connection: Any, sentry: Sentry, database: str) -> None:
         super().__init__(connection, sentry, database)
         self._turn: Optional[asyncio.Lock] = None
-        # Whose turn it is: `executemany` may execute.
+        # The task whose turn it is: `executemany` may call `execute`.
         self._runner: Optional["asyncio.Task[Any]"] = None
 
     async def run(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
         if self._turn is None:
-            # Python 3.9 binds it to the loop in which it is made.
+            # Python 3.9 binds the lock to the loop in which it is created.
             self._turn = asyncio.Lock()
         task = asyncio.current_task()
         if self._runner is not None and self._runner is task:
@@ -174,7 +179,7 @@ def _default(connection: Any) -> Type[Any]:
 
 @functools.lru_cache(maxsize=64)
 def _cursor(base: Type[Any], is_async: bool) -> Type[Any]:
-    """The same cursor with leased queries. One for each kind, as long as there are few."""
+    """Return the cursor class with leased queries. There are few, so each is cached."""
     if getattr(base, "_is_leased", False):
         return base
     wrapped = _wrapped_async if is_async else _wrapped
@@ -184,12 +189,18 @@ def _cursor(base: Type[Any], is_async: bool) -> Type[Any]:
 
 
 def _is_control(what: Callable[..., Any], args: Tuple[Any, ...]) -> bool:
-    """Of a method of a cursor. The name of a procedure is no statement."""
+    """Return whether a call of a cursor's method is transaction control.
+
+    A procedure's name is not a statement.
+    """
     return len(args) > 1 and getattr(what, "__name__", "") != "callproc" and is_control(args[1], args[0])
 
 
 def _of(cursor: Any) -> Any:
-    """What holds for its connection; a cursor that is closed may have none, and says so itself."""
+    """Return the lease state of the cursor's connection.
+
+    A closed cursor may have none, and raises its own error.
+    """
     try:
         return _shared.get(cursor.connection)
     except TypeError:

@@ -1,12 +1,13 @@
-"""Django: the queries of its connections are leased, by `execute_wrapper`, its own seam.
+"""Leases for the queries of Django's connections, by `execute_wrapper`.
 
-Once, where an application begins (an `AppConfig.ready`, or wsgi.py):
+Call this once, where an application begins (an `AppConfig.ready`, or wsgi.py):
 
     lease_queries(Sentry(), default="shop")
 
-A connection that is not to be lent again is closed when its request ends, as one that has become too old
-(`close_at`); one of Django's pool for PostgreSQL at once, as that takes it back whatever Django thinks of it. So is one
-that another has too (`Taken`), and Django replaces it for the next request.
+A connection that must not be reused is closed when its request ends, like one that has become too
+old (`close_at`). One of Django's pool for PostgreSQL is closed at once, because the pool takes it
+back regardless of Django. A connection that another client has leased too (`Taken`) is closed at
+once as well, and Django replaces it for the next request.
 """
 
 from typing import Any, Callable
@@ -22,7 +23,10 @@ from .unleased import is_control
 
 
 class LeaseQueries:
-    """What `connection.execute_wrapper` takes. `database` is the connection's name in the daemon's configuration."""
+    """A wrapper for `connection.execute_wrapper`.
+
+    `database` is the name in the daemon's configuration.
+    """
 
     def __init__(self, sentry: Sentry, database: str) -> None:
         self._sentry = sentry
@@ -47,7 +51,7 @@ class LeaseQueries:
 
 
 def spoil(wrapper: Any) -> None:
-    """Lets it end with the request."""
+    """Let the connection end with the request."""
     if wrapper.settings_dict["OPTIONS"].get("pool"):
         close(wrapper.connection)
     else:
@@ -55,7 +59,10 @@ def spoil(wrapper: Any) -> None:
 
 
 def lease_queries(sentry: Sentry, **databases: str) -> None:
-    """Leases the queries of all connections with these aliases: `alias="name in the daemon's configuration"`."""
+    """Lease the queries of all connections with these aliases.
+
+    The arguments are `alias="name in the daemon's configuration"`.
+    """
     wrappers = {alias: LeaseQueries(sentry, name) for alias, name in databases.items()}
 
     def lease(connection: Any, **_: Any) -> None:
@@ -63,7 +70,7 @@ def lease_queries(sentry: Sentry, **databases: str) -> None:
         if wrapper is not None and wrapper not in connection.execute_wrappers:
             connection.execute_wrappers.append(wrapper)
 
-    # Each thread has connections of its own, so there is no list of them.
+    # There is no list of all connections, since each thread has its own.
     connection_created.connect(lease, weak=False, dispatch_uid="bywash")
     for connection in connections.all(initialized_only=True):
         lease(connection)

@@ -1,4 +1,4 @@
-"""What ASGI and WSGI have in common: what a request's head says to us, and the answer to who is terminated."""
+"""The common parts of ASGI and WSGI: header fields, and the response to terminated requests."""
 
 import json
 import math
@@ -8,21 +8,26 @@ from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from .token import CLIENT_LEFT, RAN_TOO_LONG, Terminated
 
-#: Milliseconds that are left to this request. Whoever sends it can only shorten his own.
+#: The header field with the milliseconds that are left to a request. A sender can only shorten its
+#: own request.
 HEADER = "bywash-deadline"
 _MILLISECONDS = re.compile(rb"[0-9]{1,9}")
 
-#: What a request is called, by its gateway.
+#: The header field with the name that the gateway gave to a request.
 REQUEST = "bywash-request"
 _NAME = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
-# The type of problem that the gateway names as well (draft of the IETF on RateLimit), and none (RFC 9457).
+# The problem types: the one that the gateway uses as well (IETF draft on RateLimit), and none
+# (RFC 9457).
 _BUSY = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 _PLAIN = "about:blank"
 
 
 def seconds_left(values: Iterable[bytes]) -> Optional[float]:
-    """The deadline that a request brings along. Anything but one number of 1 to 9 digits is none."""
+    """Return the deadline that a request brings along.
+
+    Anything but a single number of 1 to 9 digits counts as none.
+    """
     values = list(values)
     if len(values) != 1 or not _MILLISECONDS.fullmatch(values[0]):
         return None
@@ -30,23 +35,29 @@ def seconds_left(values: Iterable[bytes]) -> Optional[float]:
 
 
 def name_of(values: Iterable[bytes]) -> Optional[str]:
-    """What a request is called. Anything but one value of 1 to 128 of these characters is no name."""
+    """Return the request's name.
+
+    Anything but a single value of 1 to 128 of these characters counts as no name.
+    """
     values = list(values)
     return values[0].decode() if len(values) == 1 and _NAME.fullmatch(values[0]) else None
 
 
 def new_name() -> str:
-    """A name for a request that brings none along, as mod_bywash_sentry makes it: names of different processes differ."""
+    """Return a name for a request that brings none.
+
+    The names are like those of mod_bywash_sentry: names of different processes differ.
+    """
     return os.urandom(8).hex()
 
 
 def passed_on(values: Callable[[str], List[bytes]], request: Optional[str]) -> Dict[str, str]:
-    """The fields that calls to others take along as they came."""
+    """Return the fields that calls to other services carry unchanged."""
     fields = {} if request is None else {REQUEST: request}
     traces = values("traceparent")
     if len(traces) == 1:
         fields["traceparent"] = traces[0].decode("latin-1")
-        # Of these there may be several (Trace Context, 3.3.1.1); without the other they mean nothing.
+        # There may be several (Trace Context, 3.3.1.1). Without a traceparent they have no meaning.
         states = b",".join(values("tracestate"))
         if states:
             fields["tracestate"] = states.decode("latin-1")
@@ -54,9 +65,12 @@ def passed_on(values: Callable[[str], List[bytes]], request: Optional[str]) -> D
 
 
 def answer(terminated: Terminated, accept: str) -> Tuple[List[Tuple[str, str]], bytes]:
-    """Head and body of the 504: problem+json (RFC 9457) if JSON is accepted, else a line of text.
+    """Return head and body of the 504.
 
-    `Retry-After` only after `ran_too_long`. The body is left away by who answers a HEAD.
+    The body is problem+json (RFC 9457) if the client accepts JSON, else a line of text.
+
+    `Retry-After` is only sent after `ran_too_long`. The caller omits the body in the response to a
+    HEAD.
     """
     reason, again = terminated.reason, max(math.ceil(terminated.retry_after), 1)
     problem = {"type": _PLAIN, "title": "The time that was left to this request is over."}

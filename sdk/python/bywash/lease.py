@@ -1,8 +1,9 @@
 """One query of a request on a connection to a database: leased before, released after.
 
-The rules are those of `sdk/README.md`, "Down to the query", as steps that say something and are sent the answer, so
-that they stand here once: a thread waits for an answer on a lock, a coroutine on a future. Whatever interrupts either
-of the two while it waits, a cancellation for one, the connection is released or not lent again.
+The rules are those of `sdk/README.md`, "Down to the query". They are written once, as steps that
+yield a line to send and receive the answer: a thread waits for the answer on a lock, a coroutine on
+a future. If the wait is interrupted, for example by a cancellation, the connection is released or
+not reused.
 """
 
 import asyncio
@@ -15,39 +16,46 @@ from .conversation import Conversation, stopped
 from .sentry import Sentry
 from .token import Token, _current
 
-#: Seconds for which a lease outlasts the deadline of its request: the stop that comes with that must find it.
+#: Seconds for which a lease outlasts the deadline of its request. The stop comes at that deadline
+#: and must find the lease.
 GRACE = 10.0
 
-#: Seconds from a stop to the release of a query that its driver has abandoned: the daemon may still have to cancel it.
+#: Seconds from a stop to the release of a query that its driver has abandoned. The daemon may still
+#: have to cancel it.
 PAUSE = 0.1
 
-#: The database that the daemon leaves to us.
+#: The database name for leases that only their holder can end.
 OWN = "self"
 
-#: Seconds after which a statement is interrupted anew whose request was stopped: it may not have begun before.
+#: Seconds until the statement of a stopped request is interrupted again. It may not have begun
+#: before.
 INTERRUPT = 0.01
 
 
 class Taken(ConnectionError):
-    """This connection has been closed, as the stop daemon says that another has it too. Take another one."""
+    """The error for a connection that another client of the daemon has leased too.
+
+    It has been closed; take another one.
+    """
 
 
-#: What cannot be said gets this as its answer; None is no answer to what was.
+#: The answer to a line that could not be sent. None means that a line was sent and not answered.
 UNSAID = ""
 
-#: What ends a connection: now, or before it is lent to another.
+#: A function that ends a connection: at once, or before it is reused.
 End = Callable[[], Optional[Awaitable[Any]]]
 
-#: Words to say, which are sent the answer, or what to do about the connection.
+#: Steps that yield words to send, to which the answer is sent back, or a function that ends the
+#: connection.
 Steps = Generator[Union[str, End], Optional[str], Any]
 
 
 class Query:
-    """`with` or `async with` one: what runs within is a query of the request that this code works for.
+    """A context manager for `with` or `async with`, around a query of the current request.
 
-    `number` is what the database calls the connection, `close` closes it. Where whoever lends connections can be told
-    that one is not to be lent again, `spoil` tells him, and this request may end its transaction. Both may be coroutine
-    functions under `async with`.
+    `number` returns the database's number of the connection, and `close` closes it. If the pool can
+    be told not to reuse a connection, `spoil` does so, and this request may still end its
+    transaction. Both may be coroutine functions under `async with`.
     """
 
     def __init__(
@@ -63,7 +71,8 @@ class Query:
         self._number_of = number
         self._number = 0
         self._token: Optional[Token] = _current.get()
-        # The one that a lease holds in, or may hold in; and the one that it was released in.
+        # The conversation in which a lease holds, or may hold; and the one in which it was
+        # released.
         self._conversation: Optional[Conversation] = None
         self._was_in: Optional[Conversation] = None
 
@@ -83,7 +92,8 @@ class Query:
         try:
             is_leased = self._conversation is not None
             if is_leased and isinstance(error, asyncio.CancelledError) and self._token.is_terminated:
-                # Its driver may have left the query where it was, and the daemon hear of both at once.
+                # The driver may have abandoned a query that still runs. Without a pause the daemon
+                # would read stop and release at once.
                 await asyncio.sleep(PAUSE)
         finally:
             await self._walk_async(self._end(error))
@@ -106,7 +116,7 @@ class Query:
         try:
             self._number = self._number_of()
         except Exception:
-            # A connection that is closed says so itself.
+            # A connection that is closed raises its own error.
             return
         self._takes(conversation)
         yield from self._lease(token, conversation)
@@ -115,7 +125,7 @@ class Query:
         try:
             answer = yield self._words("LEASE") + not_after(token)
         except BaseException:
-            # It may have been granted, and the query does not begin.
+            # The daemon may have granted the lease, and the query does not begin.
             yield from self._release()
             raise
         if answer == UNSAID:
@@ -126,7 +136,8 @@ class Query:
             self._sentry.count("leased")
             over = token.told()
             if over is not None:
-                # The daemon may have heard of it before it heard of the lease, and remembers nothing.
+                # The daemon may have read the stop before the lease, and it does not remember such
+                # a stop.
                 yield from self._release()
                 self._sentry.count("stopped")
                 raise over
@@ -179,7 +190,10 @@ class Query:
         yield self._spoil
 
     def _reason(self, token: Token) -> Steps:
-        """Why the request was stopped, if a gateway has said so to the daemon and nobody here knows yet."""
+        """Return why the request was stopped.
+
+        A gateway may have told the daemon, and it is not known here yet.
+        """
         if self._was_in is None or not token.leases_with(self._sentry):
             return None
         self._conversation = self._was_in
@@ -189,7 +203,7 @@ class Query:
             if is_stopped:
                 self._forgets()
         finally:
-            # Also if somebody interrupts.
+            # Release after an interruption as well.
             yield from self._release()
         return reason if is_stopped else None
 
@@ -197,19 +211,19 @@ class Query:
         return f"{verb} {self._token.request if self._token else ''} {self._database} {self._number}"
 
     def _takes(self, conversation: Conversation) -> None:
-        """A lease may hold from here on."""
+        """Record that a lease may hold from here on."""
         self._conversation = conversation
         if self._token is not None:
             conversation.hold(self, self._token)
 
     def _forgets(self) -> None:
-        """None does any more."""
+        """Record that no lease holds any more."""
         if self._conversation is not None:
             self._conversation.let_go(self)
         self._conversation = None
 
     def _walk(self, steps: Steps) -> Any:
-        """Goes through the steps, as a thread."""
+        """Run the steps in a thread."""
         answer: Optional[str] = None
         error: Optional[BaseException] = None
         while True:
@@ -227,7 +241,7 @@ class Query:
                 error = interrupted
 
     async def _walk_async(self, steps: Steps) -> Any:
-        """The same as a coroutine."""
+        """Run the steps in a coroutine."""
         answer: Optional[str] = None
         error: Optional[BaseException] = None
         while True:
@@ -248,9 +262,10 @@ class Query:
 
 
 class OwnQuery(Query):
-    """The same where the database is in this process: `interrupt` ends what it does, from another thread.
+    """A query of a database in this process, which `interrupt` ends from another thread.
 
-    Nothing is aimed at the connection but from here, so it is good whatever the daemon says, or does not.
+    Cancellations come only from this process, so the connection stays usable whatever the daemon
+    answers.
     """
 
     def __init__(self, sentry: Sentry, interrupt: Callable[[], None]) -> None:
@@ -282,11 +297,14 @@ class OwnQuery(Query):
     def _stop(self, reason: str) -> None:
         self._told_why = reason
         with contextlib.suppress(RuntimeError):
-            # None can be started any more as the interpreter ends.
+            # No thread can be started any more while the interpreter ends.
             threading.Thread(target=self._interrupts, name="bywash-interrupt", daemon=True).start()
 
     def _interrupts(self) -> None:
-        """Until it is done: a statement that has not begun yet takes no notice."""
+        """Interrupt until the query is done.
+
+        A statement that has not begun yet ignores an interrupt.
+        """
         while True:
             with self._interrupting:
                 if self._is_done.is_set():
@@ -296,15 +314,19 @@ class OwnQuery(Query):
 
 
 def not_after(token: Token) -> str:
-    """Until when a lease holds at most, if time can end its request."""
+    """Return the latest end of a lease, if time can end its request."""
     left = token.latest()
     return "" if left is None else f" not-after={int((time.time() + max(left, 0.0) + GRACE) * 1000)}"
 
 
 def was_cancelled(error: BaseException) -> bool:
-    """Whether a driver says that a query was cancelled; frameworks keep what it said as the cause of their own."""
+    """Return whether the driver reports a cancelled query.
+
+    Frameworks keep the driver's error as the cause of their own.
+    """
     for each in (error, error.__cause__):
-        # PostgreSQL's query_canceled; MariaDB's and MySQL's ER_QUERY_INTERRUPTED; SQLITE_INTERRUPT.
+        # PostgreSQL's query_canceled, MariaDB's and MySQL's ER_QUERY_INTERRUPTED, and
+        # SQLITE_INTERRUPT.
         if "57014" in (getattr(each, "sqlstate", None), getattr(each, "pgcode", None)):
             return True
         if each is not None and each.args[:1] in ((1317,), ("interrupted",)):
@@ -313,7 +335,7 @@ def was_cancelled(error: BaseException) -> bool:
 
 
 def heard(conversation: Optional[Conversation], words: str) -> Optional[str]:
-    """Says it and waits for the answer, as a thread."""
+    """Send a line and wait for its answer, in a thread."""
     if conversation is None:
         return UNSAID
     waits, said = threading.Lock(), []
@@ -328,7 +350,7 @@ def heard(conversation: Optional[Conversation], words: str) -> Optional[str]:
         return UNSAID
     try:
         if not waits.acquire(timeout=conversation.patience):
-            # Maybe only nobody has come to read it.
+            # The answer may have come and not been read.
             conversation.pump()
             if conversation.forget(number):
                 conversation.end()
@@ -341,7 +363,7 @@ def heard(conversation: Optional[Conversation], words: str) -> Optional[str]:
 
 
 async def heard_async(conversation: Optional[Conversation], words: str) -> Optional[str]:
-    """The same as a coroutine: the loop goes on meanwhile."""
+    """Send a line and wait for its answer, in a coroutine."""
     if conversation is None:
         return UNSAID
     loop = asyncio.get_running_loop()
@@ -352,7 +374,7 @@ async def heard_async(conversation: Optional[Conversation], words: str) -> Optio
             answered.set_result(said)
 
     def hear(said: Optional[str]) -> None:
-        # Whoever waited in a loop that is closed waits no more.
+        # The loop may have been closed meanwhile.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(answer, said)
 
@@ -368,7 +390,7 @@ async def heard_async(conversation: Optional[Conversation], words: str) -> Optio
 
 
 def _lose_patience(conversation: Conversation, number: int, answer: Callable[[Optional[str]], None]) -> None:
-    # Where the loop was held up the answer may have come.
+    # The answer may have come while the loop was blocked.
     conversation.pump()
     if conversation.forget(number):
         conversation.end()

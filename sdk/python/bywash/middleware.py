@@ -1,4 +1,4 @@
-"""What ASGI's and WSGI's middleware have in common: which requests get a token."""
+"""The common part of the ASGI and WSGI middleware: which requests get a token."""
 
 from typing import Any, Callable, Dict, List, Optional, Union
 
@@ -9,16 +9,18 @@ from .token import Token
 #: The key of a request's token in its scope or environ.
 TOKEN = "bywash.token"
 
-#: What the server gets for a `Terminated` that says nothing of the request: the handler has made it of another.
+#: The server's error for a `Terminated` that is not of this request: the handler has raised another
+#: token's.
 NOT_ITS_OWN = "a token is over that is not its request's"
 
 
 class Middleware:
-    """Terminates overdue requests of `app`.
+    """Terminate overdue requests of `app`.
 
-    `class_of` is the name of a class, or a function from the scope or environ to one, or to None: such a request
-    passes untouched, as does one that has a token of a middleware around this one. Where others than a gateway of ours
-    can reach it, `trust_request=False` takes no names of requests. A request that brings none gets a random one.
+    `class_of` is the name of a class, or a function from the scope or environ to one or to None. A
+    request without a class passes untouched, as does one with a token of an outer middleware. If
+    clients can reach the server without passing a gateway of ours, `trust_request=False` ignores
+    names of requests. A request without a name gets a random one.
     """
 
     def __init__(
@@ -41,7 +43,10 @@ class Middleware:
     def _begin(
         self, request: Dict[str, Any], values: Callable[[Dict[str, Any], str], List[bytes]]
     ) -> Optional[Token]:
-        """The token of a request, unless it passes untouched. `values` are those of a field of its head."""
+        """Return a request's token, or None if it passes untouched.
+
+        `values` returns the values of a header field.
+        """
         if TOKEN in request:
             return None
         name = self._class_of if isinstance(self._class_of, str) else self._class_of(request)

@@ -1,7 +1,10 @@
-"""The stop daemon (`bywash sentry`), as one process talks to it: over one conversation, which is never needed.
+"""The client of the stop daemon (`bywash sentry`) in a process.
 
-It is made when somebody first asks, and anew no sooner than 200 ms after one was over or nobody was there. A child of
-fork has none of its parent's: its answers would be the parent's, and the parent's leases end with it.
+It has one conversation, and is optional.
+
+The conversation begins when it is first needed, and again no sooner than 200 ms after it ended or
+no daemon was found. A child of fork does not use its parent's: it would read the parent's answers,
+and the parent's leases end with it.
 """
 
 import itertools
@@ -17,16 +20,16 @@ from .conversation import Conversation
 
 SOCKET = "/run/bywash-sentry/sentry.sock"
 
-#: Seconds in which the daemon answers; a test of something else has more.
+#: Seconds within which the daemon must answer. Tests of other things allow more.
 PATIENCE = 0.1
 
-#: Seconds until a daemon that was not there is looked for again.
+#: Seconds until the next attempt to connect to a daemon that was not there.
 AGAIN = 0.2
 
 
 _log = logging.getLogger("bywash")
 
-#: What is said once if it happens; with the socket's path.
+#: The warnings that are logged once, with the socket's path.
 _WARNINGS = {
     "unnamed": "a query runs outside of a named request, and nothing can stop it: is the middleware around its handler? "
     "(stop daemon: %s)",
@@ -36,30 +39,33 @@ _WARNINGS = {
 
 @dataclass(frozen=True)
 class SentryStats:
-    """What was said, since the start."""
+    """Counts of a `Sentry` since the start."""
 
     #: Queries that ran under a lease.
     leased: int
-    #: Queries of no request that has a name: nothing can stop them. The middleware names each request of a class.
+    #: Queries outside of a named request, which nothing can stop. The middleware names each request
+    #: of a class.
     unnamed: int
-    #: Queries that ran without, as nobody was there to ask, or did not answer.
+    #: Queries that ran without a lease, because there was no daemon, or it did not answer.
     unreachable: int
-    #: What the daemon refused: queries ran without a lease, or requests were not stopped (`ERR forbidden`).
+    #: Refusals of the daemon: queries that ran without a lease, or requests that were not stopped
+    #: (`ERR forbidden`).
     refused: int
-    #: Queries that did not begin, as their request had been stopped.
+    #: Queries that did not begin because their request had been stopped.
     stopped: int
-    #: Connections that were closed, as the daemon said that another has them too.
+    #: Connections that were closed because another client of the daemon had leased them too.
     taken: int
-    #: Connections that were not lent again, as a release was not answered.
+    #: Connections that were not reused because a release was not answered.
     spoiled: int
     #: Requests that the daemon was told to stop.
     stops: int
 
 
 class Sentry:
-    """The stop daemon at `path`, else at `BYWASH_SENTRY`, else at /run/bywash-sentry/sentry.sock. One for each process.
+    """The client of the stop daemon at `path`. There is one for each process.
 
-    Every method may be called from every thread.
+    The path defaults to `BYWASH_SENTRY`, else to /run/bywash-sentry/sentry.sock. The client is safe
+    for use by several threads.
     """
 
     def __init__(
@@ -76,12 +82,13 @@ class Sentry:
         self._conversation: Optional[Conversation] = None
         self._not_before = 0.0
         self._counts: Dict[str, int] = dict.fromkeys(SentryStats.__dataclass_fields__, 0)
-        #: Numbers for leases of our own: one for each lease, so that what comes late is aimed at nobody.
+        #: Numbers for this process's own leases. Each lease has a new one, so that a late stop
+        #: finds no lease.
         self.numbers = itertools.count(1)
         _sentries.add(self)
 
     def conversation(self) -> Optional[Conversation]:
-        """The present one, if there is one; never waits."""
+        """Return the present conversation, if there is one. This never waits."""
         now = self._conversation
         if now is not None and not now.is_over:
             return now
@@ -105,9 +112,12 @@ class Sentry:
         return self._conversation
 
     def stop(self, request: str, reason: str) -> None:
-        """What this process has leased for this request shall stop. Waits for nothing.
+        """Tell the daemon to stop what this process has leased for this request.
 
-        Only that (`scope=own`): whoever called it works on under the same name, and what he called elsewhere as well.
+        This does not wait.
+
+        The scope is this process's leases (`scope=own`), because callers and called services work
+        on under the same name.
         """
         conversation = self.conversation()
         if conversation is not None:
@@ -118,7 +128,7 @@ class Sentry:
             self.count("stops" if answer.startswith("OK") else "refused")
 
     def count(self, what: str) -> None:
-        """One more of these. The first of a kind that tells of a wrong set-up is logged."""
+        """Add one to a count. The first of a kind that indicates a wrong set-up is logged."""
         with self._lock:
             self._counts[what] += 1
             is_first = self._counts[what] == 1
@@ -126,12 +136,12 @@ class Sentry:
             _log.warning(_WARNINGS[what], self.path)
 
     def stats(self) -> SentryStats:
-        """What was said, in numbers."""
+        """Return the counts."""
         with self._lock:
             return SentryStats(**self._counts)
 
     def close(self) -> None:
-        """Ends the conversation. Who asks later begins another."""
+        """End the conversation. Later queries begin another."""
         with self._lock:
             conversation = self._conversation
         if conversation is not None:

@@ -1,10 +1,11 @@
-"""SQLAlchemy 2: the queries of an engine are leased, of an asynchronous one as well.
+"""Leases for the queries of an SQLAlchemy 2 engine, also of an asynchronous one.
 
     lease_queries(engine, Sentry(), "shop")
 
-It stands where the dialect executes (`do_execute`, `do_executemany`), which is the one event that holds a query from
-its begin to its end. A connection that is not to be lent again is recycled by its pool (soft invalidation). SQLAlchemy
-itself closes one out of whose query something comes that is no `Exception`, and so after a `Terminated`.
+The listeners replace the dialect's `do_execute` and `do_executemany`, the only events that enclose
+a query from its begin to its end. A connection that must not be reused is recycled by its pool
+(soft invalidation). SQLAlchemy itself closes a connection whose query raises something that is not
+an `Exception`, and so after a `Terminated`.
 """
 
 import sys
@@ -21,7 +22,7 @@ from .unleased import is_control
 
 
 def lease_queries(engine: Any, sentry: Sentry, database: str) -> None:
-    """Leases the queries of an engine; `database` is its name in the daemon's configuration."""
+    """Lease the queries of an engine; `database` is its name in the daemon's configuration."""
     named(database)
     engine = getattr(engine, "sync_engine", engine)
 
@@ -31,7 +32,7 @@ def lease_queries(engine: Any, sentry: Sentry, database: str) -> None:
         @event.listens_for(engine, name)
         def execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
             dialect = context.dialect
-            # What interrupts SQLite in a thread of its own would have to be awaited.
+            # The interrupt of an asynchronous SQLite driver would have to be awaited.
             if current() is None or is_control(statement) or (dialect.is_async and dialect.name == "sqlite"):
                 return False
             query = _query(sentry, database, context)
@@ -52,7 +53,7 @@ def _query(sentry: Sentry, database: str, context: Any) -> Query:
     def spoil() -> None:
         lent.invalidate(soft=True)
 
-    # An asynchronous one cannot be closed from where no greenlet runs.
+    # An asynchronous connection can only be closed within a greenlet.
     close = spoil if context.dialect.is_async else connection.invalidate
     return Query(sentry, database, lambda: number_of(driver), close, spoil)
 
@@ -62,7 +63,7 @@ def _run(query: Query, execute: Callable[[], Any], is_async: bool) -> None:
         with query:
             execute()
         return
-    # SQLAlchemy waits for its asynchronous drivers like this.
+    # SQLAlchemy waits for its asynchronous drivers in the same way.
     await_only(query.__aenter__())
     try:
         execute()

@@ -1,13 +1,14 @@
-"""The token of one request: may it go on?
+"""The token of one request, which says whether the request may go on.
 
-States: `running`, then one of `settled` (its response has begun), `deferred` (it asked not to be terminated),
-`terminated`; from any of them `ended`. A client who leaves terminates a running or a settled request, for
-nobody reads its response; a deferred one goes on. States change under the lock of the class, and none because
-somebody asks whether it is over: `terminated` is who has been told.
+States: `running`, then one of `settled` (its response has begun), `deferred` (it asked not to be
+terminated) and `terminated`; from any of them `ended`. When its client leaves, a running or settled
+request is terminated, because its response will not be read. A deferred one goes on. The state
+changes under the lock of the class, and never because the token is only read: a request is
+`terminated` once it has been told.
 
-`not_before` makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
-changes only at the end of an interval and never falls below `run_min`, so until then the clock decides alone.
-It is also when a timer has to look again.
+`not_before` makes a checkpoint cheap: before that moment nothing can terminate the request. A
+threshold changes only at the end of an interval and never falls below `run_min`, so until then the
+clock alone decides. A timer has to look again at that moment as well.
 """
 
 import contextvars
@@ -20,24 +21,25 @@ if TYPE_CHECKING:
 
 RUNNING, SETTLED, DEFERRED, TERMINATED, ENDED = "running", "settled", "deferred", "terminated", "ended"
 
-# A gateway in front closes the connection a moment before the time is over here: who leaves in the rest of the
-# time after this part of it has come to his deadline.
+# A gateway in front closes the connection a moment before the deadline here. So a request whose
+# client leaves after this fraction of its time counts as ended by its deadline.
 NEARLY = 0.9
 
-# The gateway's words (`crates/engine/src/reason.rs`), and `deadline`, which only the application knows.
+# The gateway's names (`crates/engine/src/reason.rs`), and `deadline`, which only the application
+# knows.
 RAN_TOO_LONG, CLIENT_LEFT, DEADLINE = "ran_too_long", "client_left", "deadline"
 REASONS = (RAN_TOO_LONG, CLIENT_LEFT, DEADLINE)
 
 
 class Terminated(BaseException):
-    """This request is over: whoever works for it stops.
+    """The error of a request that is over: all work for it should stop.
 
-    No `Exception`, as `asyncio.CancelledError` is none: what a handler does about its own errors
-    (`except Exception`), and the 500 that a framework makes of an unknown one, are not meant for it.
+    Like `asyncio.CancelledError` it is not an `Exception`, so that a handler's own error handling
+    (`except Exception`), and a framework's 500 for unknown errors, do not catch it.
     """
 
     def __init__(self, name: str, reason: str, retry_after: float) -> None:
-        # What it is made of again when it is copied or pickled.
+        # The arguments from which a copy or an unpickled error is made.
         super().__init__(name, reason, retry_after)
         self.name = name
         self.reason = reason
@@ -48,7 +50,7 @@ class Terminated(BaseException):
 
 
 class Token:
-    """One request. Every method may be called from every thread."""
+    """The handle of one request. It is safe for use by several threads."""
 
     __slots__ = (
         "__weakref__",
@@ -78,35 +80,39 @@ class Token:
     ) -> None:
         self._granted = granted
         self._clock = clock
-        #: When it began, by the controller's clock.
+        #: The begin of the request, by the controller's clock.
         self.start = now
-        # The interval that it counts in.
+        # The interval in which its arrival counts.
         self._came = granted.since
         self._own = inf if left is None else now + max(left, 0.0)
         self._state = RUNNING
         self._is_over = False
-        #: Why it is terminated, once it has been told.
+        #: Why it was terminated, once it has been told.
         self.reason: Optional[str] = None
-        #: Called by whoever is told at a checkpoint, in its thread. For a middleware.
+        #: For a middleware: called in the thread in which a checkpoint tells the request.
         self.on_told: Optional[Callable[[], None]] = None
-        #: The name that the request came with, if it had one that is taken: what it leases connections with.
+        #: The request's name, if it came with an accepted one. Its connections are leased under
+        #: this name.
         self.request = request
-        # Fields for calls to others, as they came.
+        # Fields for calls to other services, unchanged.
         self._passed_on = passed_on
-        # Who is told when it is over, as it has leased something there.
+        # The sentries that hold leases of this request; each is notified when the request is over.
         self._sentries: "Tuple[Sentry, ...]" = ()
-        #: Nothing terminates it before.
+        #: The time before which nothing can terminate it.
         self.not_before = 0.0
         self._look_again(now)
 
     @property
     def name(self) -> str:
-        """Its class."""
+        """The name of the request's class."""
         return self._granted.settings.name
 
     @property
     def deadline(self) -> float:
-        """When it is terminated as things are, by the controller's clock; infinity if it is not."""
+        """When the request will be terminated at the present threshold.
+
+        It is a time of the controller's clock; infinity if no time terminates it.
+        """
         with self._granted.lock:
             return self._due(self._clock()) if self._state in (RUNNING, TERMINATED) else inf
 
@@ -117,28 +123,34 @@ class Token:
 
     @property
     def is_deferred(self) -> bool:
-        """Whether nothing terminates it any more, not even a client who leaves."""
+        """Whether nothing terminates it any more, not even a client that leaves."""
         return self._state == DEFERRED
 
     @property
     def is_terminated(self) -> bool:
-        """Whether it is over; true once it is overdue, although it has not been told. Asking changes nothing."""
+        """Whether it is over, also if it is overdue and has not been told yet.
+
+        Reading this changes nothing.
+        """
         with self._granted.lock:
             return self._state == TERMINATED or self._is_overdue(self._clock())
 
     def left(self) -> float:
-        """Seconds that are left to it, as things are."""
+        """Return the seconds that are left at the present threshold."""
         return max(self.deadline - self._clock(), 0.0) if self._state != TERMINATED else 0.0
 
     def checkpoint(self) -> None:
-        """Raises `Terminated` if this request is over."""
+        """Raise `Terminated` if this request is over."""
         if self._clock() >= self.not_before:
             self.look()
             if self._state == TERMINATED:
                 raise self._told()
 
     def cancel_termination(self) -> None:
-        """The last checkpoint: from here on nothing terminates this request. Before a write, for one."""
+        """Pass the last checkpoint: afterwards nothing terminates this request.
+
+        Call it before a write, for example.
+        """
         with self._granted.lock:
             is_now = self._look(self._clock())
             if self._state in (RUNNING, SETTLED):
@@ -150,7 +162,7 @@ class Token:
             raise self._told()
 
     def look(self) -> bool:
-        """Terminates it if it is overdue. Whether that was now."""
+        """Terminate the request if it is overdue. Return whether this call did so."""
         with self._granted.lock:
             is_now = self._look(self._clock())
         if is_now:
@@ -158,28 +170,32 @@ class Token:
         return is_now
 
     def settle(self) -> bool:
-        """The first byte of its response goes out: no time terminates it any more. False if it is over."""
+        """Record that the first byte of the response is sent: no time ends the request any more.
+
+        Return False if it is over.
+        """
         with self._granted.lock:
             if self._state == RUNNING:
                 self._state, self.not_before = SETTLED, inf
             return self._state != TERMINATED
 
     def leave(self) -> bool:
-        """Its client has left. Whether that terminated it."""
+        """Record that the client has left. Return whether that terminated the request."""
         with self._granted.lock:
             if self._state not in (RUNNING, SETTLED):
                 return False
             now = self._clock()
-            # No time ends a settled one.
+            # No time ends a settled request.
             is_spent = self._state == RUNNING and now >= self.start + NEARLY * (self._own - self.start)
             self._terminate(DEADLINE if is_spent else CLIENT_LEFT, now)
         self._stop_queries()
         return True
 
     def leases_with(self, sentry: "Sentry") -> bool:
-        """Whether something may be leased for it; then `sentry` is told when it is over. For a wrapper of a database.
+        """Return whether connections may be leased for it. If so, `sentry` is told when it is over.
 
-        Not for one that is over, nor for one that nothing ends any more.
+        This is for wrappers of databases. Nothing is leased if the request is over, or if nothing
+        ends it any more.
         """
         with self._granted.lock:
             if self._state not in (RUNNING, SETTLED):
@@ -189,7 +205,10 @@ class Token:
             return True
 
     def stopped(self, reason: str) -> Optional[Terminated]:
-        """The stop daemon says that it is over: what is raised, unless nothing ends it any more."""
+        """Record that the stop daemon has stopped the request.
+
+        Return the error, or None if nothing ends it any more.
+        """
         with self._granted.lock:
             if self._state in (RUNNING, SETTLED):
                 # The daemon need not be told.
@@ -198,21 +217,24 @@ class Token:
         return self.told()
 
     def told(self) -> Optional[Terminated]:
-        """What is raised at whoever works for it, if it is over and that has been said."""
+        """Return the error to raise if the request is over and has been told."""
         return self._told() if self._state == TERMINATED else None
 
     def before_look(self) -> float:
-        """Seconds in which nothing terminates it but its client."""
+        """Return the seconds in which nothing but its client can end it."""
         return max(self.not_before - self._clock(), 0.0)
 
     def latest(self) -> Optional[float]:
-        """Seconds until time ends it at the latest, whatever becomes of the threshold, if time can end it."""
+        """Return the seconds until time ends it at the latest.
+
+        This holds at any threshold. It is None if time cannot end it.
+        """
         if self._state != RUNNING:
             return None
         return min(self.start + self._granted.settings.run_max, self._own) - self._clock()
 
     def outgoing(self) -> Dict[str, str]:
-        """The fields for a call to another service: whose it is, and what time is left to it."""
+        """Return the fields for a call to another service: name, trace and time left."""
         fields = dict(self._passed_on)
         left = self.left()
         if left != inf:
@@ -220,21 +242,25 @@ class Token:
         return fields
 
     def end(self) -> None:
-        """Its response is complete, or nobody works for it any more. Once is enough, twice is no harm."""
+        """Record that the response is complete, or that all work for the request is over.
+
+        Further calls have no effect.
+        """
         with self._granted.lock:
             self._granted.running -= not self._is_over
             self._is_over = True
-            # Whoever still works for one that was terminated is still to be told.
+            # A terminated request keeps its state: other threads that still work for it must learn
+            # of it.
             if self._state != TERMINATED:
                 self._state, self.not_before = ENDED, inf
 
     def terminated(self) -> Terminated:
-        """What is raised."""
+        """Return the error to raise."""
         settings = self._granted.settings
         return Terminated(settings.name, self.reason or RAN_TOO_LONG, settings.come_again())
 
     def _stop_queries(self) -> None:
-        """It is over, and whoever works for it in a database is to hear of it. Without the lock."""
+        """Tell the daemon to stop the request's queries. The caller does not hold the lock."""
         with self._granted.lock:
             sentries, self._sentries = self._sentries, ()
         for sentry in sentries:
@@ -268,7 +294,7 @@ class Token:
         self.not_before = min(due, max(granted.until, self.start + granted.settings.run_min))
 
     def _terminate(self, reason: str, now: float) -> None:
-        # The reason first: whoever sees the state without the lock finds it.
+        # Set the reason first, since the state is also read without the lock.
         self.reason, self._state, self.not_before = reason, TERMINATED, 0.0
         granted = self._granted
         granted.totals[reason] += 1
@@ -282,18 +308,18 @@ _current: "contextvars.ContextVar[Optional[Token]]" = contextvars.ContextVar("by
 
 
 def current() -> Optional[Token]:
-    """The token of the request that this code works for, if it has one."""
+    """Return the token of the request that this code works for, if there is one."""
     return _current.get()
 
 
 def checkpoint() -> None:
-    """Raises `Terminated` if the request that this code works for is over; nothing if it works for none."""
+    """Raise `Terminated` if the current request is over; do nothing outside of a request."""
     token = _current.get()
     if token is not None:
         token.checkpoint()
 
 
 def outgoing() -> Dict[str, str]:
-    """The fields for a call to another service, on behalf of the request that this code works for; else none."""
+    """Return the fields for a call to another service, for the current request; else no fields."""
     token = _current.get()
     return {} if token is None else token.outgoing()

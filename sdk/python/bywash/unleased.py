@@ -1,8 +1,11 @@
-"""What runs without a lease, and although its request is over: what ends a transaction, and other clean-up.
+"""Statements without a lease: transaction control and other clean-up.
 
-Who refuses a `ROLLBACK` gives a connection back with its transaction open, and the next request works within that. So
-transaction control passes, in its turn: nothing is said to the daemon, and nothing is aimed at it. For what else has to
-be cleaned up (`pg_advisory_unlock`, `RESET`) there is `unleased`.
+They run even if their request is over.
+
+If a `ROLLBACK` were refused, the connection would go back with its transaction open, and the next
+request would work within that. So transaction control passes when it is its turn: no line is sent
+to the daemon, and no cancellation is aimed at it. For other clean-up (`pg_advisory_unlock`,
+`RESET`) there is `unleased`.
 """
 
 import contextlib
@@ -11,8 +14,9 @@ from typing import Any, Iterator, Optional, Tuple
 
 from .token import _current
 
-#: What such statements begin with, and what may come second; anything if that is None. BEGIN also begins a block of
-#: statements (MariaDB's BEGIN NOT ATOMIC), which may take long. As in sdk/node/lib/unleased.js and sdk/go/control.go.
+#: The words that such statements begin with, and those that may come second; None allows any. BEGIN
+#: also begins a block of statements (MariaDB's BEGIN NOT ATOMIC), which may run for long. Keep it
+#: equal to sdk/node/lib/unleased.js and sdk/go/control.go.
 CONTROL = {
     **dict.fromkeys(("COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE")),
     "START": ("TRANSACTION",),
@@ -23,15 +27,18 @@ CONTROL = {
     ),
 }
 
-# One blank or comment at a time: what is one expression tries its pieces in all combinations. What MySQL runs
-# (/*! … */, /*M! … */) is no comment.
+# It matches one blank or comment at a time: a single expression for all would backtrack over all
+# combinations. Texts that MySQL executes (/*! … */, /*M! … */) are not comments.
 _BLANK = re.compile(r"\s+|--[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/", re.DOTALL)
 _WORD = re.compile(r"\w*")
 
 
 @contextlib.contextmanager
 def unleased() -> Iterator[None]:
-    """What runs within works for no request: it is not leased, not refused, and not ended."""
+    """Run the block outside of any request.
+
+    Its statements are not leased, not refused, and not cancelled.
+    """
     was = _current.set(None)
     try:
         yield
@@ -40,7 +47,10 @@ def unleased() -> Iterator[None]:
 
 
 def is_control(statement: Any, context: Any = None) -> bool:
-    """Whether this is transaction control. `context` is the driver's cursor, for what psycopg composes."""
+    """Return whether this is transaction control.
+
+    `context` is the driver's cursor, for what psycopg composes.
+    """
     if isinstance(statement, (bytes, bytearray)):
         statement = statement.decode("latin-1")
     elif not isinstance(statement, str):
@@ -48,21 +58,21 @@ def is_control(statement: Any, context: Any = None) -> bool:
         try:
             statement = as_string(context) if as_string is not None else ""
         except Exception:
-            # Whoever executes it says so himself.
+            # The execution of the statement raises its own error.
             return False
     statements = [one for one in (_words(one) for one in _bare(statement).split(";")) if one is not None]
     return bool(statements) and all(first in CONTROL and _may_follow(first, second) for first, second in statements)
 
 
 def _bare(text: str, at: int = 0) -> str:
-    """Without blanks and comments in front."""
+    """Return the text without the blanks and comments in front."""
     while blank := _BLANK.match(text, at):
         at = blank.end()
     return text[at:]
 
 
 def _words(statement: str) -> Optional[Tuple[str, str]]:
-    """The first two words; of the second only that there is none, or what is no word."""
+    """Return the first two words; if the second is not a word, its first character or ""."""
     statement = _bare(statement)
     if not statement:
         return None

@@ -1,9 +1,9 @@
-"""WSGI: a thread cannot be cancelled, so only a checkpoint ends it.
+"""WSGI middleware: a thread cannot be cancelled, so only a checkpoint ends it.
 
-The response has begun with its first byte that is not empty (PEP 3333): before, even a handler that has
-called `start_response` can be answered for. That a client has left nobody tells a WSGI application; it shows
-when the server gives up the response and closes it. `Terminated` never gets through to the server: what is no
-`Exception` may end a server's worker.
+The response has begun with its first byte (PEP 3333). Before that, the middleware can replace the
+answer even of a handler that has called `start_response`. A WSGI application is not told that a
+client has left: it shows when the server abandons the response and closes it. `Terminated` never
+reaches the server, because it is not an `Exception`, and such an error may end a server's worker.
 """
 
 import contextlib
@@ -31,7 +31,10 @@ class TerminateWsgi(Middleware):
 
 
 class _Sized:
-    """A response of which a server may ask the length, as some do for `Content-Length`: its body has one."""
+    """A response with a length, as its body has one.
+
+    Some servers ask for it to set `Content-Length`.
+    """
 
     def __init__(self, response: "_Response", body: Sized) -> None:
         self._response = response
@@ -46,7 +49,8 @@ class _Sized:
 
 
 class _Response:
-    """What the server iterates over: the handler's body, or our answer if it is terminated."""
+    """The iterator for the server: the handler's body, or our answer if the request is terminated.
+    """
 
     def __init__(self, token: Token, environ: Environ, start_response: StartResponse) -> None:
         self._token = token
@@ -59,7 +63,7 @@ class _Response:
     def of(self, app: App) -> Iterable[bytes]:
         try:
             try:
-                # Who comes with nothing left need not begin.
+                # A request that arrives with no time left does not begin.
                 self._token.checkpoint()
                 self._body = self._ask(lambda: app(self._environ, self._start))
                 self._chunks = self._ask(lambda: iter(self._body))
@@ -68,7 +72,7 @@ class _Response:
             except Terminated as terminated:
                 self._refuse(terminated)
         except BaseException:
-            # The server gets nothing that it could close.
+            # The server gets no iterator that it could close.
             self._token.end()
             self.close()
             raise
@@ -85,7 +89,7 @@ class _Response:
                 self._refuse(terminated)
                 chunk = next(self._chunks)
         except BaseException:
-            # `StopIteration` as well.
+            # This includes `StopIteration`.
             self._token.end()
             raise
         if chunk:
@@ -93,12 +97,13 @@ class _Response:
         return chunk
 
     def close(self) -> None:
-        # A body that nobody has read to its end: its reader is gone. One that has ended cannot be left.
+        # If the body was not read to its end, its reader has left. A request that has ended cannot
+        # be left.
         self._token.leave()
         self._token.end()
         close = getattr(self._body, "close", None)
         if close is not None:
-            # What a handler hears of its checkpoints as it cleans up concerns nobody else.
+            # A checkpoint in the handler's clean-up concerns only the handler.
             with contextlib.suppress(Terminated):
                 self._ask(close)
 
@@ -110,7 +115,7 @@ class _Response:
         return chunk
 
     def _ask(self, what: Callable[[], Any]) -> Any:
-        """Does a piece of the handler's work, with its token at hand."""
+        """Run a part of the handler's work with its token as the current one."""
         was = _current.set(self._token)
         try:
             return what()
@@ -131,7 +136,7 @@ class _Response:
         return written
 
     def _refuse(self, terminated: Terminated) -> None:
-        """Puts our answer in the place of what the handler had to say."""
+        """Replace the handler's answer by ours."""
         if self._token.reason is None:
             raise RuntimeError(NOT_ITS_OWN) from terminated
         if self._has_begun:

@@ -1,9 +1,10 @@
-"""What leasing costs: a query without, with a lease, and with a daemon that is not there.
+"""The cost of leasing: a query without a lease, with one, and with a daemon that is not there.
 
-    BYWASH=target/release/bywash scripts/with-databases postgres mariadb -- python3 sdk/python/databases/bench.py
+    BYWASH=target/release/bywash scripts/with-databases postgres mariadb -- \\
+        python3 sdk/python/databases/bench.py
 
-(with what requirements.txt names installed.) All sides run in turns in one process on one connection to a database on
-loopback; what is printed is the median of the turns.
+The packages of requirements.txt must be installed. All sides run in turns in one process on one
+connection to a database on loopback. The program prints the median of the turns.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The real daemon, and the real databases of scripts/with-databases: what the tests here have in common."""
+"""The real daemon and the databases of scripts/with-databases, for these tests."""
 
 import contextlib
 import os
@@ -15,7 +15,8 @@ import pymysql
 from bywash import Class, Controller, Sentry
 from bywash.token import _current
 
-#: Seconds: longer than anything takes on a busy machine. A query that nobody stops takes as long.
+#: Seconds: longer than anything takes on a busy machine, and the duration of a query that is not
+#: stopped.
 PATIENCE = 60
 
 POSTGRES, MARIADB = os.environ.get("BYWASH_POSTGRES"), os.environ.get("BYWASH_MARIADB")
@@ -80,7 +81,7 @@ class Stage:
         shutil.rmtree(self.folder)
 
     def stop(self, request, reason="client_left"):
-        """As a gateway says it; what the daemon answers."""
+        """Send STOP as a gateway does, and return the daemon's answer."""
         with socket.socket(socket.AF_UNIX) as client, client.makefile("rw") as lines:
             client.settimeout(PATIENCE)
             client.connect(self.path)
@@ -90,7 +91,7 @@ class Stage:
 
 
 class Watch:
-    """Sees what runs in a database."""
+    """An observer of the queries in a database."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -104,7 +105,10 @@ class Watch:
             return cursor.fetchall()
 
     def running(self):
-        """How many long queries the application runs, and not what a driver asks a new connection."""
+        """Return how many long queries the application runs.
+
+        Queries that a driver runs on a new connection do not count.
+        """
         if self.kind == "postgres":
             of, text, own = "pg_stat_activity WHERE usename = 'shop' AND state = 'active'", "query", "pid = pg_backend_pid()"
         else:
@@ -133,7 +137,7 @@ def controller():
 
 @contextlib.contextmanager
 def request(of, name):
-    """This code works for a request of this name."""
+    """Run the block as work for a request of this name."""
     token = of.begin("search", request=name)
     was = _current.set(token)
     try:
@@ -144,7 +148,7 @@ def request(of, name):
 
 
 def thread(work, *args):
-    """Works; the result or error is what `join` of it returns."""
+    """Run `work` in a thread. Return a function that joins it and returns its result or error."""
     ends = []
 
     def run():

@@ -57,7 +57,7 @@ class OnDjango(unittest.TestCase):
         cls.watch.connection.close()
 
     def get(self, name, query):
-        """What a server does, in this thread."""
+        """Do in this thread what a server does."""
         environ = {
             "REQUEST_METHOD": "GET",
             "PATH_INFO": "/search",
@@ -88,7 +88,10 @@ class OnDjango(unittest.TestCase):
         self.assertEqual(self.get("p2", "SELECT 1"), (200, "1"))
 
     def stop_in_turn(self, turn, leased):
-        """Every other stop counts from the lease of its request, however long a machine that is busy takes for that."""
+        """Wait for the lease of every other request before its stop.
+
+        This makes the test independent of how slow a busy machine is.
+        """
         latest = time.monotonic() + PATIENCE
         while turn % 2 and self.stats().leased == leased and time.monotonic() < latest:
             time.sleep(0.0002)
@@ -108,7 +111,7 @@ class OnDjango(unittest.TestCase):
         self.assertEqual(self.get("t", "SELECT pg_backend_pid()"), first, "one connection")
 
     def ask(self, name, query):
-        """Beside Django's handling of requests, and in no transaction."""
+        """Query outside of Django's handling of requests, and in no transaction."""
         from django.db import connection
 
         with request(controller(), name), connection.cursor() as cursor:
@@ -139,7 +142,7 @@ class OnDjango(unittest.TestCase):
             self.assertEqual(answers.readline(), "1 OK\n")
             with self.assertRaises(Taken):
                 self.ask("t2", "SELECT 1")
-        # As at the begin of a request.
+        # Django does this at the begin of a request.
         connection.close_if_unusable_or_obsolete()
         self.assertNotEqual(self.ask("t3", "SELECT pg_backend_pid()"), pid)
 

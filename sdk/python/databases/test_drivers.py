@@ -1,4 +1,4 @@
-"""Each driver with the real daemon and a real database: who is cancelled, and who never is."""
+"""Tests of each driver with the real daemon and a real database: which queries are cancelled."""
 
 import asyncio
 import queue
@@ -15,7 +15,7 @@ from stage import thread, until
 
 
 class Driver:
-    """What holds for each driver of threads."""
+    """The tests that each driver of threads must pass."""
 
     kind = name = None
 
@@ -47,7 +47,7 @@ class Driver:
             return "done"
 
     def begin(self, name, connection, query):
-        """Begins it in a thread, and waits until the database says that it runs."""
+        """Begin a query in a thread, and wait until the database reports that it runs."""
         before = self.watch.running()
         join = thread(self.run_for, name, connection, query)
         until(lambda: self.watch.running() > before)

@@ -1,4 +1,7 @@
-"""The examples of README.md on real servers, and more: FastAPI and Starlette on uvicorn, Django as WSGI, SQLAlchemy."""
+"""The examples of README.md, and more, on real servers.
+
+These are FastAPI and Starlette on uvicorn, Django as WSGI, and SQLAlchemy.
+"""
 
 import asyncio
 import os
@@ -19,7 +22,7 @@ ONE = {"pool_size": 1, "max_overflow": 0}
 
 
 def example(word):
-    """What the README's example with this word in it defines."""
+    """Return the names that the README's example with this word in it defines."""
     (text,) = [each for each in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if word in each]
     names = {}
     exec(compile(text, str(README), "exec"), names)
@@ -59,7 +62,10 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         self.addAsyncCleanup(stop)
 
     def called(self, name):
-        """The daemon remembers for a minute who was stopped."""
+        """Return a name of this test's own.
+
+        The daemon remembers stopped requests for a minute.
+        """
         return f"{self.id().rpartition('.')[2]}-{name}"
 
     async def ask(self, name, query, fields=""):
@@ -80,7 +86,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         await asyncio.to_thread(until, lambda: self.watch.running() == count)
 
     async def laws(self, names, sleep=SLEEP):
-        """What holds for every application with a path /search that runs the query it is given."""
+        """Check the rules for an application with a path /search that runs the given query."""
         stats = names["sentry"].stats
         self.assertEqual((await self.get("q1", "SELECT 1"))[0], 200)
         self.assertGreater(stats().leased, 0)
@@ -91,7 +97,8 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
             writer.close()
             await self.runs(0)
             await asyncio.to_thread(until, lambda stops=stops: stats().stops == stops)
-        # Its gateway says that he left: the query ends, and whoever still waits is answered for.
+        # The gateway stops the request: the query ends, and a client that still waits gets an
+        # answer.
         asking = asyncio.ensure_future(self.get("q3", sleep))
         await self.runs(1)
         said = await asyncio.to_thread(self.stage.stop, self.called("q3"), "deadline")
@@ -99,14 +106,14 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         status, answer = await asking
         self.assertEqual((status, b"(deadline)" in answer), (504, True))
         self.assertEqual((await self.get("q3", "SELECT 1"))[0], 504, "it does not begin")
-        # It runs into its deadline, which this process tells.
+        # The request reaches its deadline, which this process reports.
         self.assertEqual((await self.get("q4", sleep, "bywash-deadline: 300\r\n"))[0], 504)
         await self.runs(0)
         await asyncio.to_thread(until, lambda: stats().stops == 3)
         await self.share(names)
 
     async def share(self, names):
-        """Those who leave, and those who stay, in one pool."""
+        """Check that clients that leave do not affect clients that stay, in one pool."""
         async def leave(turn):
             _, writer = await self.ask(f"l{turn}", self.short)
             await asyncio.sleep(turn % 20 * 0.0005)
@@ -174,7 +181,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
 
 
 class OnSqlAlchemy(unittest.TestCase):
-    """Its engines of threads."""
+    """Engines of threads."""
 
     @classmethod
     def setUpClass(cls):
@@ -204,7 +211,7 @@ class OnSqlAlchemy(unittest.TestCase):
             ("mariadb", "store", url, "SLEEP"),
         ):
             engine, watch = self.engine(url, name, **ONE), Watch(kind)
-            # What it asks a new connection is asked for nobody: it is not what we wait for below.
+            # Connect first: the driver's queries on a new connection must not count below.
             engine.connect().close()
             join = thread(self.run_for, "x1", engine, f"SELECT {sleep}(60)")
             until(lambda: watch.running() == 1)

@@ -1,4 +1,4 @@
-"""A clock that goes when it is told to."""
+"""A clock that the test advances."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""A stop daemon that says what it is told to. `scripts/test-sdk-databases` tries the real one."""
+"""A fake stop daemon. `scripts/test-sdk-databases` tests with the real one."""
 
 import os
 import queue
@@ -12,7 +12,10 @@ PATIENCE = 60
 
 
 class Daemon:
-    """Listens; answers by `answer`, a function of a line's words to those of the answer, or None for none."""
+    """A listener that answers each line by `answer`.
+
+    `answer` is a function from a line's words to those of the answer, or to None for none.
+    """
 
     def __init__(self, case, path=None):
         self.folder = tempfile.mkdtemp()
@@ -55,11 +58,11 @@ class Daemon:
         self.clients[-1].sendall(text.encode())
 
     def next(self):
-        """The words of the next line."""
+        """Return the words of the next line."""
         return self.said.get(timeout=PATIENCE)[1]
 
     def lines(self):
-        """Those that came."""
+        """Return the lines that have come."""
         lines = []
         while not self.said.empty():
             lines.append(self.said.get()[1])

@@ -1,6 +1,7 @@
 """The middleware on a real server, uvicorn, over loopback. Its clients are plain sockets.
 
-The controller's clock goes when it is told to, the timers' goes by itself: it only asks, every `RUN_MAX` at most.
+The test advances the controller's clock. Timers use real time, but only look at that clock, every
+`RUN_MAX` at most.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ try:
 except ImportError:
     uvicorn = None
 
-#: Longer than anything takes on a busy machine, shorter than a handler that nobody stops.
+#: Longer than anything takes on a busy machine, and shorter than a handler that is not stopped.
 PATIENCE = 60
 ENDLESS = 600
 RUN_MIN, RUN_MAX = 0.01, 0.02
@@ -31,7 +32,10 @@ async def respond(send, body=b"done\n", status=200):
 
 
 class App:
-    """One path for each way to run for long; says how each ended."""
+    """An application with one path for each way to run for long.
+
+    It records how each request ended.
+    """
 
     def __init__(self, clock):
         self.clock = clock
@@ -51,7 +55,7 @@ class App:
             raise
 
     async def outlast(self):
-        """Time passes, and every timer that is armed has its turn."""
+        """Let the time pass and every armed timer fire."""
         self.clock.go(ENDLESS)
         await asyncio.sleep(RUN_MAX * 3)
         bywash.checkpoint()
@@ -60,7 +64,7 @@ class App:
         await respond(send)
 
     async def unasked(self, scope, receive, send):
-        """Leaves its body unread, and whoever would read it time to."""
+        """Leave the body unread, and leave time to read it ahead."""
         await asyncio.sleep(0.01)
         await respond(send)
 
@@ -138,7 +142,7 @@ class App:
 @unittest.skipIf(uvicorn is None, "uvicorn is not installed")
 class OnUvicorn(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
-        # In debug mode, unittest's, it would complain of each handler that computes.
+        # The debug mode of unittest would complain about each handler that computes.
         asyncio.get_running_loop().set_debug(False)
         self.clock = Clock()
         self.app = App(self.clock)
@@ -181,7 +185,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         return int(lines[0].split()[1]), dict(line.split(": ", 1) for line in lines[1:]), body
 
     async def get_overdue(self, path, after=RUN_MAX, **request):
-        """The answer to a request that has run for so long, in seconds, once its handler has begun."""
+        """Return the answer to a request whose handler has run for `after` seconds."""
         answer = asyncio.ensure_future(self.get(path, **request))
         await asyncio.wait_for(self.app.begun.get(), PATIENCE)
         self.clock.go(after)
@@ -210,7 +214,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((self.stats().terminated, self.stats().lost, self.stats().arrived), (4, 4, 5))
 
     async def test_a_handler_is_told_no_sooner_than_it_is_overdue(self):
-        """Its timer asks again until it is."""
+        """Its timer looks again until it is."""
         asking = asyncio.ensure_future(self.get("/await_long"))
         await self.app.begun.get()
         self.clock.go(RUN_MAX - 0.001)
@@ -284,7 +288,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
             status, _, body = await self.get_overdue("/await_long", after=milliseconds / 1000, head=fields)
             self.assertEqual(status, 504)
             self.assertIn(b"(deadline)", body)
-        # Who comes with nothing left does not begin.
+        # A request with no time left does not begin.
         self.assertEqual((await self.get("/quick", "bywash-deadline: 0\r\n"))[0], 504)
         self.assertTrue(self.app.begun.empty())
         for nonsense in ("-1", "1.5", "0000000000", "x", "", "1\r\nbywash-deadline: 1"):

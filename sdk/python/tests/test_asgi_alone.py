@@ -1,4 +1,7 @@
-"""The middleware for ASGI without a server: what is passed on, in which order, and what stays behind."""
+"""Tests of the ASGI middleware without a server.
+
+They check the messages that are passed on, their order, and that nothing is left behind.
+"""
 
 import asyncio
 import contextlib
@@ -11,7 +14,7 @@ from bywash import Class, Controller, Terminated, TerminateAsgi
 
 from .clock import Clock
 
-#: Longer than anything takes on a busy machine, shorter than a handler that nobody stops.
+#: Longer than anything takes on a busy machine, and shorter than a handler that is not stopped.
 PATIENCE = 60
 ENDLESS = 600
 HTTP = {"type": "http", "method": "GET", "path": "/", "headers": []}
@@ -23,7 +26,7 @@ LEFT = {"type": "http.disconnect"}
 class WithoutAServer(unittest.IsolatedAsyncioTestCase):
     def setUp(self):
         self.clock = Clock()
-        # Timers ask every 10 ms.
+        # Timers look every 10 ms.
         self.controller = Controller(Class("search", 0.01, 0.01), clock=self.clock)
         self.sent = []
 
@@ -96,7 +99,7 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(asyncio.all_tasks(), {asyncio.current_task()})
 
     async def test_a_server_that_tells_of_the_end_before_its_last_send_is_back_is_not_left(self):
-        """Whatever the last message of a body is; behind it the handler goes on."""
+        """This holds for every kind of last message of a body; behind it the handler goes on."""
         lasts = [
             [{"type": "http.response.body", "body": b"a"}],
             [{"type": "http.response.body", "body": b"a", "more_body": True}, {"type": "http.response.body"}],
@@ -197,7 +200,7 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
         told = []
 
         def work():
-            # Here, as a timer that has its turn before would cancel the handler.
+            # Advance the clock here: a timer that fires earlier would cancel the handler.
             self.clock.go(1)
             try:
                 bywash.checkpoint()
@@ -231,7 +234,7 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
             try:
                 bywash.checkpoint()
             except Terminated:
-                # Every timer that is armed has its turn.
+                # Let every armed timer fire.
                 await asyncio.sleep(0.05)
                 await send({**START, "status": 503})
                 await send(DONE)
@@ -240,7 +243,7 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.sent, [503, b"done"])
 
     async def left_by(self, handler):
-        """How a handler ends that says itself when its client leaves."""
+        """Return how a handler ends that decides itself when its client leaves."""
         gone = asyncio.Event()
         ended = []
 

@@ -1,4 +1,7 @@
-"""What ends a transaction is neither leased nor refused, in its turn; and whose turn it is. With drivers of its own."""
+"""Tests that transaction control is neither leased nor refused, in its turn.
+
+They have drivers of their own.
+"""
 
 import asyncio
 import os
@@ -36,7 +39,7 @@ OTHERS = (
 
 
 class Cursor:
-    """What drivers of threads have."""
+    """A cursor like those of drivers of threads."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -87,7 +90,7 @@ class AsyncConnection(Connection):
 
 
 class Composed:
-    """As psycopg composes it, who needs the connection for it."""
+    """A composed statement like psycopg's, which needs the connection to be composed."""
 
     def as_string(self, context):
         return f"ROLLBACK TO SAVEPOINT {context.connection.thread_id()}"
@@ -177,7 +180,7 @@ class Turns(Case):
 
         def answer(words):
             if words.startswith("RELEASE"):
-                # Until then it is interrupted, as it may not have begun yet.
+                # The statement is interrupted during this time, since it may not have begun yet.
                 time.sleep(0.1)
             return "OK"
 

@@ -1,4 +1,4 @@
-"""The controller's laws, on a clock that goes when it is told to."""
+"""Tests of the controller's laws, on a clock that the test advances."""
 
 import csv
 import pathlib
@@ -41,7 +41,8 @@ class Thresholds(unittest.TestCase):
                 float(row["hw"]),
             )
             controller = Controller(settings, clock=clock)
-            # Millions would only be slow: the same share of fewer is the same threshold.
+            # Counting millions would only be slow: the same fraction of fewer gives the same
+            # threshold.
             if arrived < 10_000:
                 for _ in range(arrived):
                     controller.arrived("golden")
@@ -78,7 +79,10 @@ class Thresholds(unittest.TestCase):
         self.assertEqual(self.controller.stats()["search"].p, 1.0)
 
     def test_a_signal_handler_may_ask_for_numbers_although_its_thread_holds_the_lock(self):
-        """It runs between two steps of that thread: here in the clock, which is asked with the lock held."""
+        """The handler runs between two steps of that thread.
+
+        Here it runs in the clock, which is read with the lock held.
+        """
         stats, signals = [], []
 
         def clock():

@@ -1,4 +1,4 @@
-"""The example of README.md does what it says."""
+"""Tests that the example of README.md does what it says."""
 
 import asyncio
 import pathlib
@@ -10,7 +10,7 @@ README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
 
 class Example(unittest.TestCase):
     def ask(self, app, path, headers=()):
-        """The status and the body of one request to an ASGI application."""
+        """Return the status and the body of one request to an ASGI application."""
         sent = []
 
         async def run():
@@ -24,7 +24,7 @@ class Example(unittest.TestCase):
         return sent[0]["status"], sent[1]["body"]
 
     def test_the_example_runs(self):
-        # The others want databases: they run in sdk/python/databases.
+        # The other examples need databases: they run in sdk/python/databases.
         example, *_ = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
         names = {}
         exec(compile(example, str(README), "exec"), names)

@@ -1,4 +1,5 @@
-"""What is said to the stop daemon, and what follows from its answers: a daemon that says what it is told to."""
+"""Tests of the lines to the stop daemon, and of what follows from its answers, with a fake daemon.
+"""
 
 import os
 import sqlite3
@@ -37,7 +38,10 @@ class Case(unittest.TestCase):
         return sentry
 
     def begin(self, request="r1", **settings):
-        """The token of a request, which this thread works for from here on. It is settled: no time ends it."""
+        """Begin a request that this thread works for from now on.
+
+        It is settled, so no time ends it.
+        """
         token = self.controller.begin("search", request=request, **settings)
         token.settle()
         was = _current.set(token)
@@ -314,7 +318,7 @@ class Without(Case):
 
 class Many(Case):
     def test_answers_find_who_asked_in_whatever_order_they_come(self):
-        """Each pair of leases is answered the other way round."""
+        """Each pair of leases is answered in reverse order."""
         waiting, lock = [], threading.Lock()
         numbers = {}
 
@@ -377,7 +381,7 @@ class Many(Case):
         with self.query():
             child = os.fork()
             if child == 0:
-                # What it inherits may hold locks: nothing but the query, and out.
+                # The child may inherit held locks: run only the query, then exit.
                 with self.query(4712):
                     pass
                 os._exit(0 if self.sentry.stats().leased == 2 and not self.closed else 1)
@@ -404,7 +408,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE 
 
 class Own(Case):
     def tell(self, reason="client_left"):
-        """As the daemon does: at whoever has leased last."""
+        """Send a stop for the last lease, as the daemon does."""
         number = self.daemon.next().split()[3]
         self.daemon.say(f"0 STOPPED r1 {reason} {number}\n")
         return number
@@ -440,7 +444,7 @@ class Own(Case):
         with OwnQuery(self.sentry, interrupted.set):
             self.daemon.say(f"0 STOPPED r1 client_left {number}\n")
             with self.query():
-                # This is answered behind it.
+                # The daemon answers this lease after the stop.
                 pass
         self.assertFalse(interrupted.is_set())
 

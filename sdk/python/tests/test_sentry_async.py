@@ -1,4 +1,5 @@
-"""The stop daemon as coroutines ask it, and the names of requests in the middlewares."""
+"""Tests of coroutines that talk to the stop daemon, and of the names of requests in the middleware.
+"""
 
 import asyncio
 import threading
@@ -29,7 +30,7 @@ class Case(unittest.IsolatedAsyncioTestCase):
         return sentry
 
     async def asyncSetUp(self):
-        # In debug mode, unittest's, it would complain of the one that is held up.
+        # The debug mode of unittest would complain about the blocked loop.
         asyncio.get_running_loop().set_debug(False)
         self.token = self.controller.begin("search", request="r1")
         self.token.settle()
@@ -79,7 +80,7 @@ class Coroutines(Case):
         query = self.query()
         entering = asyncio.ensure_future(query.__aenter__())
         await asyncio.sleep(0)
-        # Longer than an answer may take; here it has come.
+        # Block the loop for longer than an answer may take, although the answer has come.
         held.wait(PATIENCE)
         threading.Event().wait(0.15)
         await entering
@@ -156,7 +157,7 @@ class Coroutines(Case):
 
 class Names(Case):
     async def asgi(self, *headers, **settings):
-        """What a handler knows of itself."""
+        """Return what a handler knows about its request."""
         seen = []
 
         async def app(scope, receive, send):
@@ -168,7 +169,10 @@ class Names(Case):
         return seen[0]
 
     def is_made(self, name):
-        """A name that the middleware has made, as mod_bywash_sentry does: the daemon accepts it."""
+        """Check that the middleware has made this name.
+
+        The name is like mod_bywash_sentry's: the daemon accepts it.
+        """
         self.assertRegex(name, "^[0-9a-f]{16}$")
         return name
 

@@ -1,4 +1,4 @@
-"""The states of a token, on a clock that goes when it is told to."""
+"""Tests of the states of a token, on a clock that the test advances."""
 
 import copy
 import pickle
@@ -21,7 +21,7 @@ class Tokens(unittest.TestCase):
         return self.controller.stats()["search"]
 
     def lose_all(self):
-        """From the next interval on the least is granted."""
+        """Make the threshold fall to `run_min` from the next interval on."""
         for _ in range(100):
             self.controller.arrived("search")
             self.controller.lost("search")
@@ -116,7 +116,7 @@ class Tokens(unittest.TestCase):
         self.controller.lost("search")
         self.clock.go(10)
         self.assertEqual(self.stats().p, 0.1)
-        # Its leaving is the first that is heard of a new interval.
+        # Its departure is the first event of a new interval.
         late = self.controller.begin("search")
         self.controller.arrived("search")
         self.controller.lost("search")
@@ -231,7 +231,10 @@ class Tokens(unittest.TestCase):
             self.assertEqual(str(made), "class search: deadline")
 
     def test_a_checkpoint_is_never_late_whatever_the_loads(self):
-        """Beside what asks the controller each time, for random loads; the seed is 7."""
+        """Compare with a reference that asks the controller at each step.
+
+        The loads are random; the seed is 7.
+        """
         chance = random.Random(7)
         running = []
         for _ in range(3000):

@@ -1,4 +1,4 @@
-"""A request that is over while its query runs: who looks, what is said, and when the release follows."""
+"""Tests of requests that end while their query runs: the check, the stop, and the release."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ class Watched(Case):
         return token
 
     def test_a_query_that_is_longer_than_its_request_may_run_is_told_to_the_daemon(self):
-        """The thread that runs it only waits, as one of WSGI does."""
+        """The thread that runs the query only waits, like a thread of WSGI."""
         for name, left in (("ran_too_long", None), ("deadline", 0.01)):
             self.work_for(self.short.begin("search", left, "r1"))
             with self.assertRaises(Terminated) as caught, self.query():
@@ -90,7 +90,7 @@ class Watched(Case):
 
 class Abandoned(AsyncCase):
     async def cancelled_within(self, leave):
-        """Seconds from the end of its request to the release."""
+        """Return the seconds from the end of the request to the release."""
         said, within = {}, asyncio.Event()
 
         def answer(words):

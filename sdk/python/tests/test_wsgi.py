@@ -1,4 +1,4 @@
-"""The middleware on the standard library's server over loopback. The clock goes when a handler tells it to."""
+"""The middleware on the standard library's server over loopback. Handlers advance the clock."""
 
 import http.client
 import socket
@@ -111,7 +111,7 @@ class OnWsgiref(unittest.TestCase):
         return self.controller.stats()["search"]
 
     def idle(self):
-        """An answer may come before its thread is done."""
+        """Wait until no request runs, because an answer may come before its thread is done."""
         for _ in range(PATIENCE * 100):
             if not self.stats().running:
                 return
@@ -149,7 +149,7 @@ class OnWsgiref(unittest.TestCase):
             status, head, _ = self.get(path, method="HEAD")
             self.assertEqual((status, head["Content-Length"]), (504, str(len(body))))
             self.assertEqual(head["Retry-After"], wanted["Retry-After"])
-        # http.client reads no body of a HEAD: a plain socket does.
+        # http.client reads no body of a HEAD, so use a plain socket.
         client = socket.create_connection(("127.0.0.1", self.server.server_port), PATIENCE)
         client.sendall(b"HEAD /compute HTTP/1.0\r\n\r\n")
         with client, client.makefile("rb") as stream:
@@ -199,7 +199,7 @@ class Broken(Exception):
 
 
 class Body:
-    """A body that does what it is told to; says whether it was closed."""
+    """A body that behaves as the test says, and records whether it was closed."""
 
     def __init__(self, on_iter=None, on_next=None, on_close=None):
         self._on = {"iter": on_iter, "next": on_next, "close": on_close}
@@ -231,7 +231,7 @@ class WithoutAServer(unittest.TestCase):
         return self.controller.stats()["search"]
 
     def call(self, app, start_response=lambda *_: None, chunks=None, **environ):
-        """What a server does: calls, reads so many chunks, closes."""
+        """Do what a server does: call, read `chunks` chunks, close."""
         body = TerminateWsgi(app, self.controller, "search")({"REQUEST_METHOD": "GET", **environ}, start_response)
         try:
             read = []
@@ -309,7 +309,7 @@ class WithoutAServer(unittest.TestCase):
         sized = TerminateWsgi(lambda *_: [b"a", b"b"], self.controller, "search")({}, None)
         self.assertEqual((len(sized), list(sized)), (2, [b"a", b"b"]))
         sized.close()
-        # Servers look whether there is one before they ask.
+        # Servers look whether there is a length before they ask for it.
         self.assertFalse(hasattr(TerminateWsgi(lambda *_: Body(), self.controller, "search")({}, None), "__len__"))
         self.assertEqual((self.stats().running, self.stats().client_left), (1, 0))
 
@@ -345,7 +345,7 @@ class WithoutAServer(unittest.TestCase):
         self.assertEqual(self.call(app), [b"The client of this request has left. (client_left)\n"])
 
     def test_it_never_gets_through_to_the_server(self):
-        """What is no Exception may end a server's worker."""
+        """An error that is not an Exception may end a server's worker."""
         heard = []
 
         def own_words_and_more(environ, start_response):

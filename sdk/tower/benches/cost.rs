@@ -1,9 +1,10 @@
-//! What the layer costs: a request without and with it, and a checkpoint.
+//! The cost of the layer: a request without and with it, and a checkpoint.
 //!
 //!     cargo bench -p bywash-tower --bench cost
 //!
-//! Both sides run in turns in one process over one connection each to hyper on loopback, so a ratio holds on
-//! another machine although the times do not. What is printed is the median of the turns.
+//! Both sides run in turns in one process, each over one connection to hyper on loopback. So the
+//! ratio holds on another machine, although the times do not. The program prints the median of the
+//! turns.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -61,7 +62,7 @@ fn checkpoints(controller: &Controller) {
     println!("checkpoint: {:.0} ns", median((0..TURNS).map(turn).collect()));
 }
 
-/// Microseconds for one request.
+/// Returns the microseconds for one request.
 async fn turn(stream: &mut TcpStream) -> f64 {
     let start = Instant::now();
     let mut answer = [0; 1024];

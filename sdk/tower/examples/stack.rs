@@ -1,5 +1,5 @@
-//! For `scripts/stacks`: a handler on hyper that works in small steps, as it is and within the layer. Neither asks
-//! anything: its future is dropped, and that is what is told.
+//! A hyper handler for `scripts/stacks` that works in small steps, without and with the layer. The
+//! handler has no checkpoints: a termination drops its future, and the drop is reported.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -23,7 +23,8 @@ use tower_service::Service;
 const STEPS: usize = 40;
 const STEP: Duration = Duration::from_millis(20);
 
-/// Tells what becomes of a request; a drop before its end is what it is told.
+/// Reports the progress of a request to the observer. A drop before the request's end is reported
+/// as `told`.
 struct Told {
     name: String,
     observer: Arc<UdpSocket>,
@@ -58,7 +59,7 @@ impl Service<Request<Incoming>> for Work {
         let name = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
         let told = Told { name, observer: Arc::clone(&self.0), is_done: false };
         Box::pin(async move {
-            // The whole of it moves in: a field alone would be a copy.
+            // Move the whole struct in: a single field would be moved out of it.
             let mut told = told;
             for _ in 0..STEPS {
                 told.tell("step");
@@ -88,7 +89,7 @@ async fn main() -> std::io::Result<()> {
     loop {
         let io = TokioIo::new(listener.accept().await?.0);
         let http = hyper::server::conn::http1::Builder::new();
-        // A client that leaves is an error of its connection, and what is measured.
+        // A client that leaves is an error of its connection, and is what this program measures.
         if is_within {
             let served =
                 http.serve_connection(io, TowerToHyperService::new(layer.layer(work.clone())));

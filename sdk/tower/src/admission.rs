@@ -1,23 +1,35 @@
-//! Admission inside the application: so many requests run at once, the others wait in the engine's order.
+//! Admission control inside the application: a fixed number of requests run at once, and the others
+//! wait in the engine's queue.
 //!
-//! It is for services that no gateway stands in front of, or that have a limit of their own behind one (a pool of
-//! connections, a model on a GPU). [`bywash_engine::Engine`] decides everything: who gets the next slot, who is pushed
-//! out of a full queue, when newest go first, when to come again. What is here is a driver, as the gateway has one
-//! (`crates/gateway/src/driver.rs`), for one process and tokio's time.
+//! This module is for services without a gateway in front, and for services that have a limit of
+//! their own behind one (a connection pool, a model on a GPU). [`bywash_engine::Engine`] makes
+//! every decision: which request gets the next slot, which request is evicted from a full queue,
+//! when the queue becomes LIFO, and what `Retry-After` says. The module is only a driver of the
+//! engine, like the gateway's (`crates/gateway/src/driver.rs`), for one process and tokio's time.
 //!
-//! **Classes.** The application says of each request which class it is of, and is believed: a class of
-//! [`Tier::Transact`] stands where a transaction of a session that walked there stands, one of [`Tier::Browse`] where
-//! a new session's request does. Utilities count where an order asks for them (`always-fifo`). Nothing is learned.
+//! **Classes.** The application names the class of each request, and the name is trusted. A request
+//! of a [`Tier::Transact`] class has the standing of a transaction whose session has walked there.
+//! A request of a [`Tier::Browse`] class has the standing of a new session's request. Utilities
+//! count where a queueing discipline uses them (`always-fifo`). Nothing is learned.
 //!
-//! **States** of a seat (one for each request number): `Free`, `Waiting` (in the engine's queue; the waker is whoever
-//! polls its ticket), `Granted` (it holds a slot), `Refused` (the engine has forgotten it, its ticket not yet). Only the
-//! ticket of a seat frees it, when it is dropped: so a client who leaves, a handler that panics and one that is done
-//! all give back what they have. All is under one lock, held for one call of the engine and never while waking.
+//! **States** of a seat (there is one for each request number):
 //!
-//! **Time.** With `max_wait` each that waits has a timer of its own: the engine's timer, which all of them may call.
+//! - `Free`.
+//! - `Waiting`: the request is in the engine's queue. The waker belongs to the task that polls its
+//!   ticket.
+//! - `Granted`: the request holds a slot.
+//! - `Refused`: the engine has forgotten the request, but its ticket still exists.
 //!
-//! **Beside termination.** Inside a `TerminateLayer`, waiting is part of a request's time: its deadline and its client
-//! end it in the queue as well, and who is refused counts as lost. The slot is given back with the head of the response.
+//! Only a seat's ticket frees it, when the ticket is dropped. So a slot or a place in the queue is
+//! given back when a client leaves, when a handler panics and when a handler is done. One lock
+//! protects all of it. It is held for one call of the engine, and never while a task is woken.
+//!
+//! **Time.** With `max_wait`, each waiting request has its own tokio timer. Each of them calls the
+//! engine's timer, which any of them may do.
+//!
+//! **Together with termination.** Inside a `TerminateLayer`, waiting is part of a request's time:
+//! its deadline and its client's departure end it in the queue as well, and a refused request
+//! counts as lost. The slot is given back with the head of the response.
 
 mod layer;
 
@@ -37,7 +49,7 @@ use tokio::time::Instant;
 
 pub use layer::{AdmissionLayer, Admitting};
 
-/// What is declared of an admission.
+/// The settings of an [`Admission`].
 #[derive(Clone, Debug)]
 pub struct AdmissionSettings {
     limit: u32,
@@ -47,28 +59,28 @@ pub struct AdmissionSettings {
     classes: Vec<Class>,
 }
 
-/// A setting that makes no sense.
+/// An invalid setting.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AdmissionError {
-    /// Nobody could run.
+    /// The limit is 0, so no request could run.
     #[error("the limit is 0")]
     Limit,
-    /// No order of this name, or one that goes by the load of the machine, which nobody reads here.
+    /// The order is unknown, or it depends on the machine's load, which is not measured here.
     #[error("there is no order `{0}` that needs no measurement of the machine")]
     Order(String),
-    /// What the order's entry in the catalogue does not take.
+    /// Parameters that the order's entry in the catalogue does not accept.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Parameters(Vec<ParameterError>),
-    /// None, more than 64, or two of the same name.
+    /// There is no class, there are more than 64, or two have the same name.
     #[error("from 1 to 64 classes, each with a name of its own")]
     Classes,
-    /// No class of this name.
+    /// No class of this name is declared.
     #[error("class `{0}` is not declared")]
     Unknown(String),
 }
 
 impl AdmissionSettings {
-    /// So many requests at once, in the order `session-first`.
+    /// Creates settings for `limit` requests at once, in the order `session-first`.
     pub fn new(limit: u32) -> Self {
         Self {
             limit,
@@ -79,7 +91,8 @@ impl AdmissionSettings {
         }
     }
 
-    /// A class of requests: whether it earns, and what one of it is worth beside the others.
+    /// Adds a class of requests, with its tier and with the utility of one request relative to
+    /// those of other classes.
     #[must_use]
     pub fn class(mut self, name: impl Into<String>, tier: Tier, utility: f64) -> Self {
         self.classes.push(Class {
@@ -95,7 +108,7 @@ impl AdmissionSettings {
         self
     }
 
-    /// Another order of the catalogue, with what is set of its parameters.
+    /// Replaces the order by another one of the catalogue, with the given parameters.
     #[must_use]
     pub fn order(mut self, name: &str, parameters: &[(&str, &str)]) -> Self {
         let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -103,7 +116,8 @@ impl AdmissionSettings {
         self
     }
 
-    /// How long a request may wait; as long as its client does, if not set.
+    /// Sets how long a request may wait. Without it, a request waits for as long as its client
+    /// does.
     #[must_use]
     pub fn max_wait(self, span: Duration) -> Self {
         Self { max_wait: Some(span), ..self }
@@ -132,7 +146,7 @@ impl AdmissionSettings {
     }
 }
 
-/// The queue in front of a service. A clone is the same one.
+/// The queue in front of a service. Clones share it.
 #[derive(Clone)]
 pub struct Admission(Arc<Driver>);
 
@@ -147,7 +161,7 @@ struct Core {
     seats: Vec<Seat>,
     free: Vec<u32>,
     refused: u64,
-    /// Of transactions: no two are of one session.
+    /// The number of transactions so far. It gives each transaction a session of its own.
     sessions: u64,
 }
 
@@ -158,31 +172,31 @@ enum Seat {
     Refused(Reason, Span),
 }
 
-/// An admission in numbers.
+/// Counts of an [`Admission`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionStats {
-    /// Slots.
+    /// The number of slots.
     pub limit: u32,
-    /// Requests that hold one.
+    /// Requests that hold a slot.
     pub running: u32,
-    /// Requests that wait for one.
+    /// Requests that wait for a slot.
     pub waiting: u32,
-    /// Refused since the start.
+    /// Requests refused since the start.
     pub refused: u64,
 }
 
-/// This request does not get a slot.
+/// The error of a request that does not get a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("refused: {}", reason.name())]
 pub struct Refused {
-    /// Why.
+    /// Why it was refused.
     pub reason: Reason,
-    /// When it may come again.
+    /// After how long the client may retry.
     pub retry_after: Duration,
 }
 
 impl Admission {
-    /// Checks the settings. Time is tokio's, which tests can pause.
+    /// Checks the settings and creates the admission. The clock is tokio's, which tests can pause.
     pub fn new(settings: &AdmissionSettings) -> Result<Self, AdmissionError> {
         let core = Core {
             engine: settings.engine()?,
@@ -195,7 +209,7 @@ impl Admission {
         Ok(Self(Arc::new(Driver { started, max_wait, core: Mutex::new(core) })))
     }
 
-    /// What it is doing.
+    /// Returns the present counts.
     pub fn stats(&self) -> AdmissionStats {
         let core = self.0.core.lock();
         let status = core.engine.status(self.0.now());
@@ -210,12 +224,12 @@ impl Admission {
     fn class(&self, name: &str) -> Result<ClassId, AdmissionError> {
         let core = self.0.core.lock();
         let place = core.engine.classes().iter().position(|class| class.name == name);
-        // There are at most 64.
+        // The cast cannot truncate: there are at most 64 classes.
         let unknown = || AdmissionError::Unknown(name.to_owned());
         place.map(|place| ClassId(place as u8)).ok_or_else(unknown)
     }
 
-    /// A request is here.
+    /// Registers a request that has arrived.
     fn arrive(&self, class: ClassId) -> Ticket {
         let id = self.0.with(|core, now, wakers| {
             let id = core.take_seat();
@@ -238,7 +252,7 @@ impl fmt::Debug for Admission {
     }
 }
 
-/// Who was woken for: called when the lock has been released.
+/// Wakers to call once the lock has been released.
 type Wakers = Vec<Waker>;
 
 impl Driver {
@@ -278,7 +292,7 @@ impl Core {
                     self.refused += 1;
                     (id, Seat::Refused(reason, retry_after))
                 }
-                // No class can be stopped; and what is cancelled is the answer to a ticket that was dropped.
+                // No class can be terminated, and `Cancel` only answers a ticket that was dropped.
                 Action::Terminate { .. } | Action::Cancel { .. } => continue,
             };
             let before = std::mem::replace(&mut self.seats[id.0 as usize], seat);
@@ -289,16 +303,17 @@ impl Core {
     }
 }
 
-/// A request's place with the engine: in the queue, or on a slot. Dropping it gives the place back.
+/// A request's place in the engine: in the queue, or on a slot. Dropping the ticket gives the place
+/// back.
 struct Ticket {
     driver: Arc<Driver>,
     id: RequestId,
-    /// How it ended, if it has not been left.
+    /// How the request ended; `None` if it was abandoned.
     end: Option<End>,
 }
 
 impl Ticket {
-    /// Ready when it has a slot, or is refused.
+    /// Is ready once the request has a slot or is refused.
     fn poll(&self, cx: &Context<'_>) -> Poll<Result<(), Refused>> {
         match &mut self.driver.core.lock().seats[self.id.0 as usize] {
             Seat::Waiting(waker) => {
@@ -312,7 +327,7 @@ impl Ticket {
         }
     }
 
-    /// It may have waited for as long as it may.
+    /// Calls the engine's timer, since the request may have waited for `max_wait`.
     fn on_timer(&self) {
         self.driver.with(|core, now, wakers| {
             let mut actions = Vec::new();

@@ -1,4 +1,4 @@
-//! The deadline in a request's head, and the answers to who is terminated or refused.
+//! The deadline in a request's head, and the responses to requests that are terminated or refused.
 
 use std::time::Duration;
 
@@ -9,14 +9,17 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use crate::admission::Refused;
 use crate::token::{Reason, Terminated};
 
-/// Milliseconds that are left to a request. Whoever sends it can only shorten his own.
+/// The header field with the milliseconds that are left to a request. A sender can only shorten its
+/// own request.
 pub const HEADER: &str = "bywash-deadline";
 
-// The type of problem that the gateway names as well (draft of the IETF on RateLimit), and none (RFC 9457).
+// The problem types: the one that the gateway uses as well (IETF draft on RateLimit), and none (RFC
+// 9457).
 const BUSY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 const PLAIN: &str = "about:blank";
 
-/// The deadline that a request brings along. Anything but one number of 1 to 9 digits is none.
+/// Returns the deadline that a request brings along. Anything but a single number of 1 to 9 digits
+/// counts as no deadline.
 pub(crate) fn time_left(head: &HeaderMap) -> Option<Duration> {
     let mut values = head.get_all(HEADER).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return None };
@@ -28,7 +31,7 @@ pub(crate) fn time_left(head: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_millis(digits.iter().fold(0, number)))
 }
 
-/// How to speak to one client.
+/// The format of the response to one client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Voice {
     is_json: bool,
@@ -45,8 +48,9 @@ impl Voice {
 }
 
 impl Terminated {
-    /// The 504 for a request of this method and head: problem+json (RFC 9457) if JSON is accepted, else a line of
-    /// text. The layer answers so; a handler with an error handling of its own may.
+    /// Returns the 504 response to a request with this method and head: problem+json (RFC 9457) if
+    /// the client accepts JSON, else a line of text. The layer answers like this; a handler with an
+    /// error handling of its own can do so too.
     pub fn answer<B: From<Bytes>>(&self, method: &Method, head: &HeaderMap) -> Response<B> {
         self.say(Voice::of(method, head))
     }
@@ -64,14 +68,15 @@ impl Terminated {
         say(StatusCode::GATEWAY_TIMEOUT, kind, &title, reason, again, voice)
     }
 
-    /// After how many seconds it may come again, if its reason says anything of that.
+    /// Returns the seconds until the client may retry, if the reason says anything about that.
     fn again(&self) -> Option<u64> {
         (self.reason == Reason::RanTooLong).then(|| whole_seconds(self.retry_after))
     }
 }
 
 impl Refused {
-    /// The 503 for a request of this method and head, as [`Terminated::answer`].
+    /// Returns the 503 response to a request with this method and head, in the formats of
+    /// [`Terminated::answer`].
     pub fn answer<B: From<Bytes>>(&self, method: &Method, head: &HeaderMap) -> Response<B> {
         self.say(Voice::of(method, head))
     }
@@ -97,7 +102,7 @@ fn say<B: From<Bytes>>(
 ) -> Response<B> {
     let (content, body) = if voice.is_json {
         let again = again.map_or(String::new(), |again| format!(r#","retry-after":{again}"#));
-        // Our own words: nothing in them needs an escape.
+        // All strings are constants of ours that need no escaping.
         let about = format!(r#""type":"{kind}","title":"{title}","status":{}"#, status.as_u16());
         let body = format!(r#"{{{about},"reason":"{reason}"{again}}}"#);
         ("application/problem+json", body)

@@ -1,8 +1,9 @@
-//! What is declared of a class of requests, and what is refused as a declaration.
+//! The declaration of a class of requests, and the errors of a wrong declaration.
 //!
-//! Names, ranges and defaults are the gateway's, so that a class means the same inside the application as in
-//! front of it; those of the policy are read from its entry in the engine's catalogue. A wrong setting is an
-//! error when the controller is made: a threshold that is wrong shows itself only under overload.
+//! Names, ranges and defaults are the gateway's, so that a class means the same inside the
+//! application as in front of it. Those of the policy are read from its entry in the engine's
+//! catalogue. A wrong setting is an error when the controller is created, because a wrong threshold
+//! would show only under overload.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,89 +12,89 @@ use bywash_engine::catalog::{ParameterError, TerminationSettings, find_terminati
 use bywash_engine::terminate::Bounds;
 use bywash_units::Span;
 
-/// What `run_min` and `run_max` may be: what the gateway takes as well.
+/// The range of `run_min` and `run_max`, which is the gateway's as well.
 const LEAST: Duration = Duration::from_millis(1);
 const MOST: Duration = Duration::from_secs(3600);
 
 /// A class of requests that can be terminated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
-    /// Its name.
+    /// The class's name.
     pub name: String,
-    /// No request is terminated before it has run for so long: the seed's LB.
+    /// No request is terminated before it has run for this long (LB in paper 2).
     pub run_min: Duration,
-    /// One that runs longer is of use to nobody: the seed's UB.
+    /// A request that runs longer is useless to its client (UB in paper 2).
     pub run_max: Duration,
-    /// How soon the threshold falls as the loss rises: at 1 in a straight line.
+    /// How fast the threshold falls as the loss rises: 1 is a straight line.
     pub alpha: f64,
-    /// Up to this loss `run_max` is granted.
+    /// Up to this loss, a request may run for `run_max`.
     pub low: f64,
-    /// From this loss on `run_min` is granted.
+    /// From this loss on, a request may run for `run_min`.
     pub high: f64,
-    /// Time over which the loss is counted.
+    /// The period over which the loss is counted.
     pub interval: Duration,
-    /// When those who are terminated may come again: the interval, if not set.
+    /// After how long clients of terminated requests may retry; `None` means `interval`.
     pub retry_after: Option<Duration>,
 }
 
-/// A setting that makes no sense.
+/// An invalid setting.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SettingError {
-    /// Out of its range.
+    /// A value outside its range.
     #[error("class `{class}`: `{field}` is {given:?}, not from {least:?} to {MOST:?}")]
     Range {
-        /// The class.
+        /// The class's name.
         class: String,
         /// `run_min`, `run_max` or `retry_after`.
         field: &'static str,
-        /// What was given.
+        /// The given value.
         given: Duration,
-        /// What it may be at the least.
+        /// The smallest valid value.
         least: Duration,
     },
-    /// Two that contradict each other.
+    /// Two values that contradict each other.
     #[error("class `{class}`: `{lower}` {low} does not lie below `{upper}` {high}")]
     Crossed {
-        /// The class.
+        /// The class's name.
         class: String,
-        /// The field that is to be less, and its value.
+        /// The field that must be less.
         lower: &'static str,
-        /// Its value.
+        /// The value of `lower`.
         low: String,
-        /// The field that is to be more.
+        /// The field that must be more.
         upper: &'static str,
-        /// Its value.
+        /// The value of `upper`.
         high: String,
     },
-    /// What the policy's entry in the catalogue does not take.
+    /// Values that the policy's entry in the catalogue does not accept.
     #[error("class `{class}`: {}", Together(errors))]
     Policy {
-        /// The class.
+        /// The class's name.
         class: String,
-        /// Each parameter with what it takes.
+        /// One error for each wrong parameter, with the values that it accepts.
         errors: Vec<ParameterError>,
     },
-    /// No class of this name.
+    /// No class of this name is declared.
     #[error("class `{class}` is not declared; declared: {known}")]
     Unknown {
-        /// The name.
+        /// The unknown name.
         class: String,
-        /// Those there are.
+        /// The declared classes.
         known: String,
     },
-    /// One without a name.
+    /// A class without a name.
     #[error("class ``: its `name` is empty")]
     Nameless,
-    /// Two of the same name.
+    /// Two classes of the same name.
     #[error("class `{0}` is declared twice")]
     Twice(String),
 }
 
 impl Class {
-    /// A class with the defaults of the catalogue: the gateway's.
+    /// Creates a class with the defaults of the engine's catalogue, which are the gateway's.
     ///
     /// # Panics
-    /// If the catalogue has no `loss`: its own mistake.
+    /// If the catalogue has no policy `loss`, which would be a bug of the catalogue.
     pub fn new(name: impl Into<String>, run_min: Duration, run_max: Duration) -> Self {
         let defaults = find_termination("loss").and_then(|policy| policy.settings([]).ok());
         let of = defaults.expect("it is in the list, and its parameters have defaults");
@@ -117,7 +118,7 @@ impl Class {
         self.retry_after.unwrap_or(self.interval)
     }
 
-    /// The policy as set; or what is wrong.
+    /// Returns the policy's settings, or the first error in this declaration.
     pub(crate) fn policy(&self) -> Result<TerminationSettings, SettingError> {
         if self.name.is_empty() {
             return Err(SettingError::Nameless);
@@ -161,7 +162,7 @@ impl Class {
     }
 }
 
-/// All mistakes in one line.
+/// Displays all errors in one line.
 struct Together<'a>(&'a [ParameterError]);
 
 impl fmt::Display for Together<'_> {

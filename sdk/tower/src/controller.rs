@@ -1,12 +1,14 @@
-//! How long a request may run, by class: the engine's policy `loss`, driven by an application.
+//! The controller of how long a request may run, per class: the engine's policy `loss`, driven by
+//! an application.
 //!
-//! Source: seed 2, SERT §3.2, in `bywash_engine::terminate`. What is here is what a driver does: it tells the
-//! policy what came, what was lost and what time it is. A request that a deadline ended is lost if it had run for
-//! `run_min`. A client who leaves, or a deadline before that, says nothing of how much there is to do: it is told as
-//! one that was cut off, and that did not arrive.
+//! Source: paper 2, SERT §3.2, implemented in `bywash_engine::terminate`. This module is the
+//! policy's driver: it reports arrivals, losses and the time. A request that a deadline ended is
+//! lost if it had run for `run_min`. A client that leaves, and a deadline before `run_min`, say
+//! nothing about the load: the driver reports such a request as cut off, and as one that did not
+//! arrive.
 //!
-//! One lock for each class, held for one call of the policy. A request's own lock (`token.rs`) is taken before
-//! it, never after. A checkpoint of a request that has time left takes neither.
+//! Each class has one lock, held for one call of the policy. A request's own lock (`token.rs`) is
+//! taken before it, never after. A checkpoint of a request that has time left takes neither lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,44 +24,47 @@ use crate::class::{Class, SettingError};
 use crate::request::Brought;
 use crate::token::{Reason, Token};
 
-/// Each class has a policy of its own, as each may have its own parameters: this is its number there.
+/// The class's number in its policy. Each class has a policy of its own, since each may have its
+/// own parameters.
 const ONLY: ClassId = ClassId(0);
 
-/// A class in numbers: counts since the start, and what holds now.
+/// Counts of a class since the start, and its present values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Requests that came: all of them.
+    /// All requests that have arrived.
     pub arrived: u64,
-    /// Of these refused, terminated by the threshold, or ended by a deadline after `run_min`: what lowers it.
+    /// Requests that lower the threshold: refused, terminated by the threshold, or ended by a
+    /// deadline after they had run for `run_min`.
     pub lost: u64,
-    /// Terminated by the threshold.
+    /// Requests terminated by the threshold.
     pub terminated: u64,
-    /// Ended because the time that their caller had left to them was over.
+    /// Requests ended because the time that their caller allowed was over.
     pub deadline: u64,
-    /// Ended because their client had left.
+    /// Requests ended because their client had left.
     pub client_left: u64,
-    /// Those who called [`Token::cancel_termination`].
+    /// Requests that called [`Token::cancel_termination`].
     pub deferred: u64,
-    /// Begun and not ended.
+    /// Requests that have begun and not ended.
     pub running: u64,
     /// How long a request may run now.
     pub threshold: Duration,
 }
 
-/// The classes of this process. A clone is the same controller.
+/// The classes of this process. Clones share the same controller.
 #[derive(Clone, Debug)]
 pub struct Controller {
     classes: Arc<BTreeMap<String, Handle>>,
 }
 
 impl Controller {
-    /// Checks the classes. Time is tokio's, which tests can pause.
+    /// Checks the classes and creates the controller. The clock is tokio's, which tests can pause.
     pub fn new(classes: impl IntoIterator<Item = Class>) -> Result<Self, SettingError> {
         let start = Instant::now();
         Self::with_clock(classes, move || start.elapsed())
     }
 
-    /// With a clock of one's own: the time since some moment, which never goes back.
+    /// Creates a controller with another clock. The clock returns the time since a fixed moment and
+    /// never goes backwards.
     pub fn with_clock(
         classes: impl IntoIterator<Item = Class>,
         clock: impl Fn() -> Duration + Send + Sync + 'static,
@@ -77,7 +82,7 @@ impl Controller {
         Ok(Self { classes: Arc::new(handles) })
     }
 
-    /// A class by its name.
+    /// Returns the class of this name.
     pub fn class(&self, name: &str) -> Result<Handle, SettingError> {
         self.classes.get(name).cloned().ok_or_else(|| SettingError::Unknown {
             class: name.to_owned(),
@@ -85,7 +90,7 @@ impl Controller {
         })
     }
 
-    /// Every class in numbers, by name.
+    /// Returns the counts of every class, by name.
     pub fn stats(&self) -> BTreeMap<String, Stats> {
         self.classes.iter().map(|(name, class)| (name.clone(), class.stats())).collect()
     }
@@ -96,38 +101,40 @@ impl Controller {
 pub struct Handle(pub(crate) Arc<Granted>);
 
 impl Handle {
-    /// The token of a request that begins now, with so much time left if it brought a deadline along.
+    /// Begins a request now and returns its token. `left` is the time left to it, if it brought a
+    /// deadline along.
     pub fn begin(&self, left: Option<Duration>) -> Token {
         self.begin_with(left, Brought::default())
     }
 
-    /// The token of a request that has brought a name or a trace along as well.
+    /// Begins a request that has also brought a name or a trace along, and returns its token.
     pub fn begin_with(&self, left: Option<Duration>, brought: Brought) -> Token {
         Token::new(self.0.clone(), left.map(Span::from), brought)
     }
 
-    /// A request came that gets no token, because it is refused: [`Handle::lost`] follows.
+    /// Counts the arrival of a request that gets no token because it is refused. A call to
+    /// [`Handle::lost`] must follow.
     pub fn arrived(&self) {
         self.0.at(|counts, _| counts.arrives());
     }
 
-    /// A request was refused before it did anything, as there was too much to do.
+    /// Counts a request that was refused because of overload before it did any work.
     pub fn lost(&self) {
         self.0.loses();
     }
 
-    /// How long a request may run now.
+    /// Returns how long a request may run now.
     pub fn threshold(&self) -> Duration {
         self.0.may_run(self.0.clock.now()).to_std()
     }
 
-    /// The class in numbers.
+    /// Returns the class's counts and present values.
     pub fn stats(&self) -> Stats {
         Stats { threshold: self.threshold(), ..self.0.counts.lock().totals }
     }
 }
 
-/// One class: its settings, its policy, its counts.
+/// A class with its settings, its policy and its counts.
 #[derive(Debug)]
 pub(crate) struct Granted {
     pub(crate) class: Class,
@@ -149,7 +156,7 @@ impl Counts {
 }
 
 impl Granted {
-    /// One begins. When that was.
+    /// Counts the begin of a request and returns its time.
     pub(crate) fn begins(&self) -> Time {
         self.at(|counts, now| {
             counts.arrives();
@@ -173,7 +180,7 @@ impl Granted {
         self.counts.lock().totals.deferred += 1;
     }
 
-    /// One that ran is over, terminated or done.
+    /// Counts the end of a request that has run, terminated or done.
     pub(crate) fn ended(&self, start: Time, reason: Option<Reason>) {
         self.at(|Counts { policy, totals }, now| {
             let took = now.since(start);
@@ -189,7 +196,8 @@ impl Granted {
                 }
                 Some(Reason::Deadline) => {
                     totals.deadline += 1;
-                    // Before that, cheap requests with tiny deadlines would lower everybody's threshold.
+                    // A deadline before `run_min` is no loss: otherwise cheap requests with tiny
+                    // deadlines would lower the threshold for all.
                     if took >= self.class.bounds().min { Fate::Stopped } else { Fate::Cut }
                 }
             };
@@ -202,21 +210,21 @@ impl Granted {
         });
     }
 
-    /// How long a request may run.
+    /// Returns how long a request may run at `now`.
     pub(crate) fn may_run(&self, now: Time) -> Span {
         let mut counts = self.counts.lock();
         counts.policy.tick(now);
         counts.policy.may_run(ONLY, self.class.bounds())
     }
 
-    /// The end of this interval: till then the threshold stays. The policy counts whole intervals from
-    /// [`Time::ZERO`].
+    /// Returns the end of the present interval. The threshold does not change before it. The policy
+    /// counts whole intervals from [`Time::ZERO`].
     pub(crate) fn until(&self, now: Time) -> Time {
         let interval = Span::from(self.class.interval);
         Time::ZERO + interval * (now.as_nanos() / interval.as_nanos() + 1)
     }
 
-    /// Tells the policy something, after what time it is.
+    /// Advances the policy's clock, then calls `tell`, both under the lock.
     fn at<T>(&self, tell: impl FnOnce(&mut Counts, Time) -> T) -> T {
         let mut counts = self.counts.lock();
         let now = self.clock.now();
@@ -225,7 +233,7 @@ impl Granted {
     }
 }
 
-/// Where time comes from.
+/// A source of time.
 #[derive(Clone)]
 pub(crate) struct Clock {
     read: Arc<dyn Fn() -> Duration + Send + Sync>,

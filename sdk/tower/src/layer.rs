@@ -1,10 +1,15 @@
-//! tower: a request's future is dropped once it is overdue.
+//! The tower layer that drops a request's future once the request is overdue.
 //!
-//! Dropping is how Rust cancels: it frees whatever the handler holds, at its next await. A handler that must not
-//! lose its place between two awaits says [`Token::only_at_checkpoints`], one that is about to write
-//! [`Token::cancel_termination`]. A client who leaves is a server that drops this future; a thread that works for
-//! it learns so at its next checkpoint, and what said one of those two goes on as a task of tokio's. With the head
-//! of the response the request has ended: its body is no business of ours, and is dropped by the server.
+//! Dropping is how Rust cancels: it frees everything that the handler holds at its await. A handler
+//! that must not be dropped between two awaits calls [`Token::only_at_checkpoints`]. A handler that
+//! is about to write calls [`Token::cancel_termination`].
+//!
+//! When a client leaves, the server drops this future. A thread that works for the request learns
+//! of it at its next checkpoint. The future of a handler that has called one of the two functions
+//! goes on as a tokio task.
+//!
+//! The request ends with the head of the response. The layer does not touch the body, which the
+//! server drops.
 
 use std::any::Any;
 use std::error::Error;
@@ -27,7 +32,7 @@ use crate::controller::{Controller, Handle};
 use crate::request::Brought;
 use crate::token::{Terminated, Token};
 
-/// Terminates overdue requests of the services that it wraps.
+/// A layer that terminates overdue requests of the wrapped services.
 #[derive(Clone)]
 pub struct TerminateLayer {
     class_of: ClassOf,
@@ -44,12 +49,13 @@ enum ClassOf {
 type Classify = dyn Fn(&Method, &Uri) -> Option<Handle> + Send + Sync;
 
 impl TerminateLayer {
-    /// For requests that are all of one class.
+    /// Creates a layer for requests that are all of one class.
     pub fn new(controller: &Controller, class: &str) -> Result<Self, SettingError> {
         Ok(Self::of(ClassOf::One(controller.class(class)?)))
     }
 
-    /// Asks of each request which class it is of; those of none pass untouched.
+    /// Creates a layer that asks `class_of` for the class of each request. A request without a
+    /// class passes untouched.
     pub fn by(class_of: impl Fn(&Method, &Uri) -> Option<Handle> + Send + Sync + 'static) -> Self {
         Self::of(ClassOf::Each(Arc::new(class_of)))
     }
@@ -64,8 +70,8 @@ impl TerminateLayer {
         Self { trusts_deadline: false, ..self }
     }
 
-    /// Takes no names from requests: for servers that others can reach beside their gateway. Each gets a name of its
-    /// own.
+    /// Ignores the names that requests bring along, and gives each request a new name. Use it for
+    /// servers that clients can reach without passing the gateway.
     #[must_use]
     pub fn distrust_request(self) -> Self {
         Self { trusts_request: false, ..self }
@@ -104,7 +110,7 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Running<S::Future> {
         let class = match &self.layer.class_of {
-            // A layer around us has decided.
+            // An outer layer has decided already.
             _ if request.extensions().get::<Token>().is_some() => None,
             ClassOf::One(class) => Some(class.clone()),
             ClassOf::Each(class_of) => class_of(request.method(), request.uri()),
@@ -119,7 +125,7 @@ where
         let brought = if self.layer.trusts_request { brought } else { brought.nameless() };
         let token = class.begin_with(time_left(head).filter(|_| trusts), brought.named());
         let guarded = Guarded { token: token.clone(), voice };
-        // Who comes with nothing left need not begin.
+        // A request that arrives with no time left does not begin.
         let handler = (!token.look()).then(|| {
             request.extensions_mut().insert(token.clone());
             Box::pin(token.run(|| self.service.call(request)))
@@ -130,7 +136,7 @@ where
 }
 
 pin_project! {
-    /// A request that runs.
+    /// The future of a running request.
     pub struct Running<F>
     where
         F: Future,
@@ -138,7 +144,7 @@ pin_project! {
         F: 'static,
     {
         guarded: Option<Guarded>,
-        // In a box, so that it can go on elsewhere.
+        // Boxed, so that a task can run it when the client has left.
         handler: Option<Pin<Box<F>>>,
         #[pin]
         sleep: Option<Sleep>,
@@ -172,9 +178,9 @@ impl Drop for Guarded {
 }
 
 impl Guarded {
-    /// Whoever is dropped before it has answered was left by its client.
+    /// Ends a request that was dropped before it answered, which means that its client has left.
     fn left_by_its_client(self, handler: impl Future + Send + 'static) {
-        // First, so that whatever the handler does when it is dropped knows why.
+        // Change the state before the handler is dropped, so that its destructors see the reason.
         self.token.leave();
         if self.token.outlives_its_client()
             && let Ok(runtime) = Runtime::try_current()
@@ -186,7 +192,8 @@ impl Guarded {
         }
     }
 
-    /// The handler's own answer; ours, if all that it says is that it was terminated.
+    /// Returns the handler's own answer, or a 504 if the handler only passes on that it was
+    /// terminated.
     fn answer<R: From<Bytes>, E: 'static>(
         self,
         own: Result<Response<R>, E>,
@@ -200,7 +207,7 @@ impl Guarded {
     }
 }
 
-/// Whether it is a [`Terminated`], or a boxed error that has come of one.
+/// Returns whether `error` is a [`Terminated`], or a boxed error with one among its sources.
 fn tells_of_termination(error: &(impl Any + 'static)) -> bool {
     let error: &dyn Any = error;
     let boxed = error.downcast_ref::<Box<dyn Error + Send + Sync>>();
@@ -219,8 +226,9 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        // What has come counts, even if it was overdue in the same moment. A handler that panics has not been left,
-        // nor does it go on: it is put back only if it waits.
+        // A response that is ready counts, even if the request is overdue at the same moment. The
+        // handler is put back only if it is pending: so one that panics neither counts as left by
+        // its client nor goes on.
         if let Some(mut handler) = this.handler.take() {
             let mut step = || handler.as_mut().poll(cx);
             let polled = match this.guarded.as_ref() {
@@ -246,7 +254,7 @@ where
     }
 }
 
-/// Ready when the request is to be dropped.
+/// Is ready when the request's future is to be dropped.
 fn poll_overdue(
     token: &Token,
     mut sleep: Pin<&mut Option<Sleep>>,
@@ -259,10 +267,12 @@ fn poll_overdue(
         } else if token.is_to_be_dropped() {
             return Poll::Ready(());
         } else if let Some(calm) = token.calm().filter(|_| !token.is_told()) {
-            // The timer's clock may be a little ahead, or the threshold has changed; or it was told elsewhere just now.
+            // The timer's clock may be a little ahead, the threshold may have changed, or a
+            // checkpoint elsewhere has just told the request that it is over.
             asleep.reset(Instant::now() + calm);
         } else {
-            // A checkpoint of its own has told it, and it has the last word; or nothing terminates it.
+            // A checkpoint of its handler has told the request, which now answers itself; or no
+            // time terminates it any more.
             sleep.set(None);
         }
     }

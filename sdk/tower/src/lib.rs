@@ -2,8 +2,9 @@
 //!
 //! # Where to look
 //!
-//! [`Controller`] counts, by [`Class`]; [`Token`] is one request; [`TerminateLayer`] connects both to tower. The
-//! contract is in `sdk/README.md`, the same for every language.
+//! [`Controller`] counts requests per [`Class`]. [`Token`] stands for one request.
+//! [`TerminateLayer`] connects both to tower. The contract is in `sdk/README.md` and is the same
+//! for every language.
 #![forbid(unsafe_code)]
 
 mod admission;

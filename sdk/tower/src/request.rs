@@ -1,4 +1,4 @@
-//! What a request is called, and what of it goes on to the services that it calls.
+//! The name of a request, and the header fields that it passes on to the services that it calls.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use crate::answer::HEADER;
 use crate::token::Token;
 
-/// The name of a request: what gateway, application and stop daemon know it by.
+/// The header field with the name by which gateway, application and stop daemon know a request.
 pub const REQUEST_HEADER: &str = "bywash-request";
 
 const DEADLINE: HeaderName = HeaderName::from_static(HEADER);
@@ -18,7 +18,7 @@ const REQUEST: HeaderName = HeaderName::from_static(REQUEST_HEADER);
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// Of a request's head what it is known by, and what is passed on as it came.
+/// The parts of a request's head that identify it, and those that are passed on unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct Brought {
     pub(crate) request: Option<RequestId>,
@@ -27,11 +27,11 @@ pub struct Brought {
 }
 
 impl Brought {
-    /// What this head says.
+    /// Reads the head of a request.
     pub fn of(head: &HeaderMap) -> Self {
         let name = only(head, &REQUEST).and_then(|value| value.to_str().ok());
         let traceparent = only(head, &TRACEPARENT).cloned();
-        // Without a parent it is the state of nothing.
+        // A `tracestate` without a `traceparent` has no meaning.
         let states = traceparent.iter().flat_map(|_| head.get_all(&TRACESTATE));
         Self {
             request: name.and_then(|name| RequestId::from_str(name).ok()),
@@ -40,20 +40,21 @@ impl Brought {
         }
     }
 
-    /// The same without the name, for those who distrust it.
+    /// Removes the name. Use it where names from clients are not trusted.
     #[must_use]
     pub fn nameless(self) -> Self {
         Self { request: None, ..self }
     }
 
-    /// The same with a name: its own, or a new one, which is another in each process.
+    /// Keeps the name or, if there is none, makes a new one that is unique among processes.
     pub(crate) fn named(self) -> Self {
         Self { request: self.request.or_else(new_name), ..self }
     }
 }
 
-/// Returns 16 random hexadecimal digits, as `mod_bywash_sentry` makes them. The randomness is that of the hash tables'
-/// seeds: the system's for each thread, and another seed each time.
+/// Returns 16 random hexadecimal digits, like the names that `mod_bywash_sentry` makes. The
+/// randomness is that of the hash tables' seeds: a system seed for each thread, and another one at
+/// each call.
 fn new_name() -> Option<RequestId> {
     format!("{:016x}", RandomState::new().build_hasher().finish()).parse().ok()
 }
@@ -64,12 +65,13 @@ fn only<'a>(head: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
 }
 
 impl Token {
-    /// What gateway and stop daemon know it by, if it has a name.
+    /// Returns the name by which gateway and stop daemon know the request, if it has one.
     pub fn request(&self) -> Option<&RequestId> {
         self.brought().request.as_ref()
     }
 
-    /// What a call to another service takes along: its name and its trace, and the time that is left to it.
+    /// Returns the header fields for a call to another service: the request's name, its trace and
+    /// the time that is left to it.
     pub fn outgoing(&self) -> HeaderMap {
         let Brought { request, traceparent, tracestate } = self.brought();
         let mut head = HeaderMap::new();

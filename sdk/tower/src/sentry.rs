@@ -1,7 +1,9 @@
-//! The stop daemon (`bywash sentry`) as an application sees it: which request uses which connection, and that a
-//! request shall stop. The contract is in `sdk/README.md`, "Down to the query".
+//! The application's client of the stop daemon (`bywash sentry`): it tells the daemon which request
+//! uses which connection, and that a request shall be stopped. The contract is in `sdk/README.md`,
+//! "Down to the query".
 //!
-//! It is never needed. Without a daemon a lease is one look at a clock, and one attempt to connect in 200 ms.
+//! The daemon is optional. Without one, a lease costs one look at a clock, plus one attempt to
+//! connect every 200 ms.
 
 mod conversation;
 mod lease;
@@ -22,60 +24,62 @@ use crate::token::Reason;
 use conversation::{Conversation, converse};
 pub use lease::{LeaseError, Leased, Own};
 
-/// How long nobody tries to connect after that has failed.
+/// The pause after a failed connection before the next attempt to connect.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How long an answer may take.
 const ANSWER_WITHIN: Duration = Duration::from_millis(100);
 
-/// A sentry in numbers, since the start.
+/// Counts of a [`Sentry`] since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentryStats {
     /// Leased connections.
     pub leased: u64,
-    /// Leases that did not begin, as their request was stopped.
+    /// Leases that did not begin because their request was stopped.
     pub stopped: u64,
-    /// Connections that another had leased as well.
+    /// Connections that another client of the daemon had leased as well.
     pub taken: u64,
-    /// Leases that the daemon refused for any other reason, a name that it does not know for one; and stops.
+    /// Leases that the daemon refused for any other reason (for example an unknown database name),
+    /// and refused stops.
     pub refused: u64,
-    /// Leases that were not asked for, or not answered in time, as there was no daemon.
+    /// Leases that were not requested, or not answered in time, because there was no daemon.
     pub unreachable: u64,
-    /// Connections that were closed, as nobody knows what is aimed at them, or as nobody has released them.
+    /// Connections that were closed because a cancellation may be aimed at them, or because they
+    /// were not released.
     pub closed: u64,
     /// Requests that the daemon was told to stop.
     pub stops: u64,
 }
 
-/// One for each process. A clone is the same sentry.
+/// A client of the stop daemon; one for each process. Clones share it.
 #[derive(Clone)]
 pub struct Sentry(Arc<Shared>);
 
 struct Shared {
     socket: PathBuf,
     current: Mutex<Current>,
-    /// Under this, one connects; the others wait for him.
+    /// Held while a task connects; the other tasks wait for it.
     connecting: tokio::sync::Mutex<()>,
     stats: Arc<Mutex<SentryStats>>,
-    /// Numbers of leases of one's own.
+    /// The number for the next lease of something in this process.
     numbers: AtomicU64,
 }
 
 #[derive(Default)]
 struct Current {
     conversation: Option<Conversation>,
-    /// Until then nobody connects.
+    /// No attempt to connect is made before this moment.
     not_before: Option<Instant>,
 }
 
 impl Sentry {
-    /// Speaks to the daemon at the socket of `BYWASH_SENTRY`, or at the usual one. Nothing is done before the first
-    /// lease.
+    /// Creates a client of the daemon at the socket of `BYWASH_SENTRY`, or at the default one. It
+    /// does nothing before the first lease.
     pub fn new() -> Self {
         let named = env::var_os("BYWASH_SENTRY").filter(|path| !path.is_empty());
         Self::at(named.unwrap_or_else(|| "/run/bywash-sentry/sentry.sock".into()))
     }
 
-    /// Speaks to the daemon at this socket.
+    /// Creates a client of the daemon at this socket.
     pub fn at(socket: impl Into<PathBuf>) -> Self {
         Self(Arc::new(Shared {
             socket: socket.into(),
@@ -86,7 +90,7 @@ impl Sentry {
         }))
     }
 
-    /// What it has done.
+    /// Returns the counts.
     pub fn stats(&self) -> SentryStats {
         *self.0.stats.lock()
     }
@@ -99,7 +103,8 @@ impl Sentry {
         self.0.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The one with the daemon; `None` if there is none, and it is not yet time to begin one.
+    /// Returns the conversation with the daemon, connecting if necessary; `None` if there is no
+    /// daemon, or if the pause after a failure is not over.
     async fn conversation(&self) -> Option<Conversation> {
         let known = self.0.current.lock().look();
         if !matches!(known, Known::MayConnect) {
@@ -122,10 +127,10 @@ impl Sentry {
         begun
     }
 
-    /// Tells the daemon that a request that has leased something is over. It does not wait, not even until it is
-    /// sent: whoever calls it holds the request's lock.
+    /// Tells the daemon that a request that has leased something is over. It does not block, not
+    /// even until the line is sent, because the caller holds the request's lock.
     pub(crate) fn stop(&self, request: Option<&RequestId>, reason: Reason) {
-        // Without a conversation there is no lease either.
+        // Without a conversation there is no lease to stop.
         let (Some(request), Some(talk)) = (request, self.0.current.lock().conversation.clone())
         else {
             return;
@@ -143,7 +148,7 @@ impl Sentry {
     }
 }
 
-/// What is known without connecting.
+/// The state of the connection, as far as it is known without connecting.
 enum Known {
     Talks(Conversation),
     TooSoon,

@@ -1,15 +1,17 @@
-//! The token of one request: may it go on?
+//! The token of one request, which says whether the request may go on.
 //!
-//! States: `Running`, then one of `Settled` (its response has begun), `Deferred` (it asked not to be
-//! terminated), `Terminated`; from any of them `Ended`. A client who leaves terminates a running or a settled
-//! request, for nobody reads its response; a deferred one goes on. A state changes under the token's lock.
-//! Whoever is terminated has the last word from the moment that a checkpoint of its own has told it (`is_told`);
-//! until then the layer drops it. A thread or a task that works for it may be told while the handler waits for
-//! something else: that does not count. To read that it is over tells nobody.
+//! States: `Running`, then one of `Settled` (its response has begun), `Deferred` (it asked not to
+//! be terminated) and `Terminated`; from any of them `Ended`. When its client leaves, a running or
+//! settled request is terminated, because its response will not be read. A deferred one goes on.
+//! The state changes under the token's lock.
 //!
-//! `not_before` makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
-//! changes only at the end of an interval and never falls below `run_min`, so until then the clock decides alone.
-//! It is also when a timer has to look again.
+//! Once a checkpoint in the handler itself has reported the termination (`is_told`), the handler
+//! answers for itself. Until then the layer drops it. A checkpoint on another thread or task that
+//! works for the request does not count. Reading the state does not count either.
+//!
+//! `not_before` makes a checkpoint cheap: before that moment nothing can terminate the request. A
+//! threshold changes only at the end of an interval and never falls below `run_min`, so until then
+//! the clock alone decides. A timer has to look again at that moment as well.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -28,16 +30,16 @@ use crate::sentry::Sentry;
 /// Why a request was terminated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// It had run as long as a request of its class may.
+    /// The request had run for as long as its class allows.
     RanTooLong,
-    /// Its client closed the connection.
+    /// The client closed the connection.
     ClientLeft,
-    /// The time that its caller had left to it was over.
+    /// The time that the caller allowed was over.
     Deadline,
 }
 
 impl Reason {
-    /// The word for it: the gateway's, where it has one.
+    /// Returns the reason's name, which is the gateway's where the gateway has the same reason.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RanTooLong => Gateways::RanTooLong.name(),
@@ -47,19 +49,20 @@ impl Reason {
     }
 }
 
-/// This request is over: whoever works for it stops.
+/// The error of a request that is over: all work for it should stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("class `{class}`: {}", reason.name())]
 pub struct Terminated {
-    /// Its class.
+    /// The request's class.
     pub class: String,
-    /// Why.
+    /// Why it was terminated.
     pub reason: Reason,
-    /// When it may come again: of use after [`Reason::RanTooLong`], for the other reasons say nothing of it.
+    /// After how long the client may retry. It is only meaningful for [`Reason::RanTooLong`], since
+    /// the other reasons say nothing about the load.
     pub retry_after: Duration,
 }
 
-/// One request. A clone is the same token.
+/// The handle of one request. Clones share the same token.
 #[derive(Clone, Debug)]
 pub struct Token(Arc<Life>);
 
@@ -67,15 +70,16 @@ pub struct Token(Arc<Life>);
 struct Life {
     granted: Arc<Granted>,
     brought: Brought,
-    /// Who knows of leases of its, and is told when it is over.
+    /// The sentries that hold leases of this request; each is notified when the request is over.
     #[cfg(feature = "sentry")]
     sentries: Mutex<Vec<Sentry>>,
     start: Time,
-    /// Until when its caller wants it.
+    /// The end of the time that its caller allowed.
     own: Time,
     not_before: AtomicU64,
     only_at_checkpoints: AtomicBool,
-    /// The thread that runs its handler now; 0 if none does. A thread only looks for itself, so no order is needed.
+    /// The thread that runs the handler now; 0 if none does. A thread compares it only with its own
+    /// id, so relaxed ordering is enough.
     runs_on: AtomicUsize,
     state: Mutex<State>,
 }
@@ -110,7 +114,7 @@ impl Token {
         Self(Arc::new(life))
     }
 
-    /// The name of its class.
+    /// Returns the name of the request's class.
     pub fn class(&self) -> &str {
         &self.0.granted.class.name
     }
@@ -119,7 +123,8 @@ impl Token {
         &self.0.brought
     }
 
-    /// When it is terminated as things are, on the clock that began with the controller; `None` if it is not.
+    /// Returns when the request will be terminated at the present threshold, on the clock that
+    /// began with the controller; `None` if no time terminates it.
     pub fn deadline(&self) -> Option<Duration> {
         let now = self.0.granted.clock.now();
         match *self.0.state.lock() {
@@ -130,7 +135,7 @@ impl Token {
         }
     }
 
-    /// The time that is left to it as things are; `None` if that has no limit.
+    /// Returns the time that is left at the present threshold; `None` if it is unlimited.
     pub fn left(&self) -> Option<Duration> {
         let now = self.0.granted.clock.now();
         match *self.0.state.lock() {
@@ -140,7 +145,7 @@ impl Token {
         }
     }
 
-    /// The most that can still be left to it, whatever the load; `None` if that has no limit.
+    /// Returns the longest time that can be left at any load; `None` if it is unlimited.
     #[cfg(feature = "sentry")]
     pub(crate) fn left_at_most(&self) -> Option<Duration> {
         let now = self.0.granted.clock.now();
@@ -152,13 +157,14 @@ impl Token {
         }
     }
 
-    /// Whether it is over; also once it is overdue and has not been told. To ask changes nothing.
+    /// Returns whether the request is over, also if it is overdue and has not been told yet. It
+    /// changes nothing.
     pub fn is_terminated(&self) -> bool {
         let state = self.0.state.lock();
         matches!(*state, State::Terminated { .. }) || self.0.overdue(*state).is_some()
     }
 
-    /// Why it is over, once it has been told or dropped.
+    /// Returns why the request is over, once it has been told or dropped.
     pub fn reason(&self) -> Option<Reason> {
         match *self.0.state.lock() {
             State::Terminated { reason, .. } => Some(reason),
@@ -166,7 +172,7 @@ impl Token {
         }
     }
 
-    /// An error if this request is over.
+    /// Returns an error if the request is over.
     pub fn checkpoint(&self) -> Result<(), Terminated> {
         let now = self.0.granted.clock.now();
         if now.as_nanos() < self.0.not_before.load(Ordering::Acquire) {
@@ -176,8 +182,9 @@ impl Token {
         self.tell()
     }
 
-    /// The last checkpoint: once it is passed, nothing terminates this request. Before a write, for one. If its
-    /// client leaves, the layer has tokio run what is left of its future.
+    /// Passes the last checkpoint: afterwards nothing terminates this request. Call it before a
+    /// write, for example. If the client leaves afterwards, the layer lets tokio run the rest of
+    /// the future.
     pub fn cancel_termination(&self) -> Result<(), Terminated> {
         self.look();
         {
@@ -197,7 +204,8 @@ impl Token {
         self.terminated().map_or(Ok(()), Err)
     }
 
-    /// A step of its handler: what a checkpoint tells meanwhile on this thread, the handler knows.
+    /// Runs a step of the handler. A checkpoint on this thread meanwhile counts as one in the
+    /// handler.
     pub(crate) fn run<T>(&self, step: impl FnOnce() -> T) -> T {
         self.0.runs_on.store(this_thread(), Ordering::Relaxed);
         let done = step();
@@ -205,13 +213,13 @@ impl Token {
         done
     }
 
-    /// The layer does not drop this request's future once it is overdue or its client has left: only its
-    /// checkpoints end it.
+    /// Keeps the layer from dropping the request's future when it is overdue or its client has
+    /// left. Only its checkpoints end it then.
     pub fn only_at_checkpoints(&self) {
         self.0.only_at_checkpoints.store(true, Ordering::Relaxed);
     }
 
-    /// Whether its future goes on when its client has left.
+    /// Returns whether the future goes on when the client has left.
     pub(crate) fn outlives_its_client(&self) -> bool {
         self.is_only_at_checkpoints() || *self.0.state.lock() == State::Deferred
     }
@@ -220,7 +228,7 @@ impl Token {
         self.0.only_at_checkpoints.load(Ordering::Relaxed)
     }
 
-    /// Terminates it if it is overdue. Whether that was now.
+    /// Terminates the request if it is overdue. Returns whether this call did so.
     pub fn look(&self) -> bool {
         let mut state = self.0.state.lock();
         let reason = self.0.overdue(*state);
@@ -230,23 +238,24 @@ impl Token {
         reason.is_some()
     }
 
-    /// Whether it is over and no checkpoint of its own has told it.
+    /// Returns whether the request is over and no checkpoint in its handler has reported so.
     pub(crate) fn is_to_be_dropped(&self) -> bool {
         self.look();
         matches!(*self.0.state.lock(), State::Terminated { is_told: false, .. })
     }
 
-    /// Whether it is over and a checkpoint of its own has told it.
+    /// Returns whether the request is over and a checkpoint in its handler has reported so.
     pub(crate) fn is_told(&self) -> bool {
         matches!(*self.0.state.lock(), State::Terminated { is_told: true, .. })
     }
 
-    /// It was let in, and is refused all the same, as there is too much to do.
+    /// Counts a request that was let in as lost, because it is refused under overload.
     pub(crate) fn refused(&self) {
         self.0.granted.loses();
     }
 
-    /// The first byte of its response goes out: no time terminates it any more.
+    /// Marks that the first byte of the response is sent. From then on no time terminates the
+    /// request.
     pub fn settle(&self) {
         let mut state = self.0.state.lock();
         if *state == State::Running {
@@ -254,8 +263,9 @@ impl Token {
         }
     }
 
-    /// Its client has left. A gateway closes the connection a moment before the time is over here: who leaves in
-    /// the last tenth of it has come to his deadline, unless his response has begun.
+    /// Records that the client has left. A gateway closes the connection a moment before the
+    /// deadline here. So a request whose client leaves in the last tenth of its time counts as
+    /// ended by its deadline, unless its response has begun.
     pub fn leave(&self) {
         let Life { start, own, granted, .. } = &*self.0;
         let mut state = self.0.state.lock();
@@ -269,7 +279,7 @@ impl Token {
         self.0.terminate(&mut state, reason);
     }
 
-    /// Nobody works for it any more. Once is enough, twice is no harm.
+    /// Records that all work for the request is over. Further calls have no effect.
     pub fn end(&self) {
         let mut state = self.0.state.lock();
         match &mut *state {
@@ -278,7 +288,8 @@ impl Token {
                 self.0.granted.ended(self.0.start, None);
                 self.0.granted.ends();
             }
-            // Whoever still works for one that was terminated is still to be told.
+            // Keep the state: other threads that still work for a terminated request must learn of
+            // it.
             State::Terminated { is_over, .. } => {
                 if !std::mem::replace(is_over, true) {
                     self.0.granted.ends();
@@ -288,23 +299,23 @@ impl Token {
         }
     }
 
-    /// What a checkpoint returns, if somebody has noticed.
+    /// Returns the error that a checkpoint would return, if the termination has been noticed.
     pub fn terminated(&self) -> Option<Terminated> {
         self.reason().map(|reason| self.over(reason))
     }
 
-    /// The error of this request, if it is over for this reason.
+    /// Returns the error of this request for a given reason.
     pub(crate) fn over(&self, reason: Reason) -> Terminated {
         let class = &self.0.granted.class;
         Terminated { class: class.name.clone(), reason, retry_after: class.come_again() }
     }
 
-    /// Whether its connections may be leased: not if nothing ends it any more. If so, this sentry will be told when
-    /// it is over.
+    /// Returns whether connections of the request may be leased, which is not so if nothing ends it
+    /// any more. If so, `sentry` will be notified when the request is over.
     #[cfg(feature = "sentry")]
     pub(crate) fn leases(&self, sentry: &Sentry) -> Result<bool, Terminated> {
         self.checkpoint()?;
-        // Whoever terminates it has this lock.
+        // A termination takes this lock as well.
         let state = self.0.state.lock();
         match *state {
             State::Running | State::Settled => {
@@ -319,7 +330,7 @@ impl Token {
         }
     }
 
-    /// How long nothing can terminate it; `None` if no time does.
+    /// Returns for how long nothing can terminate the request; `None` if no time does.
     pub(crate) fn calm(&self) -> Option<Duration> {
         let calm_until = Time::from_nanos(self.0.not_before.load(Ordering::Acquire));
         let now = self.0.granted.clock.now();
@@ -332,7 +343,7 @@ impl Life {
         (self.start + self.granted.may_run(now)).min(self.own)
     }
 
-    /// Why it is to be terminated now; `None` if it is not, or was already.
+    /// Returns why the request must be terminated now; `None` if it must not, or if it already was.
     fn overdue(&self, state: State) -> Option<Reason> {
         let now = self.granted.clock.now();
         if state != State::Running || now.as_nanos() < self.not_before.load(Ordering::Acquire) {

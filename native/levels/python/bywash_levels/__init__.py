@@ -4,8 +4,9 @@
         with pool.request("high") as request:
             digests = request.map(digest, blocks)
 
-Tasks take the interpreter's lock: only what releases it (hashlib and zlib on large buffers, numpy, C) runs side by
-side. The rest of what a pool does, order and shares of levels, goals, statistics, is as good for any work.
+Tasks take the interpreter's lock: only code that releases it (hashlib and zlib on large buffers,
+numpy, C) runs in parallel. The pool's other functions (queueing order, shares of levels, goals,
+statistics) work equally well for any work.
 """
 
 from __future__ import annotations
@@ -45,23 +46,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Level:
-    """What a level is granted."""
+    """The resources of a level."""
 
     max_threads: int = 1
-    """Threads that a request may have at most."""
+    """The most threads that a request may have."""
     min_threads: int = 1
-    """Threads that it may have although others of its level wait to begin."""
+    """The threads that a request may have although others of its level wait to begin."""
     weight: float = 1.0
-    """Slot time in proportion to that of other levels, where no goal says otherwise."""
+    """Slot time in proportion to that of other levels, unless a goal decides."""
     floor: float = 0.02
-    """The share of slot time, 0 to 1, below which the level is not pressed."""
+    """The fraction of slot time, 0 to 1, that the level keeps while it wants slots."""
     queue: int = 1000
-    """Requests that may wait to begin."""
+    """The number of requests that may wait to begin."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """The mean response time of one level is such a part of another's."""
+    """A goal: the mean response time of `fast` is `target` times that of `slow`."""
 
     fast: str
     slow: str
@@ -71,7 +72,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Percentile:
-    """Such a share of a level's requests are answered within a time."""
+    """A goal: a fraction `share` of a level's requests is answered within a time."""
 
     level: str
     share: float
@@ -84,39 +85,40 @@ class Verdict(enum.Enum):
     """Whether a goal is reached."""
 
     SETTLING = "settling"
-    """Nobody has been measured yet, or it is on its way."""
+    """No request was measured yet, or the pool still adapts."""
     HELD = "held"
     EXCEEDED = "exceeded"
-    """There is room: better than asked."""
+    """There is room: better than the target."""
     INFEASIBLE = "infeasible"
-    """The pool does all that it may. What would help is to let fewer in."""
+    """The pool does all that it may. Admitting fewer requests would help."""
 
 
 @dataclass(frozen=True)
 class LevelStats:
-    """A level: counts since the pool was made, and what it does now. Times in seconds."""
+    """Counts of a level since the pool was made, and its present state. Times are in seconds."""
 
     name: str
     answered: int
     failed: int
-    """Of those that were answered: a task or the function raised, or `Request.fail` was called."""
+    """Answered requests that failed: a task or the function raised, or `Request.fail` was called.
+    """
     refused: int
     left: int
-    """Before their turn came."""
+    """Requests that left before their turn came."""
     mean: float
-    """From arrival to end, as the next four."""
+    """The mean time from arrival to end. The next four are of this time, too."""
     deviation: float
-    """Standard deviation over mean."""
+    """The standard deviation over the mean."""
     median: float
     p95: float
     p99: float
     waited: float
-    """From arrival to the first slot: mean."""
+    """The mean time from arrival to the first slot."""
     waiting: int
     running: int
     threads: int
     share: float
-    """Of the slot time used in the last seconds, 0 to 1."""
+    """The fraction of the slot time used in the last seconds, 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -125,23 +127,27 @@ class GoalStats:
 
     verdict: Verdict
     measured: Optional[float]
-    """The ratio, or the share that was answered in time, of the last seconds."""
+    """The ratio, or the fraction answered in time, of the last seconds."""
     effort: float
-    """What is done: the weight of the fast level's age, or seconds that a request is let wait."""
+    """The controller's output.
+
+    It is the weight of the fast level's age, or the seconds that the level's requests may wait
+    while others want slots.
+    """
 
 
 @dataclass(frozen=True)
 class Stats:
-    """A pool, at one moment."""
+    """The state of a pool at one moment."""
 
     levels: Dict[str, LevelStats]
     goal: Optional[GoalStats]
 
 
 class Pool:
-    """Threads, for which requests of several levels compete.
+    """Threads for which requests of several levels compete.
 
-    As a context manager it is closed at the end, and waited for.
+    At its end, a `with` block closes the pool and waits for its requests.
     """
 
     def __init__(
@@ -152,10 +158,12 @@ class Pool:
         goal: Union[Ratio, Percentile, None] = None,
         parity: Optional[int] = None,
     ) -> None:
-        """`threads`: one more than there are processors for it; None: of those that the process may use.
+        """Make a pool.
 
-        `parity`: so many requests run at a time, first come first served, each with all threads of its level.
-        ValueError: the settings contradict themselves.
+        `threads` is one more than the number of processors for the pool; None stands for the
+        processors that the process may use. With `parity`, so many requests run at a time, first
+        come first served, each with all threads of its level. Raise ValueError if the settings
+        contradict themselves.
         """
         if goal is not None and not isinstance(goal, (Ratio, Percentile)):
             raise TypeError(f"{goal!r} is no goal")
@@ -172,18 +180,20 @@ class Pool:
         _pools.add(self)
 
     def request(self, level: str, timeout: Optional[float] = None) -> Request:
-        """Waits for this thread's turn, for `timeout` seconds at most. One thread should have one turn.
+        """Wait for this thread's turn, for at most `timeout` seconds.
 
-        The request has a slot until it ends: use it in a `with`. If the block raises, the request has failed.
-        UnknownLevel, QueueFull, TimedOut, Closed.
+        A thread should have only one turn at a time. The request has a slot until it ends: use it
+        in a `with`. If the block raises, the request has failed. Raise UnknownLevel, QueueFull,
+        TimedOut or Closed.
         """
         signals = threading.current_thread() is threading.main_thread()
         return self._native.request(level, timeout, signals)
 
     def submit(self, level: str, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Has a thread of the pool call `fn(request, *args, **kwargs)` when the request's turn has come.
+        """Let a thread of the pool call `fn` when the request's turn has come.
 
-        The future can be cancelled until then. If the pool is closed before, it has `Closed`.
+        The call is `fn(request, *args, **kwargs)`. The future can be cancelled until then. If the
+        pool is closed before, the future has `Closed`.
         """
         future: Future[T] = Future()
 
@@ -195,7 +205,7 @@ class Pool:
                 return False
             try:
                 result = fn(request, *args, **kwargs)
-            except BaseException as error:  # As concurrent.futures does: it is whose future it is.
+            except BaseException as error:  # As in concurrent.futures.
                 future.set_exception(error)
                 return False
             future.set_result(result)
@@ -205,15 +215,17 @@ class Pool:
         return future
 
     def stats(self) -> Stats:
-        """What the pool has done and does."""
+        """Return the counts and the present state of the pool."""
         levels, goal = self._native.stats()
         by_name = {level["name"]: LevelStats(**level) for level in levels}
         return Stats(by_name, None if goal is None else GoalStats(Verdict(goal[0]), goal[1], goal[2]))
 
     def close(self, wait: bool = True) -> None:
-        """Nobody comes in any more: who waits gets `Closed`, also what was submitted and has not begun.
+        """Close the pool to new requests.
 
-        Those that have begun go on. `wait`: until they have ended, so not within one of them.
+        Requests that wait get `Closed`, also submitted ones that have not begun. Requests that have
+        begun go on. With `wait`, this returns when they have ended, so do not call it within one of
+        them.
         """
         self._native.close()
         if wait:
@@ -230,11 +242,14 @@ _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 
 def _leave() -> None:
-    """At the interpreter's end: afterwards no thread of a pool may ask for its lock."""
+    """Close all pools at the interpreter's end.
+
+    Afterwards, no thread of a pool may ask for its lock.
+    """
     for pool in list(_pools):
         try:
             pool.close(wait=False)
-        except Closed:  # It was the parent's.
+        except Closed:  # The pool was the parent's.
             pass
     _native.leave()
 

@@ -6,13 +6,13 @@ I = TypeVar("I")
 O = TypeVar("O")
 
 class Refused(Exception):
-    """A request gets no turn."""
+    """The error of a request that gets no turn."""
 
 class UnknownLevel(Refused):
     """There is no such level."""
 
 class QueueFull(Refused):
-    """As many of the level wait as may."""
+    """The queue of the level is full."""
 
 class TimedOut(Refused):
     """No turn came in time."""
@@ -21,42 +21,56 @@ class Closed(Refused):
     """The pool is closed."""
 
 class NotBelieved(Exception):
-    """The gateway has not said that now."""
+    """The field is not a currently valid statement of the gateway."""
 
 class Gateway:
-    """The keys of the gateway in front, which signs what level a request has. Any threads may use it at once."""
+    """The keys of the gateway in front, which signs a request's level.
+
+    It is safe for use by several threads.
+    """
 
     def __init__(self, key_file: Union[str, PathLike[str]]) -> None:
-        """Reads the gateway's `levels.key_file`, and again when its keys were exchanged.
+        """Read the gateway's `levels.key_file`, and again after a key rotation.
 
-        OSError: it cannot be read, or every user may. ValueError: it holds no keys.
+        Raise OSError if it cannot be read, or if every user may read it; ValueError if it holds no
+        keys.
         """
 
     def level(self, field: Union[str, bytes]) -> str:
-        """The level that the field names; NotBelieved, and why. Treat such a request as one without the field."""
+        """Return the level that the field names.
+
+        Raise NotBelieved, with the reason, if it is not valid. Treat such a request as one without
+        the field.
+        """
 
 class Request:
-    """A turn in a pool. One thread at a time may use it, whichever that is."""
+    """A turn in a pool. One thread at a time may use it, and it may be another each time."""
 
     @property
     def level(self) -> str:
         """The name of its level."""
 
     def map(self, fn: Callable[[I], O], items: Iterable[I]) -> List[O]:
-        """`[fn(item) for item in items]`, side by side.
+        """Return `[fn(item) for item in items]`, computed in parallel.
 
-        If calls raise, the others run to their end; then the first's exception is raised, and the request has
-        failed. RuntimeError: its tasks run already, or it has ended.
+        If calls raise, the others run to their end; then the first exception is raised, and the
+        request has failed. Raise RuntimeError if its tasks run already, or if it has ended.
         """
 
     def parallel_for(self, n: int, fn: Callable[[int], object]) -> None:
-        """Calls `fn` with every number below `n`, side by side. Else as `map`."""
+        """Call `fn` with every number below `n`, in parallel.
+
+        Exceptions are handled as in `map`.
+        """
 
     def fail(self) -> None:
-        """Counts it as failed when it ends."""
+        """Count the request as failed when it ends."""
 
     def end(self) -> None:
-        """Its slot goes to the next. Once is enough, and `with` does it."""
+        """Give the slot to the next request.
+
+        `with` does it as well; further calls have no effect.
+        """
 
     def __enter__(self) -> Request: ...
     def __exit__(

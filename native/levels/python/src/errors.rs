@@ -1,4 +1,4 @@
-//! Why a request gets no turn, as exceptions.
+//! The exceptions of this package.
 
 use bywash_levels::{BuildError, Refused as Why};
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
@@ -11,7 +11,7 @@ create_exception!(bywash_levels, TimedOut, Refused, "No turn came in time.");
 create_exception!(bywash_levels, Closed, Refused, "The pool is closed.");
 create_exception!(bywash_levels, NotBelieved, PyException, "The gateway has not said that now.");
 
-/// Of a request.
+/// Returns the exception of a refused request.
 pub(crate) fn refused(why: Why) -> PyErr {
     let words = why.to_string();
     match why {
@@ -22,7 +22,7 @@ pub(crate) fn refused(why: Why) -> PyErr {
     }
 }
 
-/// Of a pool.
+/// Returns the exception of a pool that could not be built.
 pub(crate) fn not_built(error: BuildError) -> PyErr {
     match error {
         BuildError::Thread(error) => PyOSError::new_err(error),
@@ -35,7 +35,7 @@ pub(crate) fn not_built(error: BuildError) -> PyErr {
     }
 }
 
-/// The interpreter ends, or the pool is a parent's.
+/// Returns `Closed`: the interpreter ends, or the pool belongs to a parent process.
 pub(crate) fn closed(words: &'static str) -> PyErr {
     Closed::new_err(words)
 }

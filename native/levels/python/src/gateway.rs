@@ -1,6 +1,7 @@
-//! The level that the gateway says a request has.
+//! The level that the gateway signs for a request.
 //!
-//! The interpreter's lock is kept throughout: so no thread is in here when another forks, and the child can go on.
+//! The interpreter's lock is held throughout. So no thread is in this code when another one forks,
+//! and the child can go on using the keys.
 
 use std::path::PathBuf;
 
@@ -14,7 +15,7 @@ use crate::errors::NotBelieved;
 #[pyclass(frozen, module = "bywash_levels._native")]
 pub(crate) struct Gateway(bywash_levels::Gateway);
 
-/// Servers give fields as texts (WSGI) or as bytes (ASGI).
+/// The value of a header field, which servers pass as text (WSGI) or as bytes (ASGI).
 #[derive(FromPyObject)]
 enum Field {
     Text(String),

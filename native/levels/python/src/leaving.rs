@@ -1,7 +1,8 @@
-//! What outlives a pool: the interpreter's end, and a fork.
+//! The interpreter's end, and forks: both may come while a pool exists.
 //!
-//! A thread that asks for the interpreter's lock when the interpreter is ending never comes back, or takes the process
-//! with it (Python before 3.14). So from some moment on nobody asks any more, and the end waits for those who have.
+//! A thread that asks for the interpreter's lock while the interpreter ends never returns, or
+//! crashes the process (Python before 3.14). So from some moment on no thread asks any more, and
+//! the end waits for those that already have.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,14 +12,14 @@ use pyo3::prelude::*;
 
 use crate::errors::closed;
 
-/// Nobody enters the interpreter any more.
+/// Whether the interpreter ends, so that no thread may enter it any more.
 static LEAVING: AtomicBool = AtomicBool::new(false);
-/// Who is in it, for a task or a job, or about to ask for it.
+/// Threads that are in the interpreter for a task or a job, or about to ask for its lock.
 static WITHIN: AtomicUsize = AtomicUsize::new(0);
 /// Submitted requests that have begun.
 static JOBS: AtomicUsize = AtomicUsize::new(0);
 
-/// One who is counted until dropped.
+/// A guard that counts until it is dropped.
 pub(crate) struct Counted(&'static AtomicUsize);
 
 impl Counted {
@@ -27,7 +28,7 @@ impl Counted {
         Self(count)
     }
 
-    /// A submitted request that begins.
+    /// Counts a submitted request that begins.
     pub(crate) fn job() -> Self {
         Self::new(&JOBS)
     }
@@ -43,14 +44,15 @@ impl Drop for Counted {
 pub(crate) fn enter<T>(code: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
     let _within = Counted::new(&WITHIN);
     let ends = || closed("the interpreter ends");
-    // After it was counted: who looks at the count afterwards waits for it.
+    // Check after counting: `leave` sets the flag first, and then waits for all that are counted.
     if LEAVING.load(Ordering::SeqCst) {
         return Err(ends());
     }
     Python::try_attach(code).unwrap_or_else(|| Err(ends()))
 }
 
-/// Waits until submitted requests that have begun are over, and lets no more tasks begin. At the interpreter's end.
+/// Waits until submitted requests that have begun are over, and then lets no more tasks begin.
+/// Called at the interpreter's end.
 #[pyfunction]
 pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
     let wait = |count: &AtomicUsize| {
@@ -65,7 +67,8 @@ pub(crate) fn leave(py: Python<'_>) -> PyResult<()> {
     waited.and_then(|()| wait(&WITHIN))
 }
 
-/// What is of use to the process that has made it only: in the child of a fork its locks may be held for good.
+/// A value that only the process that made it may use: in the child of a fork, its locks may be
+/// held forever.
 pub(crate) struct Own<T> {
     /// `None` once dropped.
     thing: Option<T>,

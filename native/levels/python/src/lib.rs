@@ -1,8 +1,8 @@
 //! `bywash_levels._native`: pools and requests for the package `bywash_levels`, which adds names,
 //! dataclasses and futures.
 //!
-//! Whoever waits or has tasks run lets go of the interpreter's lock, and each task takes it. No lock of the pool is
-//! held while waiting for the interpreter's.
+//! Code that waits, or that runs tasks, releases the interpreter's lock, and each task takes it. No
+//! lock of the pool is held while waiting for the interpreter's.
 
 mod errors;
 mod gateway;
@@ -12,7 +12,7 @@ mod request;
 
 use pyo3::prelude::*;
 
-/// See the package.
+/// The native part of `bywash_levels`; use the package.
 #[pymodule]
 mod _native {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! A pool.
+//! Pools as Python sees them.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,8 @@ use crate::errors::{closed, not_built, refused};
 use crate::leaving::{Counted, Own, enter};
 use crate::request::Request;
 
-/// Signals are looked after so often by whoever waits: a handler of Python's runs no later.
+/// How often a waiting main thread checks for signals, and so the longest delay of a Python signal
+/// handler.
 const SLICE: Duration = Duration::from_millis(50);
 
 /// A pool of threads with levels.
@@ -20,7 +21,7 @@ pub(crate) struct Pool {
     pool: Own<bywash_levels::Pool>,
 }
 
-/// Name, threads at most and at least, weight, floor, queue.
+/// Name, most threads, least threads, weight, floor, queue.
 type LevelTerms = (String, u32, u32, f64, f64, usize);
 /// Verdict, measured, effort.
 type GoalTerms = (&'static str, Option<f64>, f64);
@@ -61,7 +62,8 @@ impl Pool {
         Ok(Self { pool: Own::new(builder.build().map_err(not_built)?) })
     }
 
-    /// Waits for this thread's turn; `signals`: looks after them meanwhile, as the main thread must.
+    /// Waits for this thread's turn. With `signals`, it checks for signals meanwhile, as the main
+    /// thread must.
     fn request(
         &self,
         py: Python<'_>,
@@ -74,8 +76,8 @@ impl Pool {
         py.detach(|| turn(pool, &level, patience, signals)).map(Request::new)
     }
 
-    /// Has `run` called with the request when its turn has come, or with `None` if that never will. If it says `False`
-    /// the request has failed.
+    /// Lets a thread call `run` with the request when its turn has come, or with `None` if it never
+    /// will. If `run` returns `False`, the request has failed.
     fn submit(&self, py: Python<'_>, level: String, run: Py<PyAny>) -> PyResult<()> {
         let pool = self.pool()?;
         let fate = Fate::default();
@@ -84,14 +86,14 @@ impl Pool {
         if fate.accept() { Ok(()) } else { Err(refused(Refused::Closed)) }
     }
 
-    /// Nobody comes in any more.
+    /// Refuses new requests and those that wait.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let pool = self.pool()?;
         py.detach(|| pool.close());
         Ok(())
     }
 
-    /// Waits until all have left.
+    /// Waits until all requests have left.
     fn wait_until_empty(&self, py: Python<'_>) -> PyResult<()> {
         let pool = self.pool()?;
         while !py.detach(|| pool.is_empty_by(Instant::now() + SLICE)) {
@@ -100,7 +102,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Levels as keywords of the dataclass, and the goal.
+    /// Returns the levels as keywords of the dataclass, and the goal.
     fn stats<'py>(
         &self,
         py: Python<'py>,
@@ -121,7 +123,7 @@ impl Pool {
     }
 }
 
-/// A time of Python's. From that many seconds on (584 years) it is for ever.
+/// Converts a time of Python. Times above 584 years count as infinite.
 fn seconds(seconds: f64) -> PyResult<Duration> {
     const FOR_EVER: f64 = 1.8e10;
     if seconds >= FOR_EVER {
@@ -151,7 +153,7 @@ fn turn(
         if let Some(request) = waiting.wait_until(end.map_or(slice, |end| end.min(slice))) {
             return request.map_err(refused);
         }
-        // Who leaves here, leaves the line.
+        // Returning here drops `waiting`, which leaves the queue.
         if let (Some(end), Some(patience)) = (end, patience)
             && Instant::now() >= end
         {
@@ -165,7 +167,7 @@ fn look_after_signals(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// Submitted: `run` is called once, if its owner is told that it was accepted.
+/// A submitted request. `run` is called exactly once, if the caller was told that it was accepted.
 struct Job {
     run: Py<PyAny>,
     fate: Fate,
@@ -175,12 +177,13 @@ impl Job {
     fn run(self, request: &mut bywash_levels::Request) {
         self.fate.begin();
         let _job = Counted::job();
-        // The job with it: what it has of Python's is let go while the interpreter is ours.
+        // Move the job in, so that its Python objects are dropped while the interpreter's lock is
+        // held.
         let run = |py: Python<'_>| {
             let job = self;
             Request::lent(py, request, |lent| job.run.call1(py, (lent,))?.is_truthy(py))
         };
-        // What it raises is in its future.
+        // An exception is stored in the future.
         if !enter(run).unwrap_or(false) {
             request.fail();
         }
@@ -190,7 +193,7 @@ impl Job {
 impl Drop for Job {
     fn drop(&mut self) {
         if self.fate.end() {
-            // If the interpreter ends nobody is left to be told.
+            // If the interpreter ends, no caller is left to be notified.
             _ = enter(|py| self.run.call1(py, (py.None(),)).map_err(|_| closed("told")));
         }
     }

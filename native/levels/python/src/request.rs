@@ -17,14 +17,14 @@ pub(crate) struct Request {
 }
 
 enum Turn {
-    /// Whoever waited for it has it.
+    /// The caller that waited for it owns it.
     Own(Own<bywash_levels::Request>),
-    /// A thread of the pool has it, and lends it to a function.
+    /// A thread of the pool owns it, and lends it to a function.
     Lent(NonNull<bywash_levels::Request>),
     Over,
 }
 
-// SAFETY: what a lent one points to is used under the mutex of `Request` only, until `lent` takes it back.
+// SAFETY: a lent pointer is only used under the mutex of `Request`, until `lent` takes it back.
 unsafe impl Send for Turn {}
 
 impl Turn {
@@ -46,18 +46,18 @@ impl Request {
         Self { turn: Mutex::new(Turn::Own(Own::new(request))) }
     }
 
-    /// Lends one to code of Python's.
+    /// Lends a request to Python code.
     pub(crate) fn lent<T>(
         py: Python<'_>,
         request: &mut bywash_levels::Request,
         to: impl FnOnce(&Py<Self>) -> PyResult<T>,
     ) -> PyResult<T> {
-        /// Takes it back, also from a thread that uses it still.
+        /// Takes the request back, also from a thread that still uses it.
         struct Lease(Py<Request>);
         impl Drop for Lease {
             fn drop(&mut self) {
                 let request = self.0.get();
-                // Without the interpreter's lock: the other's tasks may want it.
+                // Release the interpreter's lock: tasks of that thread may want it.
                 Python::attach(|py| {
                     py.detach(|| {
                         *request.turn.lock().unwrap_or_else(PoisonError::into_inner) = Turn::Over;
@@ -73,7 +73,7 @@ impl Request {
     fn turn(&self) -> PyResult<MutexGuard<'_, Turn>> {
         match self.turn.try_lock() {
             Ok(turn) => Ok(turn),
-            // What has panicked in a task leaves no turn half used.
+            // A panic in a task leaves no turn half used.
             Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
             Err(TryLockError::WouldBlock) => Err(busy()),
         }
@@ -88,7 +88,7 @@ impl Request {
         Ok(self.turn()?.request()?.level().to_owned())
     }
 
-    /// `[fn(item) for item in items]`, side by side.
+    /// Returns `[fn(item) for item in items]`, computed in parallel.
     fn map(
         &self,
         py: Python<'_>,
@@ -112,7 +112,7 @@ impl Request {
         failed.raise(request).map(|()| made)
     }
 
-    /// Calls `fn` with every number below `n`, side by side.
+    /// Calls `fn` with every number below `n`, in parallel.
     fn parallel_for(&self, py: Python<'_>, n: usize, r#fn: Py<PyAny>) -> PyResult<()> {
         let mut turn = self.turn()?;
         let request = turn.request()?;
@@ -132,13 +132,13 @@ impl Request {
         failed.raise(request)
     }
 
-    /// Counts it as failed when it ends.
+    /// Counts the request as failed when it ends.
     fn fail(&self) -> PyResult<()> {
         self.turn()?.request()?.fail();
         Ok(())
     }
 
-    /// Its slot goes to the next. Once is enough.
+    /// Gives the slot to the next request. Further calls have no effect.
     fn end(&self) -> PyResult<()> {
         let mut turn = self.turn()?;
         if matches!(*turn, Turn::Lent(_)) {
@@ -168,7 +168,8 @@ impl Request {
     }
 }
 
-/// The error to raise of several: the first, unless another is to end the program (`KeyboardInterrupt`).
+/// The error to raise if there are several: the first, unless another is to end the program
+/// (`KeyboardInterrupt`).
 #[derive(Default)]
 struct First(Mutex<Option<(bool, PyErr)>>);
 
@@ -188,7 +189,7 @@ impl First {
         } else {
             Some((ends_program, error))
         };
-        // To drop it may run anything: not under the lock.
+        // Dropping an exception may run any code, so do it outside the lock.
         drop(first);
         drop(other);
     }

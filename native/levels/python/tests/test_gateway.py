@@ -1,4 +1,4 @@
-"""The level that the gateway says."""
+"""Tests of the level that the gateway signs."""
 
 import base64
 import hashlib
@@ -15,7 +15,10 @@ KEY, OTHER_KEY = bytes([7] * 32), bytes([8] * 32)
 
 
 def signed(key, seconds_ago=0):
-    """What the gateway sends: HMAC of RFC 2104 with a key for this alone, in base64url."""
+    """Return what the gateway sends.
+
+    This is an HMAC (RFC 2104) with a key for this purpose alone, in base64url.
+    """
 
     def mac(key, text):
         return hmac.new(key, text, hashlib.sha256).digest()

@@ -1,4 +1,4 @@
-"""Turns, tasks, exceptions, statistics. Nothing here takes a minute; what does is stuck."""
+"""Tests of turns, tasks, exceptions and statistics. A test that takes a minute is stuck."""
 
 import gc
 import os
@@ -32,7 +32,7 @@ TWO = {"high": Level(max_threads=4), "low": Level()}
 
 
 def until(what):
-    """Waits until that is so."""
+    """Wait until the condition holds."""
     end = time.monotonic() + STUCK
     while not what():
         if time.monotonic() > end:
@@ -41,7 +41,10 @@ def until(what):
 
 
 def in_thread(function):
-    """Its result, or its exception, when asked for."""
+    """Run a function in a thread.
+
+    Return a function that returns its result or raises its exception.
+    """
     result = []
 
     def run():
@@ -119,7 +122,7 @@ class Turns(unittest.TestCase):
             pool.request("low", timeout=STUCK).end()
 
     def test_the_main_thread_is_interrupted_while_it_waits(self):
-        # Whoever was started in the background ignores it.
+        # A process that was started in the background ignores it.
         self.addCleanup(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with Pool(1, TWO) as pool, pool.request("high"):
@@ -156,7 +159,7 @@ class Turns(unittest.TestCase):
         with Pool(2, TWO) as pool, pool.request("high") as request:
             child = os.fork()
             if child == 0:
-                # No assertion: its exception would be the test runner's, twice.
+                # Use no assertion: the test runner would report its exception twice.
                 passed = 0
                 for call in (lambda: pool.request("low"), lambda: request.map(len, []), pool.stats, pool.close):
                     try:
@@ -384,10 +387,10 @@ class Settings(unittest.TestCase):
 
 
 class Ends(unittest.TestCase):
-    """How a program ends: each in an interpreter of its own."""
+    """Tests of how a program ends, each in an interpreter of its own."""
 
     def ends(self, code):
-        # The installed package, not the sources beside the tests.
+        # Import the installed package, not the sources next to the tests.
         elsewhere = pathlib.Path(bywash_levels.__file__).resolve().parent.parent
         program = "import threading, time\nfrom bywash_levels import *\n" + code
         done = subprocess.run(

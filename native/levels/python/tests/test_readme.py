@@ -1,4 +1,4 @@
-"""The program of the README says what the README says, and the stubs name what there is."""
+"""Tests that the README's program prints what the README says, and that the stubs are complete."""
 
 import ast
 import pathlib

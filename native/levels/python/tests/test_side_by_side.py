@@ -1,7 +1,7 @@
-"""What runs side by side, and what takes turns: seen by how many threads are inside a call at once, not by a clock.
+"""Tests of what runs in parallel and what takes turns.
 
-The interpreter is told to take its lock from nobody. Then a second thread gets inside only while the first has given
-the lock away of itself.
+They count the threads inside a call, and use no clock. The interpreter is told never to take its
+lock from a thread. So a second thread gets inside only if the first has released the lock itself.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ BUFFER = bytes(8 << 20)
 
 
 class Inside:
-    """Threads that are inside `call`, and the most there were."""
+    """The number of threads inside `call`, and its maximum."""
 
     def __init__(self, call):
         self.call = call
@@ -40,7 +40,7 @@ class SideBySide(unittest.TestCase):
         sys.setswitchinterval(1e6)
 
     def most_inside(self, call, enough):
-        """The most, of as many rounds as it takes to see enough, or of many."""
+        """Return the maximum, after as many rounds as it takes to reach `enough`, or after many."""
         inside = Inside(call)
         end = time.monotonic() + STUCK
         with Pool(2, {"high": Level(max_threads=2)}) as pool, pool.request("high") as request:

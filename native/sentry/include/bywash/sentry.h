@@ -1,23 +1,27 @@
 /* libbywash-sentry: tells a process at once that the other side of a connection has left.
  *
- * A program that computes, or waits for a database, does not read from its client, and so does not learn that
- * nobody waits for the answer any more [seed 4.1]. It has the connection watched while it works; when the client leaves, a
- * signal interrupts it, or an eventfd, a function or libsert says so.
+ * A program that computes, or waits for a database, does not read from its client, and so does not
+ * learn that the client no longer waits for the answer [seed 4.1]. With this library it lets the
+ * connection be watched while it works. When the client leaves, a signal interrupts the program, or
+ * an eventfd, a callback or libsert tells it.
  *
- * Source: seed 4, "Minimizing the Impact of Orphan Requests in e-Commerce Services", section 3: socket_watch is
- * its own [seed 4.2], and so is who has the handler [seed 4.4]. Whole: socket_watch(3). Linux, 64 bits.
+ * Source: paper 4, "Minimizing the Impact of Orphan Requests in e-Commerce Services", section 3. It
+ * has the call socket_watch [seed 4.2] and the rule that the handler belongs to the application
+ * [seed 4.4]. Full description: socket_watch(3). Linux, 64 bits.
  *
- * Every process watches for itself: of several that have the socket, each that watches is told [seed 4.3]. After fork() the
- * child watches nothing, and may begin at once; the parent's watches go on.
+ * Each process watches for itself: if several processes have the socket, each one that watches is
+ * told [seed 4.3]. After fork() the child watches nothing, and may begin at once; the parent's
+ * watches go on.
  *
- * Every function may be called by any thread, and by a callback of this library. A handler of a signal may call
- * socket_unwatch, not the others; it may jump (siglongjmp) out of any of these functions. Functions return 0, or
- * -1 with errno set.
+ * Any thread and any callback of this library may call every function. A signal handler may call
+ * socket_unwatch, but not the others. It may jump (siglongjmp) out of any of these functions.
+ * Functions return 0, or -1 with errno set.
  *
- * What cannot be seen:
- *   - whether a client has closed, or only shut down its sending side: both are a FIN. Only writing tells;
- *   - a FIN behind more bytes than the receive window holds: it has not arrived until somebody reads.
- */
+ * The library cannot detect:
+ *   - whether a client has closed, or only shut down its sending side: both are a FIN, and only
+ *     writing shows the difference;
+ *   - a FIN behind more bytes than the receive window holds: it does not arrive until the program
+ *     reads. */
 #ifndef BYWASH_SENTRY_H
 #define BYWASH_SENTRY_H
 
@@ -28,12 +32,13 @@
 extern "C" {
 #endif
 
-/* Sends `signum` once to the calling thread when the other side of `sockfd` leaves: si_value.sival_int is the
- * descriptor, si_errno ESHUTDOWN (it sends no more) or ECONNRESET, si_code SI_QUEUE. Signals from SIGRTMIN on are
- * queued; one below is there once, however many clients leave. Have a handler before: the default of most signals
- * ends the process.
+/* Sends `signum` once to the calling thread when the other side of `sockfd` leaves:
+ * si_value.sival_int is the descriptor, si_errno is ESHUTDOWN (it sends no more) or ECONNRESET,
+ * si_code is SI_QUEUE. Signals from SIGRTMIN on are queued; a lower one is pending only once,
+ * however many clients leave. Install a handler first: the default action of most signals ends the
+ * process.
  *
- * -1, and nobody is told:
+ * The following errors return -1, and nothing is watched:
  *   ESHUTDOWN   the other side has sent a FIN already
  *   ECONNRESET  it has reset the connection
  *   ENOTCONN    the socket is not connected
@@ -45,43 +50,50 @@ extern "C" {
  *   ENOTRECOVERABLE  an error in this library */
 int socket_watch(int sockfd, int signum);
 
-/* Ends the watch: when this returns, nothing will be sent or called for it any more; what is just being done is
- * waited for, but by a callback itself. A signal that was sent may still be pending where it is blocked: tell them
- * apart by a cookie. Call it before close(): while another process has the socket, the kernel goes on watching, and
- * what is just being told may be taken for whatever gets the number next.
+/* Ends the watch: when this returns, nothing will be sent or called for it any more. It waits for a
+ * notification that is under way, except when a callback calls it for itself. A signal that was
+ * sent may still be pending where it is blocked: distinguish such signals by a cookie. Call this
+ * before close(): while another process has the socket, the kernel goes on watching, and a
+ * notification that is under way may be taken for the connection that gets the number next.
  *
- * 0: nobody had left. -1: ENOENT: its departure was told, or it was not watched. EBADF: below 0. */
+ * Returns 0 if the other side had not left. Else it returns -1 with ENOENT (the departure was told,
+ * or the socket was not watched) or EBADF (`sockfd` is below 0). */
 int socket_unwatch(int sockfd);
 
 struct socket_watch_opts {
-    uint32_t size;    /* sizeof(struct socket_watch_opts) */
-    uint32_t flags;   /* SW_... */
-    int signum;       /* sent when it happens; 0: none */
-    pid_t tid;        /* to this thread of the process, which must live until the watch ends; 0: the calling one
-                       * (not in a callback: its thread takes none) */
-    uint64_t cookie;  /* for `cb`; and, unless 0, the signal's si_value (sival_ptr) in place of the descriptor */
-    int eventfd;      /* with SW_EVENTFD: is added 1; stays open until the watch ends */
-    void (*cb)(uint64_t cookie, int why); /* called on the library's thread: ESHUTDOWN, ECONNRESET, 0 for data */
+    uint32_t size;   /* sizeof(struct socket_watch_opts) */
+    uint32_t flags;  /* SW_... */
+    int signum;      /* the signal to send; 0: none */
+    /* The thread of this process that gets the signal; it must live until the watch ends. 0: the
+     * calling one (not in a callback, whose thread takes no signals). */
+    pid_t tid;
+    /* The argument of `cb`. Unless 0, it also replaces the descriptor in the signal's si_value
+     * (sival_ptr). */
+    uint64_t cookie;
+    int eventfd;     /* with SW_EVENTFD: 1 is added to it; keep it open until the watch ends */
+    /* Called on the library's thread. `why` is ESHUTDOWN, ECONNRESET, or 0 for data. */
+    void (*cb)(uint64_t cookie, int why);
 };
 
-/* Also tells, once, that bytes have come that nobody has read (with a FIN behind them: only the FIN, but for
- * SW_HALF_CLOSE_OK): si_errno and `why` are 0. The watch goes on. */
+/* Also tells, once, that unread bytes have come: si_errno and `why` are 0. If a FIN follows them,
+ * it tells only the FIN, except with SW_HALF_CLOSE_OK. The watch goes on. */
 #define SW_DATA 1u
-/* A FIN is no departure; the end of both directions is. A TCP client that has closed is not noticed then until
- * something is written to it. */
+/* A FIN does not count as leaving; the end of both directions does. With this flag, a TCP client
+ * that has closed is not noticed until something is written to it. */
 #define SW_HALF_CLOSE_OK 2u
-/* When the other side leaves, the libsert request that the calling thread has begun is stopped: SERT_CLIENT_GONE
- * (sert.h). ENOTSUP: the process has no libsert. EINVAL: no request has begun. */
+/* When the other side leaves, the libsert request of the calling thread is stopped:
+ * SERT_CLIENT_GONE (sert.h). ENOTSUP: the process has no libsert. EINVAL: no request has begun. */
 #define SW_SERT 4u
-/* `eventfd` is one. */
+/* Uses the field `eventfd`. */
 #define SW_EVENTFD 8u
 
-/* As socket_watch, and does all that `opts` names: signal, eventfd, libsert, callback. EINVAL: it names nothing,
- * or what is not.
+/* Is like socket_watch, and makes every notification that `opts` names: signal, eventfd, libsert,
+ * callback. EINVAL: `opts` names none, or an invalid one.
  *
- * While a callback runs nobody else is told: it should be short, and must neither throw, nor end its thread, nor
- * fork without exec. No lock is held, and it takes no signals. If the queue of signals is full (RLIMIT_SIGPENDING),
- * the library tries again until it is not, or the watch ends. */
+ * While a callback runs, all other notifications wait. So it should be short, and must neither
+ * throw, nor end its thread, nor fork without exec. It runs without locks held, and its thread
+ * takes no signals. If the queue of signals is full (RLIMIT_SIGPENDING), the library tries again
+ * until it succeeds or the watch ends. */
 int socket_watch_ex(int sockfd, const struct socket_watch_opts *opts);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// What the tests of behaviour share: one request, and what is asked of it.
+// The common part of the tests of behaviour: one request, and checks of it.
 #pragma once
 
 #include <dlfcn.h>
@@ -88,7 +88,7 @@ inline double now_ms() {
 }
 
 inline volatile double sink;
-// Code of the program and no other: where a request is stopped.
+// Runs code of the program and no other: a request can be stopped here.
 inline void burn() {
     for (volatile uint64_t i = 0; i < 200000; i = i + 1) sink = sink + 1;
 }
@@ -96,7 +96,8 @@ inline void burn_for(double ms) {
     for (double end = now_ms() + ms; now_ms() < end;) burn();
 }
 
-// One request that does `work`: 0 if it ended by itself, or why it was stopped. The work may not end.
+// Runs one request that does `work`. Returns 0 if it ended by itself, or why it was stopped. The
+// work may be endless.
 inline int request(const std::function<void()> &work) {
     sigjmp_buf point;
     if (int reason = sigsetjmp(point, 0)) return reason;
@@ -115,7 +116,7 @@ inline long heap() {
     return static_cast<long>(info.uordblks + info.hblkhd);
 }
 
-// What `work` writes to stderr.
+// Returns what `work` writes to stderr.
 inline std::string said(const std::function<void()> &work) {
     int fds[2], kept = dup(2);
     CHECK(pipe(fds) == 0);
@@ -134,11 +135,11 @@ inline size_t count(const std::string &text, const char *what) {
     return times;
 }
 
-// The library's signal to the thread that made it, for nothing, until it is gone.
+// Sends the library's signal to the thread that made it, for no reason, until it is destroyed.
 class Nuisance {
 public:
     explicit Nuisance(useconds_t pause) {
-        // Only to threads that have had a request signals of ours are sent.
+        // Our signals are only sent to threads that have had a request.
         CHECK(request([] {}) == 0);
         thread_ = std::thread([this, pause, whom = pthread_self()] {
             while (!over_) pthread_kill(whom, SIGNAL), usleep(pause);
@@ -151,7 +152,7 @@ private:
     std::thread thread_;
 };
 
-// A promise, and the word by which it is asked for alone.
+// A promise, and the word that selects its test.
 struct Test {
     const char *word;
     void (*run)();

@@ -1,4 +1,4 @@
-// The interface: errors, classes, tokens.
+// Tests of the interface: errors, classes, tokens.
 #include "harness.h"
 
 #ifndef GOLDEN
@@ -67,7 +67,7 @@ void a_class_that_is_chosen_before_anything_has_begun_counts() {
     CHECK(SERT_init_timer(SIGNAL) == 0);
     CHECK(request([] {}) == 0);
     CHECK(stats(3).completed == 1 && stats(2).completed == 0);
-    // Each thread has its own.
+    // Each thread has a class of its own.
     std::thread other([] {
         CHECK(SERT_set_class(2) == 0);
         CHECK(request([] {}) == 0);
@@ -99,7 +99,7 @@ void the_thresholds_are_the_engines() {
         unsigned long long arrived, lost, expected;
         CHECK(sscanf(line.c_str(), "%lf,%lf,%lf,%lf,%lf,%llu,%llu,%llu", &lb, &ub, &alpha, &lw, &hw, &arrived, &lost, &expected) == 8);
         sert_arg arg = granted(lb, ub);
-        // Zero is the default, below it is zero.
+        // Zero stands for the default, and a negative value for zero.
         arg.alpha = alpha == 0 ? -1 : alpha;
         arg.lw = lw == 0 ? -1 : lw;
         arg.hw = hw;
@@ -124,12 +124,12 @@ void a_request_that_an_exception_has_left_ends_at_the_next_rollback_point() {
         } catch (const std::runtime_error &) {
         }
     }
-    // What is done before the next begins is nobody's.
+    // Work before the next begin belongs to no request.
     sigjmp_buf point;
     CHECK(sigsetjmp(point, 0) == 0);
     CHECK(SERT_register_rollbackpoint(&point) == 0);
     burn_for(1500);
-    // Its own time, not what is left of another's.
+    // The request has its own time, not the rest of another's.
     CHECK(request([] { burn_for(700); }) == 0);
     CHECK(stats().completed == 3 && stats().terminated == 0);
 }

@@ -1,4 +1,5 @@
-// Calls of libc that leave something behind: a stop gives it back, or the request is not stopped any more.
+// Tests of libc calls that leave something behind: a stop releases it, or the request is not
+// stopped any more.
 #include <argz.h>
 #include <envz.h>
 #include <execinfo.h>
@@ -31,8 +32,8 @@ namespace {
 
 enum Fate { GIVEN_BACK, UNSTOPPABLE };
 
-// `make` calls it within a request, `release` gives up what it has made. What the kernel refuses here (`make` says
-// false) is not tested.
+// `make` calls the function within a request, and `release` frees the result. A call that the
+// kernel refuses here (`make` returns false) is not tested.
 struct Call {
     const char *name;
     Fate fate;
@@ -55,7 +56,7 @@ size_t descriptors() {
     return count;
 }
 
-// Descriptors, lines on timers, mappings, keys, bytes.
+// Counts of descriptors, lines on timers, mappings, keys and bytes.
 struct Left {
     size_t descriptors, timers, mappings;
     unsigned key;
@@ -69,7 +70,7 @@ Left left_now() {
     return {fds, timers, mappings, key, heap()};
 }
 
-// Until it is stopped, or nothing stops it any more.
+// Runs until the request is stopped, or until nothing can stop it any more.
 void run_on() {
     while (SERT_left() != INT64_MAX) burn();
 }
@@ -91,7 +92,7 @@ void leaves_nothing(const Call &call) {
         printf("NOT TESTED: %s: %s\n", call.name, strerror(errno));
         return;
     }
-    // What libc keeps for itself after its first calls is there.
+    // Run it once: libc's own memory of its first calls must exist already.
     auto once = [&] {
         return request([&] {
             CHECK(call.make());
@@ -115,7 +116,7 @@ void leaves_nothing(const Call &call) {
     }
 }
 
-// In a request the state is the calls' own: one runs at a time.
+// The state of the calls. It is static, because one request runs at a time.
 static regex_t expression;
 static regmatch_t found[4];
 static iconv_t conversion;
@@ -234,7 +235,7 @@ const std::vector<Call> calls = {
 };
 
 void what_libc_keeps_for_a_request_is_not_left_behind() {
-    // A block in a thread's cache counts as allocated: without one the heap's size is exact.
+    // A block in a thread's cache counts as allocated: without the cache, the heap's size is exact.
     if (getenv("GLIBC_TUNABLES") == nullptr) {
         setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 1);
         execl("/proc/self/exe", "behaviour", "keeps", nullptr);
@@ -244,7 +245,8 @@ void what_libc_keeps_for_a_request_is_not_left_behind() {
     shmctl(new_segment(), IPC_RMID, nullptr);
 }
 
-// An expression that is older than the request keeps what a search adds, and the request can be stopped.
+// An expression that is older than the request keeps the memory that a search adds, and the request
+// can be stopped.
 void an_older_expression_stays_whole() {
     start_library(granted(0.3, 0.3));
     CHECK(regcomp(&expression, "(a|b)*c(d|e)*", REG_EXTENDED) == 0);
@@ -260,7 +262,8 @@ void an_older_expression_stays_whole() {
     regfree(&expression);
 }
 
-// System calls by number that leave nothing do not make a request unstoppable, and get all of their arguments.
+// System calls by number that leave nothing behind do not make a request unstoppable, and get all
+// of their arguments.
 void a_system_call_by_number_gets_its_arguments() {
     start_library();
     CHECK(request([] {
@@ -270,7 +273,7 @@ void a_system_call_by_number_gets_its_arguments() {
         for_ever();
     }) == SERT_RAN_TOO_LONG);
     CHECK(request([] {
-        // Six arguments, the last from the stack.
+        // There are six arguments, the last one from the stack.
         int file = memfd_create("six", 0);
         CHECK(ftruncate(file, 8192) == 0 && pwrite(file, "x", 1, 4096) == 1);
         long at = syscall(SYS_mmap, nullptr, 4096L, long(PROT_READ), long(MAP_SHARED), long(file), 4096L);

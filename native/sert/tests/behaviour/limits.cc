@@ -1,4 +1,4 @@
-// Limits, at which nothing breaks.
+// Tests of limits, at which nothing breaks.
 #include "harness.h"
 
 namespace behaviour {
@@ -30,7 +30,7 @@ void more_threads_than_can_be_watched_run_unprotected() {
     });
     CHECK(served + refused == MANY && refused >= MANY - 4096);
     CHECK(count(text, "no more threads") == 1);
-    // The slots come back.
+    // The slots can be used again.
     for (int i = 0; i < 5000; i++) {
         std::thread([] {
             sigjmp_buf point;
@@ -58,7 +58,7 @@ void threads_without_a_timer_run_unprotected_and_harm_no_other() {
     getrlimit(RLIMIT_SIGPENDING, &before);
     none.rlim_max = before.rlim_max;
     setrlimit(RLIMIT_SIGPENDING, &none);
-    // They end only when others have had the places that they were refused.
+    // These threads end only when others have had the slots that they were refused.
     std::atomic<int> refused{0}, served{0};
     std::atomic<bool> alone{false};
     std::vector<std::thread> without, threads;

@@ -1,11 +1,12 @@
-// What libsert promises, one promise a test. `behaviour` runs each in a process of its own, `behaviour WORD` one.
+// Tests of the promises of libsert, one for each promise. `behaviour` runs each in a process of its
+// own, `behaviour WORD` runs one.
 #include "harness.h"
 
 using namespace behaviour;
 
 namespace {
 
-// In a process of its own, which has a minute.
+// Runs a test in a process of its own, which has a minute.
 bool passes(const Test &test) {
     fflush(stdout);
     pid_t child = fork();

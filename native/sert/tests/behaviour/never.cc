@@ -1,4 +1,4 @@
-// What makes a request unstoppable.
+// Tests of the actions that make a request unstoppable.
 #include "harness.h"
 
 namespace behaviour {
@@ -14,7 +14,7 @@ void who_writes_to_a_client_is_not_stopped_any_more() {
         burn_for(100);
     }) == 0);
     CHECK(stats().cancelled == 1);
-    // To its own, and to a file, a request may write.
+    // A request may write to its own sockets, and to files.
     int file = open("/dev/null", O_WRONLY);
     CHECK(request([&] {
         int own[2];
@@ -23,7 +23,7 @@ void who_writes_to_a_client_is_not_stopped_any_more() {
         CHECK(write(file, "x", 1) == 1);
         for_ever();
     }) == SERT_RAN_TOO_LONG);
-    // Overdue before the first byte: nothing is sent.
+    // It is overdue before the first byte: nothing is sent.
     CHECK(request([&] {
         SERT_mask();
         burn_for(100);

@@ -1,11 +1,11 @@
-// What is as before when a request was stopped.
+// Tests of the state that must be unchanged after a request was stopped.
 #include "harness.h"
 
 namespace behaviour {
 
 namespace {
 
-// What libc allocates for itself while a request is the first to ask stays.
+// Memory that libc allocates for itself, while a request is the first to need it, stays.
 void what_libc_owns_survives() {
     start_library(granted(2, 2));
     for (int i = 0; i < 200; i++) {
@@ -35,7 +35,8 @@ int slow_compare(const void *a, const void *b) {
 }
 void a_callback_of_libc_is_not_stopped() {
     start_library();
-    // More than libc sorts on its stack, and more compares than the request has time for.
+    // This is more than libc sorts on its stack, and takes more compares than the request has time
+    // for.
     std::string numbers(16 * 256, 'n');
     auto sort = [&] {
         qsort(&numbers[0], 256, 16, slow_compare);
@@ -115,7 +116,8 @@ void another_handler_is_not_stopped() {
 
 ucontext_t here, there;
 volatile bool is_there;
-// On a stack of its own, and then for ever on the request's: it is stopped there.
+// Runs a coroutine on a stack of its own, and then forever on the request's stack, where the
+// request is stopped.
 void is_stopped_behind(void (*coroutine)()) {
     start_library();
     static char stack[65536];
@@ -188,9 +190,9 @@ void what_is_unaccounted_stays() {
     CHECK(cache.size() == 2 && cache[0][999] == 'c' && strcmp(cache[1], "after the deadline") == 0);
 }
 
-// While the request is masked: what it has handed away it must not lose to a stop.
+// The request is masked: a stop must not lose the blocks that it has handed away.
 void another_thread_may_free_a_block_of_a_running_request() {
-    // Large ones go back to the kernel: whoever touches one that is freed crashes.
+    // Large blocks go back to the kernel, so an access to a freed one crashes.
     mallopt(M_MMAP_THRESHOLD, 65536);
     start_library(granted(0.3, 0.3));
     std::atomic<void *> handed{nullptr};
@@ -222,7 +224,8 @@ void another_thread_may_free_a_block_of_a_running_request() {
     CHECK(labs(heap() - before) < 65536);
 }
 
-// Overdue inside the handler, which calls functions of ours: what it has interrupted is under way.
+// The request is overdue inside the handler, which calls functions of ours: the interrupted code is
+// under way.
 void handlers_that_were_there_before_are_not_stopped() {
     auto handler = [](int) {
         in_handler = 1;
@@ -248,7 +251,7 @@ void handlers_that_were_there_before_are_not_stopped() {
     }
 }
 
-// Overdue before: what a handler calls must not stop what it has interrupted.
+// The request was overdue before: a call in the handler must not stop the interrupted code.
 void a_handler_that_runs_while_a_stop_is_pending_stops_nothing() {
     start_library();
     struct sigaction action = {};
@@ -272,7 +275,7 @@ void a_handler_that_runs_while_a_stop_is_pending_stops_nothing() {
 
 void a_coroutine_is_not_stopped_by_what_it_calls() {
     is_stopped_behind([] {
-        // For the compiler it must be worth allocating.
+        // The compiler must not optimise the allocation away.
         static void *volatile block;
         is_there = true;
         burn_for(100);
@@ -325,7 +328,7 @@ void the_buffer_of_an_older_stream_is_not_the_requests() {
         CHECK(getline(&line, &size, older) > 0);
         for_ever();
     }) == SERT_RAN_TOO_LONG);
-    // Of the buffer's size and of many others: one gets its place, if it was given back.
+    // Use the buffer's size and many others: one of them gets its place, if it was freed.
     for (size_t size = BUFSIZ * 2; size >= 64; size -= 64) memset(malloc(size), '!', size);
     char line[64];
     for (int i = 0; i < 300; i++) CHECK(fgets(line, sizeof line, older) && line[0] == 'z');
@@ -336,7 +339,8 @@ int slow_visit(dl_phdr_info *, size_t, void *) {
     burn_for(15);
     return 0;
 }
-// In a callback of the loader, and of directories: no lock of libc's is left behind, and no descriptor.
+// A callback of the loader, or of a directory scan, leaves neither a lock of libc nor a descriptor
+// behind.
 void callbacks_of_libc_leave_nothing() {
     start_library();
     int before = open("/dev/null", O_RDONLY);
@@ -349,7 +353,7 @@ void callbacks_of_libc_leave_nothing() {
             for_ever();
         }) == SERT_RAN_TOO_LONG);
     }
-    // Of another thread: its own could take the loader's lock again.
+    // Use another thread: this one could take the loader's lock again.
     std::thread([] { CHECK(dl_iterate_phdr([](dl_phdr_info *, size_t, void *) { return 0; }, nullptr) == 0); }).join();
     int after = open("/dev/null", O_RDONLY);
     CHECK(after == before);

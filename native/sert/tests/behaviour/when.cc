@@ -1,4 +1,4 @@
-// When a request is stopped, and when a wait is not disturbed.
+// Tests of when a request is stopped, and of when a wait is not disturbed.
 #include "harness.h"
 
 namespace behaviour {
@@ -70,12 +70,12 @@ void when_many_are_lost_the_threshold_falls_also_for_those_that_run() {
     CHECK(stats().threshold_ns == 5000000 && stats().loss > 0.9);
     over = true;
     refusals.join();
-    // Nobody comes: nobody is lost.
+    // Without arrivals there are no losses.
     for (int i = 0; i < 500 && stats().threshold_ns != 60000000000u; i++) usleep(10000);
     CHECK(stats().threshold_ns == 60000000000u && stats().loss == 0);
 }
 
-// The tokens of requests that wait for long, and who stops them.
+// The tokens of requests that wait for long, and the thread that stops them.
 void who_is_gone_is_stopped_at_once_and_not_in_the_loss() {
     sert_arg arg = granted(5, 60000);
     arg.interval_ms = 100;
@@ -101,7 +101,7 @@ void who_is_gone_is_stopped_at_once_and_not_in_the_loss() {
     CHECK(stats().threshold_ns == 60000000000u);
 }
 
-// Of ten that stay one is refused; a hundred others leave.
+// One of ten remaining requests is refused; the clients of a hundred others leave.
 void who_is_gone_does_not_hide_the_loss_of_others() {
     sert_arg arg = granted(50, 60000);
     arg.interval_ms = 600000;
@@ -114,10 +114,10 @@ void who_is_gone_does_not_hide_the_loss_of_others() {
             for_ever();
         }) == SERT_CLIENT_GONE);
     }
-    // The same interval, which is over now.
+    // It is the same interval, which is over now.
     arg.interval_ms = 100;
     CHECK(SERT_set_args(&arg) == 0);
-    // Of one interval: it is over soon.
+    // The loss is of one interval, which is over soon.
     double loss = 0;
     for (int i = 0; i < 5000 && loss == 0; i++) usleep(1000), loss = stats().loss;
     CHECK(loss == 0.1);
@@ -163,7 +163,8 @@ void a_wait_for_a_condition_loses_no_signal() {
     static std::mutex mutex;
     static std::condition_variable condition;
     static bool ready = false;
-    // The lock is held when a slice of the wait ends: the signal comes before the waiter has it again.
+    // The lock is held when a slice of the wait ends: the signal comes before the waiter has the
+    // lock again.
     std::thread producer([] {
         usleep(10000);
         std::lock_guard<std::mutex> lock(mutex);
@@ -203,7 +204,8 @@ void c11_waits_can_be_stopped() {
     holder.join();
 }
 
-// Overdue, and with a lock, so that it cannot be stopped: the socket's own limit holds all the same.
+// The request is overdue and holds a lock, so it cannot be stopped. The socket's own limit holds
+// all the same.
 void a_socket_keeps_its_time_limit() {
     start_library(granted(30, 30));
     static int client[2];
@@ -221,7 +223,8 @@ void a_socket_keeps_its_time_limit() {
     CHECK(now_ms() - began >= 399 && now_ms() - began < 10000);
 }
 
-// A stop is pending and cannot be: with signals blocked, and on another stack, waits wait as ever.
+// A stop is pending but not possible: with signals blocked, and on another stack, waits work as
+// usual.
 void what_cannot_be_stopped_waits_as_ever() {
     start_library(granted(30, 30));
     CHECK(request([] {
@@ -241,7 +244,7 @@ void what_cannot_be_stopped_waits_as_ever() {
     }) == SERT_RAN_TOO_LONG);
 }
 
-// A request that ends just before it is due: its timer must not cut short what the worker does then.
+// A request ends just before it is due: its timer must not cut the worker's later calls short.
 void what_a_worker_does_after_a_request_is_undisturbed() {
     start_library(granted(20, 20));
     int client[2];
@@ -253,7 +256,7 @@ void what_a_worker_does_after_a_request_is_undisturbed() {
     char byte;
     for (int i = 0; i < 5; i++) {
         request([] { burn_for(15); });
-        // Whoever waits with a mask waits for a signal: only none helps.
+        // A wait with a mask waits for a signal: it is only undisturbed if no signal comes.
         timespec time_left = {0, 60000000};
         sigset_t none;
         sigemptyset(&none);
@@ -290,7 +293,7 @@ void a_send_goes_on_when_a_signal_has_cut_it() {
     CHECK(send(client[0], answer.data(), answer.size(), 0) == static_cast<ssize_t>(answer.size()));
     CHECK(write(client[0], answer.data(), answer.size()) == static_cast<ssize_t>(answer.size()));
     CHECK(sendto(client[0], answer.data(), answer.size(), 0, nullptr, 0) == static_cast<ssize_t>(answer.size()));
-    // In pieces, and an empty one.
+    // The data is in pieces, one of them empty.
     iovec pieces[4] = {{&answer[0], 100}, {&answer[100], 0}, {&answer[100], 2 << 20}, {&answer[100 + (2 << 20)], answer.size() - 100 - (2 << 20)}};
     CHECK(writev(client[0], pieces, 4) == static_cast<ssize_t>(answer.size()));
     msghdr message = {};
@@ -299,7 +302,7 @@ void a_send_goes_on_when_a_signal_has_cut_it() {
     reader.join();
 }
 
-// What is read must be what was sent: a piece twice would not be noticed by lengths.
+// The received data must be the sent data: comparing lengths would not show a repeated piece.
 void pieces_that_are_cut_come_in_order() {
     start_library(granted(5000, 5000));
     int client[2];
@@ -339,9 +342,11 @@ void a_standard_signal_does_as_well() {
     }
 }
 
-// Of two standard signals one is delivered: the timer's, and the order's is gone. The next order must come.
+// Of two pending standard signals only one is delivered: it is the timer's, and the order's is
+// lost. The next order must arrive.
 void a_standard_signal_that_stands_for_two_is_not_the_last() {
-    // libc's own: the library would take it for a call that leaves something behind.
+    // Use libc's own function: the library would take the call for one that leaves something
+    // behind.
     auto by_number = reinterpret_cast<long (*)(long, ...)>(dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "syscall"));
     CHECK(SERT_init_timer(SIGUSR2) == 0);
     sert_arg soon = granted(20, 20), late = granted(60000, 60000, SERT_NO_WARM_UP, 1);
@@ -355,7 +360,7 @@ void a_standard_signal_that_stands_for_two_is_not_the_last() {
         }
     });
     CHECK(request([&] {
-        // As a thread that does not run: both come, and wait to be delivered.
+        // Behave like a thread that does not run: both signals come, and wait to be delivered.
         uint64_t both = uint64_t{1} << (SIGUSR2 - 1);
         by_number(SYS_rt_sigprocmask, SIG_BLOCK, &both, nullptr, sizeof both);
         token = SERT_token();

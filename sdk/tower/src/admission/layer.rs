@@ -1,4 +1,4 @@
-//! tower: a request waits for its slot before the service is called.
+//! The tower layer and service: a request waits for its slot before the wrapped service is called.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tower_service::Service;
 use super::{Admission, AdmissionError, Refused, Ticket};
 use crate::token::Token;
 
-/// Lets requests of the services that it wraps in, as the admission says.
+/// A layer that lets requests into the wrapped services as the [`Admission`] decides.
 #[derive(Clone)]
 pub struct AdmissionLayer {
     admission: Admission,
@@ -31,13 +31,14 @@ enum ClassOf {
 type Classify = dyn Fn(&Method, &Uri) -> Option<ClassId> + Send + Sync;
 
 impl AdmissionLayer {
-    /// For requests that are all of one class.
+    /// Creates a layer for requests that are all of one class.
     pub fn new(admission: &Admission, class: &str) -> Result<Self, AdmissionError> {
         let class_of = ClassOf::One(admission.class(class)?);
         Ok(Self { admission: admission.clone(), class_of })
     }
 
-    /// Asks of each request which of these classes it is of, by its place among them; those of none pass untouched.
+    /// Creates a layer that asks `class_of` for the class of each request, as an index into
+    /// `classes`. A request without a class passes untouched.
     pub fn by(
         admission: &Admission,
         classes: &[&str],
@@ -87,10 +88,11 @@ where
             ClassOf::Each(class_of) => class_of(request.method(), request.uri()),
         };
         let Some(class) = class else { return Box::pin(self.service.call(request)) };
-        // The one that is ready is called; a clone of it need not be.
+        // Call the service that has reported ready; its clone may not be ready.
         let ready = self.service.clone();
         let mut service = std::mem::replace(&mut self.service, ready);
-        // Before the future is polled: whoever comes first stands first.
+        // Join the queue before the future is polled, so that requests stand in the order of their
+        // arrival.
         let ticket = self.layer.admission.arrive(class);
         Box::pin(async move {
             if let Err(refused) = ticket.wait().await {

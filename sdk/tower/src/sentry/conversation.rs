@@ -1,9 +1,12 @@
-//! A conversation with the stop daemon: lines over a socket, numbered, answered in any order.
+//! A conversation with the stop daemon: numbered lines over a socket, answered in any order.
 //!
-//! One task writes and reads. It gives the numbers, so that nobody needs a lock for them; what is said first is sent
-//! first, so a stop is heard before the releases that follow. The conversation is over when that task has ended: the
-//! stream broke, an answer took too long, or could not be understood. Then nobody gets an answer any more, and all
-//! leases that were made in it have ended.
+//! One task writes and reads. It assigns the numbers, so no lock is needed for them. Lines are sent
+//! in the order in which they were submitted, so the daemon reads a stop before the releases that
+//! follow it.
+//!
+//! The conversation is over when that task has ended: the stream broke, or an answer was late or
+//! could not be parsed. From then on no line is answered, and all leases of the conversation have
+//! ended.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -18,10 +21,10 @@ use tokio::time::timeout;
 use super::ANSWER_WITHIN;
 use crate::token::Reason;
 
-/// How many lines are sent at once.
+/// The largest number of lines that are sent together.
 const TOGETHER: usize = 64;
 
-/// A clone is the same conversation.
+/// A handle of a conversation. Clones share the conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Conversation {
     lines: mpsc::UnboundedSender<Line>,
@@ -32,20 +35,21 @@ pub(super) struct Conversation {
 struct Line {
     order: Order,
     answered: Option<oneshot::Sender<Answer>>,
-    /// Whom to tell that his own lease is stopped.
+    /// Notified when the process's own lease is stopped.
     told: Option<oneshot::Sender<Reason>>,
 }
 
-/// There is no answer.
+/// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Silence {
-    /// Nothing was said, as the conversation was over.
+    /// Nothing was sent, because the conversation was over.
     Unsaid,
-    /// It is over now. What was said may have been heard.
+    /// The conversation is over now. The daemon may have read the line.
     Unanswered,
 }
 
-/// `refused` is told of each stop that is refused: nobody waits for its answer.
+/// Starts a conversation. `refused` is called for each stop that the daemon refuses, because no
+/// caller waits for the answer to a stop.
 pub(super) fn converse(
     stream: UnixStream,
     refused: impl Fn() + Send + Sync + 'static,
@@ -67,7 +71,8 @@ impl Conversation {
         self.lines.is_closed()
     }
 
-    /// Says something whose answer is of no use. Whether it will be sent.
+    /// Submits a line without waiting for its answer. Returns whether the conversation still
+    /// accepts lines.
     pub(super) fn say(&self, order: Order) -> bool {
         self.lines.send(Line { order, answered: None, told: None }).is_ok()
     }
@@ -92,13 +97,13 @@ struct Speaker {
     said: mpsc::UnboundedReceiver<Line>,
     number: u64,
     waiting: HashMap<u64, oneshot::Sender<Answer>>,
-    /// By the number of the lease.
+    /// Keyed by the number of the lease.
     own: HashMap<u64, oneshot::Sender<Reason>>,
     refused: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Speaker {
-    /// Until one of the two sides has had enough.
+    /// Runs until either side ends the conversation.
     async fn run(mut self, mut stream: UnixStream) {
         let (reader, mut writer) = stream.split();
         let mut heard = BufReader::new(reader).lines();
@@ -136,7 +141,8 @@ impl Speaker {
         writeln!(text, "{}", Message { number, order }).expect("a string takes any text");
     }
 
-    /// Whether it was an answer. Whoever does not wait for his any more has ended the conversation, or was dropped.
+    /// Returns whether the line was a valid answer. An answer without a waiting caller is valid:
+    /// that caller has ended the conversation, or was dropped.
     fn hear(&mut self, line: &str) -> bool {
         let Ok((number, answer)) = Answer::parse(line) else { return false };
         match answer {
@@ -145,7 +151,7 @@ impl Speaker {
                     let _ = told.send(Reason::of_line(reason));
                 }
             }
-            // A line of ours was none.
+            // The daemon could not parse one of our lines.
             _ if number == 0 => return false,
             Answer::Done | Answer::Stopped(_) | Answer::Cancelled { .. } | Answer::Refused(..) => {
                 if let Some(answered) = self.waiting.remove(&number) {

@@ -1,12 +1,14 @@
-//! A connection while it works for a request, whatever its driver is.
+//! A connection that works for a request, with any driver.
 //!
-//! A future is dropped where it stands: with its client, at its deadline, by a `select!`. Its query runs on, and so
-//! may the cancellation that is aimed at it. So the guard has the connection, and gives it back only if the daemon
-//! has answered its release; else the connection is closed, in the way that its owner has said (what is dropped
-//! goes back to many a pool). Whoever waits for the connection learns it by that: `release` returns it, or nothing.
+//! A future can be dropped at any await: because its client left, at its deadline, or by a
+//! `select!`. Its query runs on, and a cancellation may still be aimed at it. So the guard owns the
+//! connection, and gives it back only if the daemon has confirmed the release. Otherwise it closes
+//! the connection by a function of the owner, since dropping a connection returns it to many a
+//! pool. The caller learns the result from `release`, which returns the connection or `None`.
 //!
-//! What is dropped unreleased is kept for a moment, if its request is over: released and closed at once, its query
-//! would be found by nobody, and MariaDB goes on with what nobody reads.
+//! If a guard is dropped unreleased and its request is over, the lease is kept for a moment. If it
+//! were released and closed at once, the daemon would not find its query any more, and MariaDB goes
+//! on with a query whose result is not read.
 
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,7 +21,8 @@ use super::Sentry;
 use super::conversation::{Conversation, Silence};
 use crate::token::{Reason, Terminated, Token};
 
-/// How long a lease outlasts its request's latest deadline: the stop comes when that is over, and must find it.
+/// How long a lease outlasts the latest deadline of its request. The stop comes after that deadline
+/// and must find the lease.
 const BEYOND_DEADLINE: Duration = Duration::from_secs(10);
 /// How long the daemon has to cancel the query of a connection that was dropped.
 const HEAD_START: Duration = Duration::from_millis(100);
@@ -27,53 +30,60 @@ const HEAD_START: Duration = Duration::from_millis(100);
 /// Why a connection is not leased.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
-    /// Its request is over: the query shall not begin. Nothing is aimed at the connection, which was dropped.
+    /// The request is over, so the query must not begin. No cancellation is aimed at the
+    /// connection, which was dropped.
     #[error(transparent)]
     Stopped(#[from] Terminated),
-    /// Another says that the connection is his. It was closed; take another one.
+    /// Another client of the daemon has leased this connection. It was closed; take another one.
     #[error("the connection is leased to another")]
     Taken,
 }
 
 /// A connection that works for a request until it is released.
 ///
-/// Dropped without a release it is closed, not dropped, as something may be aimed at it: see [`Sentry::lease`].
+/// If it is dropped without a release, the connection is closed and not merely dropped, since a
+/// cancellation may be aimed at it: see [`Sentry::lease`].
 #[must_use = "a lease ends when it is dropped, and its connection with it"]
 pub struct Leased<C: Send + 'static> {
-    /// `None` once it has been given back or closed.
+    /// `None` once the connection has been given back or closed.
     connection: Option<C>,
     close: Option<Box<dyn FnOnce(C) + Send>>,
     token: Token,
     stage: Stage,
 }
 
-/// What is to be done with the connection.
+/// What becomes of the connection when the guard is dropped.
 enum Stage {
-    /// Nobody was asked, or he has refused: it can be dropped.
+    /// The daemon was not asked, or it has refused: the connection can be dropped.
     Free,
-    /// It may be leased.
+    /// The connection may be leased.
     Held(Lease),
-    /// Its release is not yet answered, or never will be as it should.
+    /// The release is not yet answered, or was not answered with a confirmation.
     Doubtful,
 }
 
-/// What was said to the daemon.
+/// A lease that the daemon was or will be asked for.
 struct Lease {
     sentry: Sentry,
     talk: Conversation,
     request: RequestId,
     database: DatabaseName,
     number: u64,
-    /// Whether the daemon has said that it holds.
+    /// Whether the daemon has confirmed the lease.
     is_answered: bool,
 }
 
 impl Sentry {
-    /// From now on a connection works for a request: `number` is what the database calls it (`SELECT
-    /// pg_backend_pid()`, `SELECT CONNECTION_ID()`). `close` ends the connection if it must not be lent again: `drop`
-    /// for one that belongs to nobody, whatever takes it out of its pool for another.
+    /// Leases a connection: from now on it works for the request of `token`. `number` is the
+    /// database's number of the connection (`SELECT pg_backend_pid()`, `SELECT CONNECTION_ID()`).
+    /// `close` ends the connection if it must not be reused: `drop` for a connection without a
+    /// pool, and a function that takes it out of its pool for a pooled one.
     ///
-    /// What nobody is to stop, and what no daemon knows, is given back with a lease that does nothing.
+    /// If the request cannot be stopped, or there is no daemon, the returned lease does nothing.
+    ///
+    /// # Errors
+    /// [`LeaseError::Stopped`] if the request is over, [`LeaseError::Taken`] if another client has
+    /// leased the connection.
     pub async fn lease<C: Send + 'static>(
         &self,
         token: &Token,
@@ -89,7 +99,7 @@ impl Sentry {
             stage: Stage::Free,
         };
         if let Some(lease) = self.plan(token, database.clone(), number).await? {
-            // From here on, as this future may be dropped.
+            // Set the stage before the await below, at which this future may be dropped.
             leased.stage = Stage::Held(lease);
             leased.begin().await?;
         }
@@ -104,7 +114,8 @@ impl Sentry {
         })
     }
 
-    /// Leases something in this process that can be stopped: [`Own::stopped`] says when.
+    /// Leases something in this process that can be stopped. [`Own::stopped`] returns when it must
+    /// stop.
     pub async fn own(&self, token: &Token) -> Result<Own, LeaseError> {
         let mut own = Own { lease: None, told: None, token: token.clone() };
         if let Some(mut lease) = self.plan(token, DatabaseName::own(), self.number()).await? {
@@ -122,7 +133,8 @@ impl Sentry {
         Ok(own)
     }
 
-    /// What is to be said; nothing if there is nobody to say it to, or nothing to be stopped.
+    /// Returns the lease to ask for; `None` if there is no daemon, the request has no name, or
+    /// nothing can end it any more.
     async fn plan(
         &self,
         token: &Token,
@@ -155,7 +167,7 @@ impl Lease {
         self.talk.ask(order, told).await
     }
 
-    /// What follows from the answer to a lease: whether it is to be released.
+    /// Evaluates the answer to a lease. Returns whether the lease must be released.
     fn is_held(
         &mut self,
         token: &Token,
@@ -182,7 +194,7 @@ impl Lease {
             }
             Err(silence) => {
                 sentry.count(|stats| &mut stats.unreachable);
-                // What was said may have been heard, and a cancellation be under way.
+                // The daemon may have read an unanswered lease, so a cancellation may be under way.
                 Ok(*silence == Silence::Unanswered)
             }
         }
@@ -196,7 +208,7 @@ impl Lease {
         }
     }
 
-    /// Whether the connection may be lent again.
+    /// Releases the connection. Returns whether it may be reused.
     async fn end(self) -> bool {
         let answer = self.talk.ask(self.release(), None).await;
         let is_over = matches!(answer, Ok(Answer::Done | Answer::Refused(Fault::NotLeased, _)));
@@ -220,7 +232,8 @@ impl<C: Send + 'static> Leased<C> {
         Ok(())
     }
 
-    /// The daemon may have heard that the request is over before it heard of the lease, and remembers nothing.
+    /// Ends the lease if the request is over. The daemon may have read the stop before the lease,
+    /// and it does not remember such a stop.
     async fn end_if_over(&mut self) -> Result<(), LeaseError> {
         let Some(over) = self.token.terminated() else { return Ok(()) };
         if let Stage::Held(lease) = std::mem::replace(&mut self.stage, Stage::Doubtful) {
@@ -232,10 +245,9 @@ impl<C: Send + 'static> Leased<C> {
         Err(over.into())
     }
 
-    /// Says that the connection does not work for the request any more, and gives it back; nothing, if it had to be
-    /// closed.
+    /// Releases the connection and gives it back; `None` if it had to be closed.
     pub async fn release(mut self) -> Option<C> {
-        // If this future is dropped, nobody has heard the answer.
+        // If this future is dropped, the answer to the release stays unknown.
         let stage = std::mem::replace(&mut self.stage, Stage::Doubtful);
         let is_good = match stage {
             Stage::Held(lease) => lease.end().await,
@@ -286,7 +298,7 @@ impl<C: Send + 'static> DerefMut for Leased<C> {
     }
 }
 
-/// A lease of something in this process; it ends when it is dropped.
+/// A lease of something in this process. It ends when it is dropped.
 #[must_use = "a lease ends when it is dropped"]
 pub struct Own {
     lease: Option<Lease>,
@@ -295,7 +307,8 @@ pub struct Own {
 }
 
 impl Own {
-    /// Returns when the daemon says that the request has been stopped; never, if it does not.
+    /// Returns when the daemon reports that the request has been stopped. It never returns if the
+    /// daemon does not.
     pub async fn stopped(&mut self) -> Terminated {
         if let Some(told) = &mut self.told
             && let Ok(reason) = told.await
@@ -310,13 +323,14 @@ impl Own {
 impl Drop for Own {
     fn drop(&mut self) {
         if let Some(lease) = &self.lease {
-            // What is told of its end stops, and nothing else: the answer is of no use.
+            // The answer is not needed: the lease stops only this process's own work, which has
+            // ended.
             lease.talk.say(lease.release());
         }
     }
 }
 
-/// So long from now, in milliseconds since 1970.
+/// Returns the moment `span` from now, in milliseconds since 1970.
 fn in_millis(span: Duration) -> u64 {
     (SystemTime::now() + span).duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }

@@ -1,4 +1,5 @@
-//! The queue in front of a service, in tokio's paused time: nothing waits, and every moment is exact.
+//! Tests of the queue in front of a service, in tokio's paused time: no test really waits, and
+//! every moment is exact.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -22,7 +23,7 @@ use crate::{millis, secs};
 
 type Answer = Result<Response<Full<Bytes>>, Terminated>;
 
-/// A service that works for a second, and writes down whom it works for, by their paths.
+/// A service that works for a second and records the path of each request.
 #[derive(Clone, Default)]
 struct Works(Arc<Mutex<Vec<String>>>);
 
@@ -64,7 +65,7 @@ impl Site {
         Self { admission, service, works }
     }
 
-    /// A request that is under way.
+    /// Starts a request.
     async fn ask(&mut self, path: &str) -> JoinHandle<Answer> {
         let asked = tokio::spawn(self.service.call(get(path)));
         yield_now().await;
@@ -122,7 +123,7 @@ async fn who_buys_comes_first_and_who_is_of_no_class_does_not_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn the_newest_come_first_once_the_oldest_have_waited_long() {
-    // A tenth of their patience is overload.
+    // Overload begins when a wait exceeds a tenth of the patience.
     let impatient = [("patience", "4s"), ("floor_share", "0")];
     let mut site = Site::new(&one_slot("10").order("session-first", &impatient));
     let mut asked = vec![site.ask("/a").await];
@@ -145,7 +146,7 @@ async fn the_worst_is_pushed_out_of_a_full_queue_and_told_when_to_come_again() {
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(refused.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap() >= 1);
     assert_eq!(refused.headers()["cache-control"], "no-store");
-    // Nobody worse waits.
+    // No waiting request has a lower standing, so the new one is refused.
     assert_eq!(status(site.ask("/c").await).await, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(site.counts(), (1, 1, 2));
     assert_eq!((status(runs).await, status(buys).await), (StatusCode::OK, StatusCode::OK));
@@ -163,7 +164,7 @@ async fn a_client_who_leaves_gives_back_its_place_or_its_slot() {
     assert_eq!(status(waits).await, StatusCode::OK);
     assert_eq!(site.counts(), (0, 0, 0));
     assert_eq!(site.worked(), ["/a", "/c"]);
-    // Also one whose future was never polled.
+    // The same holds for a request whose future was never polled.
     drop(site.service.call(get("/d")));
     assert_eq!(site.counts(), (0, 0, 0));
 }
@@ -206,7 +207,7 @@ async fn within_termination_waiting_is_part_of_a_requests_time_and_who_is_refuse
     let stats = controller.stats()["search"];
     assert_eq!((stats.arrived, stats.lost), (3, 1));
     assert_eq!(status(runs).await, StatusCode::OK);
-    // It has waited for a second, and had run for half of one.
+    // The request waited for one second and ran for half a second.
     assert_eq!(status(waits).await, StatusCode::GATEWAY_TIMEOUT);
     assert!((millis(1500)..millis(1520)).contains(&start.elapsed()));
     assert_eq!(site.counts(), (0, 0, 1));

@@ -1,4 +1,5 @@
-//! The controller's laws. The formula is the engine's, so what is checked is that it is told the right things.
+//! The controller's laws. The formula is the engine's, so these tests check that the engine is told
+//! the right events.
 
 use std::fs;
 use std::path::Path;

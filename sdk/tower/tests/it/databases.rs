@@ -1,6 +1,6 @@
-//! Leases with the real daemon and real databases, by tokio-postgres and `mysql_async`: who is cancelled, and what
-//! becomes of the connection. `scripts/with-databases` starts the databases, `BYWASH` is the program of the daemon;
-//! without them these tests say `NOT TESTED`.
+//! Leases with the real daemon and real databases, over tokio-postgres and `mysql_async`: which
+//! query is cancelled, and what becomes of its connection. `scripts/with-databases` starts the
+//! databases; `BYWASH` is the daemon's program. Without them these tests print `NOT TESTED`.
 
 mod site;
 
@@ -15,7 +15,7 @@ use tower_service::Service;
 
 use site::{Connection, End, Kind, Site, patiently};
 
-/// Runs a test with each database that is there.
+/// Runs a test with each database that is available.
 fn with_each<F: Future<Output = ()>>(test: impl Fn(Site) -> F) {
     for kind in Kind::ALL {
         let Some(site) = Site::new(kind) else { continue };
@@ -173,7 +173,7 @@ fn of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit() {
             let mut leased =
                 site.sentry.lease(&victim, &shop(), number, connection, drop).await.unwrap();
             let stop = async {
-                // At a different moment of the query each time, also after its end.
+                // Stop at a different moment of the query each time, also after its end.
                 tokio::time::sleep(std::time::Duration::from_micros(round * 25)).await;
                 victim.leave();
             };

@@ -1,4 +1,5 @@
-//! The layer around a service, in tokio's paused time: nothing waits, and every moment is exact.
+//! Tests of the layer around a service, in tokio's paused time: no test really waits, and every
+//! moment is exact.
 
 mod told;
 
@@ -165,7 +166,7 @@ async fn who_cancels_termination_is_not_dropped() {
 async fn what_has_come_counts_even_if_it_was_overdue_in_the_same_moment() {
     let site = Site::new(secs(1), secs(9));
     let answer = site.run(get(), |_| async {
-        // Comes to its end in the poll in which it is overdue.
+        // The handler ends in the same poll in which it is overdue.
         sleep(secs(9)).await;
         ok().await
     });
@@ -256,7 +257,7 @@ async fn a_request_of_no_class_passes_untouched() {
 
 #[tokio::test(start_paused = true)]
 async fn of_two_hundred_at_once_nothing_stays_behind() {
-    // The clock, which every token holds.
+    // Every token holds this clock.
     let clock = Arc::new(Instant::now());
     let held = Arc::downgrade(&clock);
     let class = Class::new("search", secs(1), secs(9));
@@ -278,7 +279,7 @@ async fn of_two_hundred_at_once_nothing_stays_behind() {
     assert_eq!(held.strong_count(), 0, "a token is held");
 }
 
-/// What a handler says of an error of its own, and of a checkpoint's by way of one.
+/// A handler's own error, and an error that has a checkpoint's as its source.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     #[error("the disk is full")]
@@ -323,12 +324,13 @@ async fn an_error_of_a_request_that_goes_on_stays_an_error() {
     assert_eq!(answer.unwrap_err(), error);
 }
 
-/// Polls it once, and drops it after so long: what a server does when the client leaves.
+/// Polls a future once and drops it after `after`, as a server does when the client leaves.
 async fn leave(running: impl Future, after: Duration) {
     assert!(timeout(after, running).await.is_err(), "it has answered");
 }
 
-/// What a checkpoint tells a handler that says this at first, and whose client leaves after five of its hundred seconds.
+/// Returns what a checkpoint reports to a handler whose client leaves after five of its hundred
+/// seconds. The handler calls `says` first.
 async fn left_by_its_client(
     site: &Site,
     says: impl Fn(&Token),
@@ -405,7 +407,7 @@ async fn of_two_layers_the_outer_one_decides() {
     let mut service = outer.layer.layer(inner.layer.layer(service));
     assert_eq!(text(service.call(get()).await).await.0, StatusCode::OK);
     assert_eq!((outer.stats().arrived, inner.stats().arrived), (1, 0));
-    // What is of no class outside passes there, and the inner one decides.
+    // A request without a class in the outer layer passes there, and the inner layer decides.
     let inside = inner.layer.layer(Handler(|_| pending()));
     let mut service = TerminateLayer::by(|_, _| None).layer(inside);
     assert_eq!(text(service.call(get()).await).await.0, StatusCode::GATEWAY_TIMEOUT);

@@ -1,4 +1,4 @@
-//! The contract of `sdk/README.md`, one file for each part of it.
+//! Tests of the contract of `sdk/README.md`, one file for each part of it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use bywash_tower::{Class, Controller, Handle, Stats};
 
-/// A class of one to nine seconds, and a clock that goes when it is told to.
+/// A class of one to nine seconds, and a clock that the test advances.
 struct Search {
     class: Handle,
     controller: Controller,

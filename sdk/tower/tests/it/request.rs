@@ -1,4 +1,4 @@
-//! What a request is called, and what it passes on.
+//! Tests of a request's name, and of the header fields that it passes on.
 
 use bywash_tower::{Brought, REQUEST_HEADER};
 use http::HeaderMap;

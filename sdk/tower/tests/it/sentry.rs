@@ -1,5 +1,5 @@
-//! What is said to the daemon, and what follows from its answers: with one that answers as the test wants it.
-//! With the real one, and real databases: `databases.rs`.
+//! Tests of the lines to the daemon and of what follows from its answers, with a fake daemon. Tests
+//! with the real daemon and real databases: `databases.rs`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,8 +17,8 @@ use crate::Search;
 
 type Reply = dyn Fn(&[&str]) -> Vec<&'static str> + Send + Sync;
 
-/// A daemon that answers each line with what it is told to: nothing, one line or several, with the number of the
-/// line in place of `N`.
+/// A fake daemon that answers each line as the test says: with nothing, one line or several, with
+/// the number of the line in place of `N`.
 struct Desk {
     folder: TempDir,
     heard: Arc<Mutex<Vec<String>>>,
@@ -71,7 +71,7 @@ impl Desk {
     }
 }
 
-/// A connection that says how it ended.
+/// A connection that records how it ended.
 struct Connection(Arc<Mutex<&'static str>>);
 
 impl Drop for Connection {
@@ -150,7 +150,7 @@ async fn what_follows_from_each_answer() {
         ("N STOPPED deadline", "", "dropped", SentryStats { stopped: 1, ..none }),
         ("N ERR taken close it", "", "closed", SentryStats { taken: 1, closed: 1, ..none }),
         ("N ERR full", "", "", SentryStats { refused: 1, ..none }),
-        // The daemon may have it or not: what was not understood is no answer.
+        // The daemon may have the lease or not: an answer that cannot be parsed counts as none.
         ("N what", "", "closed", SentryStats { unreachable: 1, closed: 1, ..none }),
         ("0 ERR malformed what", "", "closed", SentryStats { unreachable: 1, closed: 1, ..none }),
     ] {
@@ -207,7 +207,7 @@ async fn who_stops_waiting_for_an_answer_has_the_connection_closed() {
     desk.hears(2).await;
     releases.abort();
     assert_eq!(end.comes().await, "closed");
-    // The conversation is still the same: nobody else has waited in vain.
+    // The conversation is still the same: other requests have not lost their answers.
     let (end, shop) = (End::default(), "shop".parse::<DatabaseName>().unwrap());
     let (asks, late, own) = (sentry.clone(), named(&search, "late"), Connection(end.0.clone()));
     let asking = tokio::spawn(async move {
@@ -259,7 +259,7 @@ async fn a_stop_that_is_refused_is_counted() {
     let token = named(&search, "r1");
     let (leased, _end) = lease(&sentry, &token).await;
     token.leave();
-    // What is answered in turn is answered after it.
+    // Answers come in order, so the stop has been answered once the release has.
     leased.unwrap().release().await.unwrap();
     let stats = SentryStats { leased: 1, stops: 1, refused: 1, ..SentryStats::default() };
     assert_eq!(sentry.stats(), stats);

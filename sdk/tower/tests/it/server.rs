@@ -1,4 +1,4 @@
-//! The layer on a real server, hyper over HTTP/1.1, over loopback.
+//! Tests of the layer on a real server: hyper over HTTP/1.1, on loopback.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::{millis, secs};
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the handlers tell, and what they wait for.
+/// The events that the handlers report, and the signal that they wait for.
 #[derive(Clone)]
 struct Handlers {
     events: UnboundedSender<&'static str>,
@@ -48,7 +48,7 @@ impl Handlers {
         Ok(Response::new("done".into()))
     }
 
-    /// A thread cannot be dropped: it goes on until its next checkpoint.
+    /// Runs a thread, which cannot be dropped: it goes on until its next checkpoint.
     async fn compute(self, token: Token) -> Result<(), Terminated> {
         let thread = tokio::task::spawn_blocking(move || {
             self.says("begun");
@@ -64,7 +64,7 @@ impl Handlers {
     }
 
     fn says(&self, event: &'static str) {
-        // A test that is over does not listen.
+        // The receiver is gone once the test is over.
         let _unheard = self.events.send(event);
     }
 }
@@ -103,7 +103,7 @@ impl Server {
         Self { address, controller, handlers, events, _accepts: accepts }
     }
 
-    /// Until this has been told: what else goes on may tell before it.
+    /// Waits until this event is reported, skipping other events.
     async fn is_told(&mut self, expected: &str) {
         let told = async { while self.events.recv().await.unwrap() != expected {} };
         timeout(PATIENCE, told).await.unwrap();
@@ -116,7 +116,7 @@ impl Server {
         stream
     }
 
-    /// The head of the answer without its date, and the body.
+    /// Returns the head of the answer without its date, and the body.
     async fn answer(&self, method: &str, path: &str) -> (String, String) {
         let mut text = String::new();
         let mut stream = self.ask(method, path).await;
@@ -130,7 +130,8 @@ impl Server {
         self.controller.stats()["search"]
     }
 
-    /// Until nothing runs any more: who has told the last word has not ended yet.
+    /// Waits until no request runs: a request that has reported its last event has not necessarily
+    /// ended.
     async fn rests(&self) {
         let rests = async {
             while self.stats().running > 0 {
@@ -184,7 +185,7 @@ async fn the_answer_to_head_is_the_head_of_the_answer_to_get() {
     assert_eq!((head, &*none), (get, ""));
 }
 
-/// A service of hyper's as one of tower's.
+/// A hyper service as a tower service.
 #[derive(Clone)]
 struct Tower<S>(S);
 

@@ -1,4 +1,4 @@
-//! The states of a token, on a clock that goes when it is told to.
+//! Tests of the states of a token, on a clock that the test advances.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn to_ask_whether_it_is_over_changes_nothing() {
         assert!(token.is_terminated() && token.is_terminated());
         assert_eq!(token.reason(), None);
     }
-    // Done too late, and never told.
+    // The request was done too late, but was never told.
     served.end();
     short.settle();
     assert!(!served.is_terminated() && !short.is_terminated());
@@ -117,13 +117,13 @@ fn who_comes_and_goes_within_an_interval_did_not_arrive_in_it() {
         search.class.begin(None).leave();
         ends(&search.class.begin(Some(Duration::ZERO)), Reason::Deadline);
     }
-    // It is taken out once.
+    // A request is subtracted from the arrivals only once.
     let token = search.class.begin(None);
     token.leave();
     token.leave();
     token.end();
     search.goes(secs(10));
-    // Of ten one is lost: (1/2)^4 of eight seconds above one.
+    // One of ten is lost: (1/2)^4 of the eight seconds above the first one.
     let threshold = search.class.threshold();
     assert!(threshold.abs_diff(millis(1500)) < Duration::from_micros(1), "{threshold:?}");
     assert_eq!((search.stats().arrived, search.stats().lost), (121, 1));
@@ -208,12 +208,12 @@ fn whoever_has_ended_is_not_terminated_and_ends_once() {
     search.goes(secs(100));
     token.leave();
     goes_on(&token);
-    // Whoever still works for it is still to be told.
+    // Other work for the request must still learn of its end.
     ends(&left, Reason::ClientLeft);
     assert_eq!((search.stats().running, search.stats().client_left), (0, 1));
 }
 
-/// Beside what asks the controller each time, for random loads.
+/// Compares with a reference that asks the controller at each step, for random loads.
 #[test]
 fn a_checkpoint_is_never_late_whatever_the_loads() {
     let search = Search::new();

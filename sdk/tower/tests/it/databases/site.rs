@@ -18,7 +18,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_postgres::NoTls;
 
-/// What never comes fails by hanging no longer than this.
+/// Waits at most 30 s, so that a test whose event never comes fails.
 pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
     timeout(Duration::from_secs(30), future).await.expect("it comes about")
 }
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
     MariaDb,
 }
 
-/// What became of a query.
+/// How a query ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Done,
@@ -48,18 +48,18 @@ pub(crate) struct Site {
 impl Kind {
     pub(crate) const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
 
-    /// A query that takes longer than anybody waits here.
+    /// Returns a query that runs longer than any test waits.
     pub(crate) const fn long(self) -> &'static str {
         match self {
             Self::Postgres => "SELECT pg_sleep(20)",
-            // SLEEP that is interrupted is done and says 1: the second one notices.
+            // An interrupted SLEEP returns 1 without an error; only the second one fails.
             Self::MariaDb => "SELECT SLEEP(20) FROM (SELECT 1 UNION SELECT 2) AS two",
         }
     }
 }
 
 impl Site {
-    /// `None` if there is no such database, or no daemon.
+    /// Returns `None` if there is no such database, or no daemon.
     pub(crate) fn new(kind: Kind) -> Option<Self> {
         let variable = match kind {
             Kind::Postgres => "BYWASH_POSTGRES",
@@ -96,7 +96,7 @@ impl Site {
         Gateway(tokio::io::BufReader::new(stream))
     }
 
-    /// How many queries the daemon has cancelled.
+    /// Returns how many queries the daemon has cancelled.
     pub(crate) async fn cancelled(&self) -> u64 {
         let mut stream = TcpStream::connect(&self.daemon.admin).await.unwrap();
         let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -109,7 +109,7 @@ impl Site {
     }
 }
 
-/// `bywash sentry`.
+/// A running `bywash sentry`.
 pub(crate) struct Daemon {
     process: Child,
     admin: String,
@@ -123,7 +123,7 @@ impl Daemon {
             PathBuf::from,
         );
         if !program.exists() {
-            // Past the test harness, which keeps what passing tests print to itself.
+            // Write around the test harness, which captures the output of passing tests.
             let _ = writeln!(io::stderr(), "NOT TESTED: there is no {}", program.display());
             return None;
         }
@@ -157,7 +157,7 @@ impl Daemon {
         Some(Self { process, admin, folder })
     }
 
-    /// As a crash would have it.
+    /// Kills the daemon, as in a crash.
     pub(crate) fn dies(&mut self) {
         let _dead = self.process.kill();
         let _known = self.process.wait();
@@ -170,7 +170,7 @@ impl Drop for Daemon {
     }
 }
 
-/// A conversation with the daemon, as a gateway has one.
+/// A conversation with the daemon, as a gateway holds it.
 pub(crate) struct Gateway(tokio::io::BufReader<UnixStream>);
 
 impl Gateway {
@@ -260,7 +260,7 @@ impl Connection {
     }
 }
 
-/// Another connection, which looks what the first one does.
+/// A second connection that observes what the first one does.
 pub(crate) struct Watch(tokio::sync::Mutex<Connection>);
 
 impl Watch {

@@ -1,4 +1,4 @@
-//! Who has been told that the request is over, and so has the last word.
+//! Tests of which handlers know that their request is over, and so answer for themselves.
 
 use super::*;
 use crate::Search;
@@ -7,17 +7,17 @@ use crate::Search;
 async fn the_handlers_own_words_come_first() {
     let site = Site::new(secs(1), secs(9));
     let answer = site.run(get(), |request| async move {
-        // It is asked before the layer looks, and knows first.
+        // The checkpoint comes before the layer looks, so the handler knows first.
         sleep(secs(9)).await;
         assert!(token(&request).checkpoint().is_err());
-        // Its own handling may take its time.
+        // The handler's own clean-up may take its time.
         sleep(secs(5)).await;
         Ok(Response::new(Body::from("own words")))
     });
     assert_eq!(text(answer.await).await, (StatusCode::OK, "own words".into()));
 }
 
-/// Told before the layer looks, but not in its own poll.
+/// The checkpoint comes before the layer looks, but not in the handler's own poll.
 #[tokio::test(start_paused = true)]
 async fn who_is_told_elsewhere_is_dropped_on_time() {
     let search = Search::new();
@@ -44,7 +44,7 @@ async fn whose_thread_is_told_is_dropped_on_time() {
         async move {
             let token = token(&request);
             search.goes(secs(9));
-            // While the handler is polled, on another thread.
+            // The checkpoint runs on another thread while the handler is polled.
             assert!(std::thread::spawn(move || token.checkpoint()).join().unwrap().is_err());
             pending::<Answer>().await
         }
@@ -55,7 +55,7 @@ async fn whose_thread_is_told_is_dropped_on_time() {
     assert_eq!(search.stats().lost, 1);
 }
 
-/// A service may ask before it makes its future.
+/// A service may call a checkpoint before it makes its future.
 #[tokio::test(start_paused = true)]
 async fn who_is_told_when_it_is_called_has_the_last_word() {
     let search = Search::new();
@@ -82,7 +82,7 @@ async fn who_is_told_at_checkpoints_only_learns_there_that_its_client_has_left()
 #[tokio::test(start_paused = true)]
 async fn to_read_that_it_is_over_changes_nothing() {
     let site = Site::new(secs(1), secs(9));
-    // It reads before the layer looks, and so knows first.
+    // The handler reads before the layer looks, and so knows first.
     let reads = async |request: Request<()>| {
         sleep(secs(9)).await;
         assert!(token(&request).is_terminated());
