@@ -89,20 +89,6 @@ pub struct Machine {
     pub cores: Option<u32>,
 }
 
-impl Machine {
-    /// Returns the limit if there is no log, and its reason; `None` if neither workers nor cores
-    /// are known.
-    pub fn limit(self) -> Option<(u32, String)> {
-        let of_cores = self.cores.map(|cores| cores.saturating_mul(OF_CORE));
-        let (slots, by) = match (of_cores, self.workers) {
-            (Some(slots), Some(workers)) if workers < slots => (workers, By::Workers),
-            (Some(slots), _) => (slots, By::Cores),
-            (None, workers) => (workers?, By::Workers),
-        };
-        Some((slots.min(HIGHEST as u32), by.decided()))
-    }
-}
-
 /// The proposed limit and its reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Limit {

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "lab")]
 mod advise;
+pub(crate) mod cores;
 pub(crate) mod elephants;
 mod init;
 #[cfg(feature = "lab")]
@@ -20,7 +21,7 @@ use clap::{ArgGroup, Parser, Subcommand};
 
 use crate::doctor::Front;
 #[cfg(feature = "lab")]
-pub(crate) use advise::{Advise, local_cores};
+pub(crate) use advise::Advise;
 pub(crate) use init::Init;
 #[cfg(feature = "lab")]
 pub(crate) use lab::{

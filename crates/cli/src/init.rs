@@ -6,9 +6,7 @@
 
 use std::fmt::Write;
 
-use bywash_advise::Machine;
-
-use crate::args::{Init, local_cores};
+use crate::args::{Init, cores};
 use crate::failure::Failure;
 use crate::proposed::{checked, prepare, write};
 use crate::streams::print;
@@ -23,6 +21,8 @@ macro_rules! presets {
 
 /// The limit in the presets, in TOML syntax.
 const LIMIT: &str = "limit = 16\n";
+/// Slots for each core, as `bywash advise` proposes them without a log.
+const OF_CORE: u32 = 2;
 
 /// The presets: names and texts.
 pub(crate) const PRESETS: [(&str, &str); 10] = presets!(
@@ -34,7 +34,7 @@ pub(crate) fn init(args: &Init) -> Result<(), Failure> {
     let Some((_, preset)) = PRESETS.iter().find(|(name, _)| Some(*name) == wanted) else {
         return print(&list());
     };
-    let toml = file(preset, &args.upstream, machine(args));
+    let toml = file(preset, &args.upstream, limit(args));
     checked(&toml, &args.upstream)?;
     let Some(out) = &args.out else { return print(&toml) };
     prepare(out, args.force)?;
@@ -49,19 +49,26 @@ fn list() -> String {
     })
 }
 
-/// Returns the operator's description of the application. If it runs on this machine, its cores are
-/// known.
-fn machine(args: &Init) -> Machine {
+/// Returns the limit that follows from cores and workers, and its reason; `None` if neither is known.
+/// The cores of an application on this machine are known.
+fn limit(args: &Init) -> Option<(u32, String)> {
     let authority = args.upstream.split_once("://").map_or("", |(_, rest)| rest);
     let is_local = ["127.", "localhost", "[::1]"].iter().any(|host| authority.starts_with(host));
-    let cores = args.cores.or_else(|| local_cores().ok().filter(|_| is_local));
-    Machine { workers: args.workers, cores }
+    let cores = args.cores.or_else(|| cores::local().ok().filter(|_| is_local));
+    let most = args.workers.unwrap_or(u32::MAX);
+    match cores.filter(|cores| cores * OF_CORE <= most) {
+        Some(cores) => {
+            let reason = format!("{OF_CORE} for each of {cores} cores, as pages also wait for databases.");
+            Some((cores * OF_CORE, reason))
+        }
+        None => Some((args.workers?, "As many as there are workers.".into())),
+    }
 }
 
-fn file(preset: &str, upstream: &str, machine: Machine) -> String {
+fn file(preset: &str, upstream: &str, limit: Option<(u32, String)>) -> String {
     let (title, rest) = parts(preset);
     let mut rest = rest.replacen(SERVER, &format!("{upstream:?}"), 1);
-    if let Some((slots, reason)) = machine.limit() {
+    if let Some((slots, reason)) = limit {
         rest = rest.replacen(LIMIT, &format!("# {reason}\nlimit = {slots}\n"), 1);
     }
     format!("{title}\n{HEAD}{rest}")

@@ -6,6 +6,8 @@ use bywash_engine::classify::Pattern;
 use bywash_sense::access_log::Format;
 use clap::builder::RangedU64ValueParser;
 
+use super::cores;
+
 const EXAMPLES: &str = "\
 Examples:
   bywash advise /var/log/nginx/access.log* --out bywash.toml
@@ -45,7 +47,7 @@ pub(crate) struct Advise {
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
     pub(crate) workers: Option<u32>,
     /// Cores of the machine that runs the application; `local`: those of this machine
-    #[arg(long, value_name = "N", value_parser = cores)]
+    #[arg(long, value_name = "N", value_parser = cores::read)]
     pub(crate) cores: Option<u32>,
     /// The application's URL, for the configuration
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
@@ -59,21 +61,6 @@ pub(crate) struct Advise {
     /// Print all findings as JSON, the configuration as `toml`
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Reads a number of cores, or returns that of this machine.
-pub(super) fn cores(text: &str) -> Result<u32, String> {
-    if text == "local" {
-        return local_cores();
-    }
-    let cores = text.parse().ok().filter(|cores| (1..=10_000).contains(cores));
-    cores.ok_or_else(|| "a number from 1 to 10000, or `local`".to_owned())
-}
-
-/// Returns the number of cores of this machine that this process may use.
-pub(crate) fn local_cores() -> Result<u32, String> {
-    let cores = std::thread::available_parallelism().map_err(|error| error.to_string())?;
-    u32::try_from(cores.get()).map_err(|error| error.to_string())
 }
 
 /// Parses `+HH:MM` or `-HH:MM:SS`, at most a day, and returns seconds.
@@ -101,15 +88,6 @@ fn offset(text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cores_are_a_number_or_those_of_this_machine() {
-        assert_eq!(cores("2"), Ok(2));
-        assert!(cores("local").is_ok_and(|cores| cores > 0));
-        for wrong in ["", "0", "-1", "10001", "2.5", "Local"] {
-            assert!(cores(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn an_offset_is_hours_minutes_and_perhaps_seconds() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 
-use super::advise::cores;
+use super::cores;
 use crate::init::PRESETS;
 
 const EXAMPLES: &str = "\
@@ -29,7 +29,7 @@ pub(crate) struct Init {
     pub(crate) workers: Option<u32>,
     /// Cores of the machine that runs the application; `local`: those of this machine, the default
     /// for an application here
-    #[arg(long, value_name = "N", value_parser = cores)]
+    #[arg(long, value_name = "N", value_parser = cores::read)]
     pub(crate) cores: Option<u32>,
     /// Write the configuration here instead of printing it
     #[arg(short, long, value_name = "FILE", requires = "preset")]

@@ -27,7 +27,7 @@ fn requests(name: &str) -> Vec<[String; 3]> {
 #[test]
 fn each_preset_puts_requests_of_its_application_into_one_class() {
     for (name, preset) in PRESETS {
-        let config = parsed(name, &file(preset, "http://127.0.0.1:3000", Machine::default()));
+        let config = parsed(name, &file(preset, "http://127.0.0.1:3000", None));
         let name_of =
             |id: bywash_engine::ClassId| config.classes[usize::from(id.0)].class.name.clone();
         let (mut seen, mut wrong) = (BTreeSet::new(), Vec::new());
@@ -49,7 +49,7 @@ fn each_preset_puts_requests_of_its_application_into_one_class() {
 #[test]
 fn what_a_preset_offers_in_comments_is_right() {
     for (name, preset) in PRESETS {
-        let toml = file(preset, "http://127.0.0.1:3000", Machine::default());
+        let toml = file(preset, "http://127.0.0.1:3000", None);
         let keys = ["safe = ", "earns = ", "earns_header = "];
         let offered =
             keys.iter().fold(toml.clone(), |toml, key| toml.replace(&format!("# {key}"), key));
@@ -63,50 +63,37 @@ fn what_a_preset_offers_in_comments_is_right() {
 #[test]
 fn a_preset_has_the_server_that_it_is_given() {
     for (name, preset) in PRESETS {
-        let toml = file(preset, "https://10.0.0.1:8443", Machine::default());
+        let toml = file(preset, "https://10.0.0.1:8443", None);
         let servers: Vec<&str> =
             toml.lines().filter(|line| line.starts_with("server = ")).collect();
         assert_eq!(servers, ["server = \"https://10.0.0.1:8443\""], "{name}");
     }
 }
 
+fn args(upstream: &str, workers: Option<u32>, cores: Option<u32>) -> Init {
+    Init { preset: None, upstream: upstream.to_owned(), workers, cores, out: None, force: false }
+}
+
 #[test]
 fn the_limit_follows_from_cores_and_workers() {
+    let there = |workers, cores| limit(&args("http://10.0.0.1:3000", workers, cores));
+    let slots = |workers, cores| there(workers, cores).map(|(slots, _)| slots);
+    assert_eq!(slots(None, None), None);
+    assert_eq!(slots(None, Some(2)), Some(4));
+    assert_eq!(slots(Some(3), Some(2)), Some(3));
+    assert_eq!(slots(Some(20), None), Some(20));
+    assert_eq!(slots(Some(20), Some(2)), Some(4));
     for (name, preset) in PRESETS {
-        let of = |workers, cores| {
-            let toml = file(preset, "http://127.0.0.1:3000", Machine { workers, cores });
-            let limits: Vec<&str> =
-                toml.lines().filter(|line| line.starts_with("limit = ")).collect();
-            limits.join(" ").replace("limit = ", "")
-        };
-        let cases = [
-            (None, None, "16"),
-            (None, Some(2), "4"),
-            (Some(3), Some(2), "3"),
-            (Some(20), None, "20"),
-            (Some(20), Some(2), "4"),
-        ];
-        for (workers, cores, expected) in cases {
-            assert_eq!(of(workers, cores), expected, "{name}");
-        }
+        let toml = file(preset, "http://10.0.0.1:3000", there(None, Some(2)));
+        let limits: Vec<&str> = toml.lines().filter(|line| line.starts_with("limit = ")).collect();
+        assert_eq!(limits, ["limit = 4"], "{name}");
     }
 }
 
 #[test]
 fn cores_of_this_machine_count_for_an_application_on_it() {
-    let of = |upstream: &str| {
-        let args = Init {
-            preset: None,
-            upstream: upstream.to_owned(),
-            workers: None,
-            cores: None,
-            out: None,
-            force: false,
-        };
-        machine(&args).cores
-    };
     for here in ["http://127.0.0.1:3000", "http://localhost", "https://[::1]:8443"] {
-        assert_eq!(of(here), local_cores().ok(), "{here}");
+        let slots = limit(&args(here, None, None)).map(|(slots, _)| slots);
+        assert_eq!(slots, cores::local().ok().map(|cores| cores * OF_CORE), "{here}");
     }
-    assert_eq!(of("http://10.0.0.1:3000"), None);
 }

@@ -1,6 +1,6 @@
 //! The fewest slots that keep the application busy.
 //!
-//! Source: `docs/policies.md` §3. The goal is L* = min{L : X(L) ≥ 0.97·max X}, X being throughput
+//! Source: `policies.md` §3. The goal is L* = min{L : X(L) ≥ 0.97·max X}, X being throughput
 //! with L slots. By Little's law, X·b requests are being worked on if each takes b when no request
 //! waits, and the other q = L − X·b = L(1 − b/latency) wait inside the application. X·b is
 //! Kleinrock's knee, where throughput stops rising with L. So latency alone shows the knee, if b is
@@ -23,7 +23,7 @@
 //! A time-out is a slot that did nothing: half of the fraction of a window that timed out is taken
 //! off the limit.
 //!
-//! Decision 0012 says where this departs from `docs/policies.md` §3, and why.
+//! Decision 0012 says where this departs from `policies.md` §3, and why.
 
 mod bases;
 mod schedule;

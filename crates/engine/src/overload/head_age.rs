@@ -1,6 +1,6 @@
 //! Overload by the age of the oldest waiting request.
 //!
-//! Source: `docs/policies.md` §2. There is overload when the head of the line has waited longer
+//! Source: `policies.md` §2. There is overload when the head of the line has waited longer
 //! than T. It ends when the queue is empty, or when the head has been younger than T/2 for an
 //! interval I.
 //!

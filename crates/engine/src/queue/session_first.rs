@@ -1,6 +1,6 @@
 //! The default scheduler: requests of sessions that have begun come before those of new ones.
 //!
-//! Source: `docs/policies.md` §1, «session-first». The rank is what the session has *proven*
+//! Source: `policies.md` §1, «session-first». The rank is what the session has *proven*
 //! ([`Standing`]): transactions of a session with a proven path, then sessions in progress, then
 //! first requests of new sessions. No learned number is involved. An order takes several requests
 //! of one session, and a server that starts more sessions than it can finish sells nothing. So the

@@ -1,7 +1,7 @@
 //! The scheduler that serves the most valuable first: by expected revenue per second of remaining
 //! work.
 //!
-//! Source: `docs/policies.md` §1, «value index». The rank is the Gittins index of the class in the
+//! Source: `policies.md` §1, «value index». The rank is the Gittins index of the class in the
 //! learned session graph ([`crate::value`]). A session's first request has an index of its own,
 //! multiplied by the measured effect of its entry signals. The same factor applies to the pages
 //! that the session looks at later: a visitor who came with a full cart is likelier to buy on every

@@ -1,6 +1,6 @@
 //! The time after which refused clients may retry.
 //!
-//! Source: `docs/policies.md` §10. The doubling and the linear return are those of Kubernetes' API
+//! Source: `policies.md` §10. The doubling and the linear return are those of Kubernetes' API
 //! priority and fairness. There are two estimates, and the longer one counts:
 //!
 //! - *drain*: the time in which the requests that wait now will have been served, at the present

@@ -1,7 +1,7 @@
 //! The Gittins index of a session graph: expected revenue per second of remaining work, if one
 //! continues for exactly as long as it pays best.
 //!
-//! Source: `docs/policies.md` §1, «value index»: `ν_i = max R_A(i)/W_A(i)` over all class sets
+//! Source: `policies.md` §1, «value index»: `ν_i = max R_A(i)/W_A(i)` over all class sets
 //! `A ∋ i`, where one starts at i and stops at the first class outside A. It is computed largest
 //! index first (Varaiya, Walrand and Buyukkoc 1985): the state whose own ratio is largest has that
 //! ratio as its index. That state is then eliminated (Sonin 2008): every other state takes over

@@ -1,7 +1,7 @@
 //! The session graph, as sessions have walked it: which classes they are served, and which they ask
 //! for next.
 //!
-//! Source: `docs/policies.md` §1, «Learning», and the customer behaviour graph of Menascé. A state
+//! Source: `policies.md` §1, «Learning», and the customer behaviour graph of Menascé. A state
 //! is a class, and whether a session begins with it: a first visit to a page has a future of its
 //! own.
 //!

@@ -1,6 +1,6 @@
 //! Entry signals: how much likelier a session that begins with them is to end in an order.
 //!
-//! Source: `docs/policies.md` §1 («with an entry signal multiply the entry index by p/p̄») and the
+//! Source: `policies.md` §1 («with an entry signal multiply the entry index by p/p̄») and the
 //! bound in research on what a signal is worth. Every combination of signals is counted separately,
 //! because signals are correlated (a visitor who is logged in has a cart). A rarely seen
 //! combination is assumed to buy as often as the average; that prior weighs five orders in each

@@ -1,6 +1,6 @@
 //! The worth of a request: one number for every decision.
 //!
-//! Source: `docs/policies.md` §1, «value index» and «Learning»; research on the limits of policies.
+//! Source: `policies.md` §1, «value index» and «Learning»; research on the limits of policies.
 //! Value is expected revenue per second of bottleneck time. It is learned while the site runs:
 //!
 //! - [`graph`] counts which classes sessions ask for after which, and the revenue;

@@ -1,6 +1,6 @@
 //! The default scheduler, edge by edge: rank, discipline, eviction, and the guards.
 //!
-//! Source: `docs/policies.md` §1, «session-first» and «Guards», and §2 for when there is overload.
+//! Source: `policies.md` §1, «session-first» and «Guards», and §2 for when there is overload.
 
 use std::collections::BTreeMap;
 
