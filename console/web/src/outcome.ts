@@ -1,5 +1,5 @@
 // The eight outcomes, in the order in which they are stacked, and how each is told apart without colour: a symbol in
-// text, a pattern in areas. What they mean is in the words of the guide.
+// text, a pattern in areas. docs/reference/log.md explains them.
 import type { OutcomeName } from './shapes';
 
 export type Pattern = 'solid' | 'dots' | 'rising' | 'falling' | 'across' | 'upright' | 'cross' | 'checks';

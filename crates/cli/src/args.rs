@@ -76,7 +76,7 @@ Examples:
 
 Whoever works for a request leases its connection to a database, the gateway says whose client has
 left, and the query of that request is cancelled, no other. One line of JSON for each goes to standard
-output. Its user must be allowed to cancel: see the guide, \"When the client has gone\".";
+output. Its user must be allowed to cancel queries: docs/how-to/stop-abandoned-work.md.";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -342,8 +342,8 @@ pub(crate) struct Tap {
     /// Print only requests of this level
     #[arg(long)]
     pub(crate) level: Option<String>,
-    /// Print only requests with this outcome: served, late, shed, expired, orphaned,
-    /// `upstream_error`
+    /// Print only requests with this outcome: served, late, shed, throttled, expired, terminated,
+    /// orphaned, `upstream_error`
     #[arg(long)]
     pub(crate) outcome: Option<String>,
     /// Print only requests decided for this reason: `queue_full`, `pushed_out`, …

@@ -118,7 +118,7 @@ function Find() {
                 aria-label="Name of a request: sixteen hexadecimal digits"
                 placeholder="request, 16 hex digits ( / )"
                 pattern="\s*[0-9a-fA-F]{16}\s*"
-                title="Sixteen hexadecimal digits, as the access log and X-Bywash-Request have them"
+                title="Sixteen hexadecimal digits, as the access log and the header Bywash-Request have them"
                 required
                 value={name}
                 onInput={event => setName(event.currentTarget.value)}

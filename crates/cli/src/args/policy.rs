@@ -35,7 +35,7 @@ pub(crate) enum Policy {
     /// Show the policy in force, and what in it overrides the file
     Show(Show),
     /// Enforce the decisions about a class, for a while
-    Enforce(OfClass),
+    Enforce(Enforce),
     /// Only record the decisions about a class, for a while
     Observe(OfClass),
     /// End an override, so that the file applies again
@@ -52,12 +52,18 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct OfClass {
-    /// Name of the class
-    pub(crate) name: String,
+pub(crate) struct Enforce {
+    #[command(flatten)]
+    pub(crate) class: OfClass,
     /// Percentage of clients to enforce for, picked by address [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) percent: Option<u8>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OfClass {
+    /// Name of the class
+    pub(crate) name: String,
     #[command(flatten)]
     pub(crate) author: Author,
     /// How long it applies: 30m, 2h [default: until the end that is set already, else 1h]

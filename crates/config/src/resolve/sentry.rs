@@ -114,7 +114,7 @@ fn check_name(entry: &Entry<'_, '_>, report: &mut Report) {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let name = entry.name;
     let help = match name {
-        "self" => "`self` is whoever has the lease, see the guide: take another name",
+        "self" => "`self` means the holder of the lease: take another name",
         _ if (1..=32).contains(&name.len()) && name.chars().all(plain) => return,
         _ => "letters, digits, _ and -, at most 32 characters",
     };

@@ -200,7 +200,7 @@ fn evaded(pattern: &str) -> Option<String> {
     let wider = pattern.parse::<Pattern>().ok()?.with_others()?;
     Some(format!(
         "a rule for `{pattern}` does not hold a request with any other parameter, as `&x=1`; a [throttle] in the file with \
-         requests = \"{wider}\" holds these as well"
+         match = \"{wider}\" holds these as well"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! The log of bywash: the JSON object that `docs/guide.md` (The log) describes.
+//! The log of bywash: the JSON object that `docs/reference/log.md` describes.
 //!
 //! Only the necessary keys are read and all others are ignored, so that lines of later versions are
 //! valid too. `time` is the time at which the request ended.
@@ -37,7 +37,7 @@ struct Written<'a> {
     response_bytes: Option<u64>,
 }
 
-/// The outcomes of the guide. A line with another one is invalid.
+/// The outcomes of that page. A line with another one is invalid.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {

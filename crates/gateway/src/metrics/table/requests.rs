@@ -96,8 +96,8 @@ pub(crate) static DECISIONS: Metric = Metric {
     remedy: Do(
         "`queue_full`, `pushed_out`, `waited_too_long`: more capacity, or fewer requests (`bywash elephants list` says \
          which cause the load); a longer queue only makes waits longer. `principal_cap`, `set_back`: see whose they are. \
-         `gave_way`, `ran_too_long`: as `terminated` above. What each word means is in the guide, at what a refused \
-         client gets.",
+         `gave_way`, `ran_too_long`: as `terminated` above. docs/reference/refusals.md explains each \
+         reason.",
     ),
 };
 pub(crate) static SHADOW_REQUESTS: Metric = Metric {
