@@ -48,7 +48,7 @@ fn step<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Span>, D::Error> {
     text.parse().map(Some).map_err(D::Error::custom)
 }
 
-/// A claim, numbered as in `docs/seeds`.
+/// A claim, numbered as in `docs/papers`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Claim {
