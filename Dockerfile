@@ -9,7 +9,7 @@
 # volume that user 65532 may write to. For operators: a key (`bywash token-keys operators.key`, readable by user 65532
 # alone), mounted where listen.operators_key says; then `docker exec ID bywash status --key FILE`.
 
-# By its digest, so that the same source is built by the same image; docs/releasing.md says how to exchange it.
+# By its digest, so that the same source is built by the same image; docs/contributing/releasing.md says how to exchange it.
 FROM rust:1.95-alpine@sha256:606fd313a0f49743ee2a7bd49a0914bab7deedb12791f3a846a34a4711db7ed2 AS build
 # A C compiler and its library: for SQLite (the demo's shop) and for cryptography.
 RUN apk add --no-cache musl-dev gcc make ca-certificates

@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 # For each scene of `make shuttle`.
 SCHEDULES ?= 10000
 
-.PHONY: help demo test check test-all bench shuttle fuzz docs tools build deb static
+.PHONY: help demo test check test-all bench shuttle fuzz docs docs-site tools build deb static
 
 help:
 	@echo "make demo      a shop that keeps selling through a flash crowd, beside one that does not"
@@ -17,6 +17,7 @@ help:
 	@echo "make shuttle   what threads share, on 10,000 orders of their turns for each scene"
 	@echo "make fuzz      every parser against random bytes, a minute each (needs rustup)"
 	@echo "make docs      write docs/reference and the dashboard anew from the program"
+	@echo "make docs-site the documentation as a site in target/site (needs Python)"
 	@echo "make deb       a Debian package in dist/ (installs cargo-deb)"
 	@echo "make static    a program without shared libraries in dist/ (needs musl-gcc, rustup)"
 
@@ -76,6 +77,9 @@ fuzz:
 docs: build
 	scripts/write-docs ./target/release/bywash
 	scripts/write-dashboard ./target/release/bywash > examples/grafana/bywash.json
+
+docs-site:
+	scripts/docs-site
 
 deb:
 	scripts/make-deb

@@ -1,4 +1,4 @@
-"""Prints what `scripts/stacks` measures, as tables for docs/stacks.md. Started by it, never alone."""
+"""Prints what `scripts/stacks` measures, as tables for docs/how-to/stacks.md. Started by it, never alone."""
 
 import os
 import pathlib

@@ -58,7 +58,7 @@ struct Options {
     /// Findings that are printed
     #[arg(long, default_value_t = 60)]
     show: usize,
-    /// Also print the table of docs/figures.md
+    /// Also print the table of docs/figures/hostile-clients.md
     #[arg(long)]
     figures: bool,
     /// Also write the results to this file

@@ -2,7 +2,7 @@
 //! closes on.
 //!
 //! The behaviour of each product was observed with `scripts/fronts`, which runs `bywash doctor
-//! --front` before them (docs/packaging.md).
+//! --front` before them (docs/how-to/systemd-and-containers.md).
 
 use bywash_message::{Fields, Name};
 

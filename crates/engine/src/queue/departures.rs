@@ -6,7 +6,7 @@
 //! capacity, serving them takes time from clients that are certainly there. So they are refused
 //! instead; a client that is still there sees the refusal and can react.
 //!
-//! Source: a simulation of our own (`docs/figures.md`, «Policies»). A queue's time limit was the
+//! Source: a simulation of our own (`docs/figures/policies.md`). A queue's time limit was the
 //! only advantage that an expertly configured HAProxy had over bywash where departures are hidden.
 //! Where departures are seen, or load is below capacity, the same limit costs a percentage point.
 //!
