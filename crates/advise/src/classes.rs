@@ -195,9 +195,16 @@ fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
             siblings.entry(folder).or_default().insert(pattern);
         }
     }
+    // A template has the name of one page until enough pages of its folder were seen.
+    let is_one_of_many = |pattern: &str, folder: &str| {
+        pattern.contains(|c: char| c.is_ascii_digit())
+            && found.iter().any(|(other, ..)| other == folder)
+    };
     let mut asked: BTreeMap<&str, BTreeMap<Role, u64>> = BTreeMap::new();
     for (pattern, folder, role, requests) in &found {
-        let folder = folder.as_deref().filter(|folder| siblings[folder].len() >= SIBLINGS);
+        let folder = folder.as_deref().filter(|folder| {
+            siblings[folder].len() >= SIBLINGS || is_one_of_many(pattern, folder)
+        });
         *asked.entry(folder.unwrap_or(pattern)).or_default().entry(*role).or_default() += requests;
     }
     let mut by_role: BTreeMap<Role, Vec<(u64, String)>> = BTreeMap::new();
@@ -309,6 +316,15 @@ mod tests {
         };
         assert_eq!(of(7), ["GET /topic/*", "GET /one", "GET /topic/a/rss"]);
         assert_eq!(of(5).len(), 8, "five pages are named one by one");
+        let tallies = [tally(10, ("GET", "/p/7_7/")), tally(90, ("GET", "/p/8_8/"))];
+        let names = [("/p/7_7/", Role::Browse), ("/p/*/", Role::Item)];
+        let templates: Vec<Template<'_>> = (0..2)
+            .map(|page| {
+                Template { page, name: names[page].0, role: names[page].1, tally: &tallies[page] }
+            })
+            .collect();
+        let all: Vec<_> = patterns(&templates).into_iter().collect();
+        assert_eq!(all, [(Role::Item, vec!["GET /p/*/".to_owned()])]);
     }
 
     #[test]
