@@ -34,8 +34,8 @@ fn read(format: Format, lines: &[&[u8]]) {
                 assert_bounded(&logged);
                 let is_ours = is_usual && logged.grain < Span::from_secs(1);
                 match logged.end {
-                    // From a bare status, these two count as refusals. Only the log of bywash says
-                    // which component answered with them.
+                    // A bare 429 or 503 counts as a refusal. Only the log of bywash says which
+                    // component answered with it.
                     End::Answered(429 | 503) | End::Late(_) => assert!(is_ours),
                     End::Answered(_) | End::Refused | End::Left | End::Failed | End::Untold => {}
                 }
