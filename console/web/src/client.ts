@@ -116,7 +116,7 @@ async function problem(answer: Response): Promise<Refused> {
         const { code, detail } = JSON.parse(text) as Partial<Problem>;
         if (code && detail) return new Refused(answer.status, code, detail);
     } catch {
-        // It is not a problem document, so its text is shown as it is.
+        // The answer is not a problem document, so its text is shown as it is.
     }
     return new Refused(answer.status, 'invalid', text.slice(0, 500) || `The gateway answers ${answer.status}.`);
 }

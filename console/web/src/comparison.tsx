@@ -6,7 +6,7 @@ export interface Compared {
     before: number | undefined;
     after: number | undefined;
     text: (value: number | undefined) => string;
-    /** Whether less or more of it is better. Neither is, if it is left out. */
+    /** Whether less or more of it is better, if either is. */
     better?: 'less' | 'more';
 }
 

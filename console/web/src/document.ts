@@ -23,7 +23,7 @@ interface Wanted {
     revision?: number | string | undefined;
     /** The interval between reads in milliseconds. */
     every?: number | undefined;
-    /** Whether not to read the document yet. */
+    /** Whether the document must not be read yet. */
     skip?: boolean;
 }
 

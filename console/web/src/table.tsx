@@ -1,5 +1,5 @@
-// A table. A click on a column's head sorts it, and the arrow keys move through its rows. Of a long
-// table only the visible rows are drawn, so that ten thousand rows are as fast as ten.
+// A table. A click on a column's head sorts it, and the arrow keys move through its rows. In a long
+// table, only the visible rows are drawn, so that ten thousand rows are as fast as ten.
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ordered, type Key, type Order } from './order';
@@ -15,7 +15,7 @@ export interface Column<R> {
     by?: (row: R) => Key;
     /** Whether it holds text, which is aligned left. Numbers are aligned right. */
     isText?: boolean;
-    /** Whether it takes the remaining width. Its text is cut at the end. */
+    /** Whether it grows with the table. Its text is cut at the end. */
     isWide?: boolean;
 }
 
