@@ -1,7 +1,8 @@
-//! What operators see in a browser, built into the program.
+//! The operators' console: the files that a browser loads, built into the program.
 //!
-//! The sources are in `web` (TypeScript). What is made of them is in `dist`, and is part of the repository: so whoever builds
-//! bywash needs a Rust toolchain and nothing else, and `scripts/test-console` sees to it that both are of one mind.
+//! The sources are in `web` (TypeScript). The files that are built from them are in `dist` and are
+//! part of the repository, so building bywash needs a Rust toolchain and nothing else.
+//! `scripts/test-console` checks that `dist` matches the sources.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
@@ -13,9 +14,9 @@ use flate2::write::GzEncoder;
 /// A file of the console.
 #[derive(Debug)]
 pub struct Asset {
-    /// Its media type.
+    /// The media type.
     pub kind: &'static str,
-    /// As it is.
+    /// The content, uncompressed.
     pub bytes: &'static [u8],
     packed: LazyLock<Vec<u8>, Pack>,
 }
@@ -27,7 +28,7 @@ impl Asset {
         Self { kind, bytes, packed: LazyLock::new(Box::new(move || pack(bytes))) }
     }
 
-    /// Packed by gzip, which is done once.
+    /// Returns the content, compressed by gzip. Only the first call compresses it.
     pub fn packed(&self) -> Vec<u8> {
         self.packed.clone()
     }
@@ -54,7 +55,7 @@ assets! {
     "/LICENSES.txt" => "LICENSES.txt", "text/plain; charset=utf-8";
 }
 
-/// The file under this path.
+/// Returns the file at this path of the admin listener.
 pub fn asset(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|(known, _)| *known == path).map(|(_, asset)| asset)
 }

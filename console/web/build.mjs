@@ -1,6 +1,6 @@
-// Builds the console: `node build.mjs FOLDER` writes the five files that the gateway serves, `node build.mjs --tests`
-// bundles the unit tests into out/tests. The same sources give the same bytes, so that the files in git can be compared
-// with the sources.
+// Builds the console. `node build.mjs FOLDER` writes the five files that the gateway serves.
+// `node build.mjs --tests` bundles the unit tests into out/tests. The same sources give the same
+// bytes, so that the files in git can be compared with the sources.
 import { build } from 'esbuild';
 import { copyFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,8 @@
-//! A body is the same however its bytes come, and never takes one that is behind it.
+//! A body does not depend on the pieces in which its bytes arrive, and never takes a byte that
+//! follows it.
 //!
-//! The first byte of the input says how the body is framed, the second in which pieces it comes.
+//! The first byte of the input chooses the framing. The second is the size of the pieces and, where
+//! the framing is a length, that length.
 #![no_main]
 
 use bywash_fuzz::{Body, decoded};
@@ -19,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(decoded(framing, bytes, 1), whole);
     assert_eq!(decoded(framing, bytes, usize::from(*piece).max(1)), whole);
     if let Body::Ended { bytes: body, used, .. } = &whole {
-        // What is behind it changes nothing, and what it used is enough.
+        // The bytes that follow a body change nothing, and the bytes that it used are enough.
         assert_eq!(decoded(framing, &bytes[..*used], usize::MAX), whole);
         let mut out = Vec::new();
         write_chunk(&mut out, body);

@@ -1,4 +1,4 @@
-//! Whatever stands in a file of configuration, an operator is told what is wrong with it.
+//! Every configuration file is either accepted or refused with messages that say what is wrong.
 #![no_main]
 
 use bywash_config::{Config, Problems};
@@ -11,7 +11,7 @@ fuzz_target!(|text: &[u8]| {
             told(&warnings);
             assert!(!config.classes.is_empty() && !config.upstream.servers.is_empty());
             assert!(config.classes.len() <= 64 && config.upstream.servers.len() <= 64);
-            // What the gateway makes of it at its start.
+            // The gateway derives these from a configuration when it starts.
             let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
             let _order = config.order.order(&classes);
             for path in ["/", "/shop/cart/1", text.get(..40).unwrap_or(text)] {

@@ -1,4 +1,5 @@
-//! Who a request comes from and whose session it is: `bywash_gateway::fuzz`.
+//! Tests how the gateway determines the client and the session of a request. The checks are in
+//! `bywash_gateway::fuzz`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Fields keep their values and their order through removing, writing, HTTP/2 and back.
+//! Fields keep their values and their order when others are removed, when they are written and
+//! parsed again, and when they are converted to HTTP/2 and back.
 #![no_main]
 
 use bywash_fuzz::{AMPLE, SMALL, listed};
@@ -6,7 +7,7 @@ use bywash_message::{Fields, Name, Response};
 use http::Method;
 use libfuzzer_sys::fuzz_target;
 
-/// Field lines, as an answer has them that has neither a body nor a length.
+/// Parses field lines as those of a response that has neither a body nor a length.
 fn parse(lines: &[u8], limits: &bywash_message::Limits) -> Option<Fields> {
     let head = [b"HTTP/1.1 204\r\n", lines, b"\r\n"].concat();
     Response::parse(&head, &Method::GET, limits).ok().map(|answer| answer.fields)
@@ -28,7 +29,7 @@ fuzz_target!(|lines: &[u8]| {
     let again = parse(&written(&fields), &AMPLE).expect("it was accepted before");
     assert_eq!(listed(&again), listed(&fields));
 
-    // One that is set is there once, and last.
+    // `set` leaves one field of this name, at the end.
     fields.set(b"X-Forwarded-For", b"127.0.0.1");
     assert_eq!(fields.all(Name::XForwardedFor).count(), 1);
     fields.remove_hop_by_hop();
@@ -39,7 +40,7 @@ fuzz_target!(|lines: &[u8]| {
     let again = parse(&written(&fields), &AMPLE).expect("fewer of the same");
     assert_eq!(listed(&again), listed(&fields));
 
-    // HTTP/2 keeps what is there but for case, cookies, and the place of those of one name.
+    // HTTP/2 keeps the fields, except for case, cookies, and the places of fields of one name.
     fields.remove(Name::Cookie);
     let map = fields.to_header_map();
     assert_eq!(map.len(), fields.len());

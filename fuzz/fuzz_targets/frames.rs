@@ -1,12 +1,14 @@
-//! Frames are counted the same however they are cut into reads, and none makes the counter stop.
+//! The count of frames does not depend on how they are cut into reads, and no input makes the
+//! counter panic.
 //!
 //! The first byte of the input says how many streams may be open and whether the connection is
-//! shared, the second in which pieces the rest comes; a second passes after each 64 bytes.
+//! shared. The second is the size of the pieces in which the rest arrives. A second passes after
+//! each 64 bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-/// The gateway's own files: they are not public there.
+/// The gateway's own files, which are private there.
 #[allow(dead_code, reason = "what other parts of the gateway ask for")]
 #[path = "../../crates/gateway/src/client"]
 mod client {

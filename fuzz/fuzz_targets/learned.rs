@@ -1,4 +1,5 @@
-//! Whatever a state file holds, a gateway starts with it, and what it then writes it can read: `bywash_gateway::fuzz`.
+//! A gateway starts with any state file, and can read the file that it then writes. The checks are
+//! in `bywash_gateway::fuzz`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

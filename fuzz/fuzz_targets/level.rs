@@ -1,7 +1,7 @@
-//! No bytes name a level but those that were signed.
+//! Only signed bytes name a level.
 //!
-//! The bytes are tried as they come, and as a name, a time and changes to a good text: whatever is accepted
-//! must be word for word what was signed.
+//! The bytes are tried as they are, and as a name, a time and changes to a valid text. An accepted
+//! text must be exactly the one that was signed.
 #![no_main]
 
 use bywash_token::level::LONGEST;

@@ -1,9 +1,10 @@
-//! A PROXY header is the same however its bytes come, and takes nothing of what is behind it.
+//! The result of parsing a PROXY header does not depend on the pieces in which its bytes arrive,
+//! and a header takes no byte that follows it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-/// The gateway's own file: it is not public there.
+/// The gateway's own file, which is private there.
 #[path = "../../crates/gateway/src/client"]
 mod client {
     pub(crate) mod proxy_header;
@@ -11,7 +12,7 @@ mod client {
 
 use client::proxy_header::{Parsed, parse};
 
-/// Nobody who reads on waits for more than this.
+/// The length of the longest header in bytes. No caller waits for more.
 const LONGEST: usize = 16 + 2048;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -24,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(Parsed::Done { used, source }) => {
             assert!(used <= bytes.len() && used <= LONGEST);
             assert_eq!(parse(&bytes[..used]), whole);
-            // One client has one address.
+            // The address is in its canonical form, so that one client has one address.
             assert!(source.is_none_or(|source| source.ip().to_canonical() == source.ip()));
         }
         Err(_) => {}

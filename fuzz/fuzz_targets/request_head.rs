@@ -1,5 +1,5 @@
-//! Whatever is accepted as the head of a request, `httparse` understands the same; written and
-//! parsed again it is the same.
+//! `httparse` understands every accepted head of a request in the same way. A head that is written
+//! and parsed again is the same.
 #![no_main]
 
 use bywash_fuzz::{AMPLE, SMALL, end, listed, others};
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(again.authority, request.authority);
             assert_eq!(listed(&again.fields), listed(&request.fields));
         }
-        // What HTTP/1.0 ignores means something in 1.1, until the gateway removes it.
+        // A field that HTTP/1.0 ignores can have a meaning in 1.1, until the gateway removes it.
         Err(fault) => assert_eq!(request.version, Version::HTTP_10, "{fault:?}"),
     }
     let mut fields = request.fields.clone();
@@ -51,7 +51,7 @@ fn compare(head: &[u8], request: &Request) {
     }
     let mut fields = listed(&request.fields);
     if others(other.headers) != fields {
-        // An absolute target stands for a Host that HTTP/1.0 need not have.
+        // The Host was added from an absolute target, because HTTP/1.0 does not require the field.
         let host = fields.pop().expect("one was added");
         assert!(host.0 == b"Host" && request.version == Version::HTTP_10);
         assert_eq!(others(other.headers), fields);

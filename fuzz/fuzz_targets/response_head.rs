@@ -1,5 +1,5 @@
-//! Whatever is accepted as the head of an answer, `httparse` understands the same; written and
-//! parsed again it is the same.
+//! `httparse` understands every accepted head of a response in the same way. A head that is written
+//! and parsed again is the same.
 #![no_main]
 
 use bywash_fuzz::{AMPLE, SMALL, end, listed, others};

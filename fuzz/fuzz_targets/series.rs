@@ -1,5 +1,5 @@
-//! Whatever an exporter or a file of `sadf` says, it is a sample or none, uses within bounds or an error;
-//! and samples are not read from what was not said.
+//! Every line of an exporter is a sample or is ignored, and every file of `sadf` yields uses within
+//! bounds or an error. A sample contains only text of its line.
 #![no_main]
 
 use bywash_sense::series::{Sadf, Sample, Use};

@@ -1,7 +1,7 @@
-//! No bytes are a token but those that were sealed, and a file of keys is read or refused.
+//! Only sealed bytes are a token, and a file of keys is either read or refused.
 //!
-//! The bytes are tried as they come, as the contents of a token with its signature cut off, and as
-//! changes to a good token: whatever is accepted must be word for word what was sealed.
+//! The bytes are tried as a token, as a file of keys, and as the claims of a token that is sealed
+//! here. Then that token is changed: only the one that was sealed may be accepted.
 #![no_main]
 
 use bywash_token::{
@@ -37,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
     let opened = open(&keys, text.as_bytes()).expect("it was sealed with these keys");
     let itself = Holder::Itself(opened.session());
     assert_eq!(opened.proves(now, TTL, &itself), Ok(&claims.served));
-    // A fuzzer that sees what is compared finds the name of a session; nobody else does.
+    // A fuzzer that sees the compared bytes can find the name of a session. An attacker cannot.
     let holder = Holder::Cookie(rest);
     let is_hers = keys.session(&holder) == opened.session();
     assert_eq!(opened.proves(now, TTL, &holder).is_ok(), is_hers);

@@ -1,21 +1,22 @@
-//! What the targets share: small limits, so that they are met, and what two readers compare.
+//! Code that the targets share: limits that are small enough to be reached, and the forms in which
+//! the results of two parsers are compared.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]
 
 use bywash_message::{Decoder, Fields, Framing, Head, Limits, Name, Part};
 
-/// Small enough to be met by what a fuzzer makes.
+/// Limits small enough for a fuzzer to reach.
 pub const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };
 
-/// Enough for whatever was accepted within [`SMALL`] and is written anew: an escape takes three
-/// bytes for one, a colon gets a space behind it, framing is spelled out.
+/// Limits large enough for every head that was accepted within [`SMALL`] and is written again. An
+/// escape takes three bytes for one, a colon gets a space behind it, and framing is spelled out.
 pub const AMPLE: Limits = Limits { target: 256, fields: 16, bytes: 1024 };
 
-/// Every field as a name and a value.
+/// Returns every field as a name and a value.
 pub fn listed(fields: &Fields) -> Vec<(Vec<u8>, Vec<u8>)> {
     fields.iter().map(|field| (field.spelled.to_vec(), field.value.to_vec())).collect()
 }
 
-/// What `httparse` found, without the fields that frame a body.
+/// Returns the fields that `httparse` has found, without those that frame a body.
 pub fn others(headers: &[httparse::Header<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let framing = [Name::ContentLength, Name::TransferEncoding];
     headers
@@ -25,7 +26,8 @@ pub fn others(headers: &[httparse::Header<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
         .collect()
 }
 
-/// The end of the head that `bytes` begin with. It must be the same however they come.
+/// Returns the end of the head that `bytes` begin with. Checks that the result does not depend on
+/// how the bytes arrive.
 pub fn end(bytes: &[u8], limits: &Limits) -> Option<usize> {
     let whole = Head::default().end(bytes, limits);
     let mut dripping = Head::default();
@@ -37,7 +39,7 @@ pub fn end(bytes: &[u8], limits: &Limits) -> Option<usize> {
     whole.ok().flatten()
 }
 
-/// A body: its bytes, its trailers, how many bytes it took; or whether it is unfinished or broken.
+/// The result of decoding a body. `used` is the number of bytes that it took from the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Body {
     Ended { bytes: Vec<u8>, trailers: Vec<(Vec<u8>, Vec<u8>)>, used: usize },
@@ -45,7 +47,7 @@ pub enum Body {
     Broken,
 }
 
-/// Decodes bytes that come in pieces of this size.
+/// Decodes bytes that arrive in pieces of this size.
 pub fn decoded(framing: Framing, bytes: &[u8], piece: usize) -> Body {
     let mut decoder = Decoder::new(framing, &SMALL);
     let (mut out, mut total) = (Vec::new(), 0);

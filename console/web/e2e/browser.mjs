@@ -1,6 +1,6 @@
-// A real Chromium, and a page that remembers everything that must not happen on it: errors, violations of the content
-// security policy, requests to elsewhere. The binary may have been built with an older console: then its files are
-// taken from console/dist, with the gateway's headers.
+// A real Chromium, and pages that record everything that must not happen on them: errors,
+// violations of the content security policy, and requests to other hosts. The binary may contain an
+// older console, so the console's files are taken from console/dist, with the gateway's headers.
 import { chromium } from 'playwright-core';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ export async function startBrowser() {
     });
     const main = browser.browser();
     return {
-        /** A visitor of her own: nothing is shared with another. */
+        /** Opens a page in a context of its own, which shares nothing with other contexts. */
         open: options => open(main, options),
         close: async () => {
             await browser.close();
@@ -43,7 +43,7 @@ export async function startBrowser() {
     };
 }
 
-/** `isBuilt`: with the files that are in the binary, whatever is in console/dist. */
+/** Opens a page. With `isBuilt`, it loads the files in the binary instead of console/dist. */
 async function open(browser, { theme = 'light', width = 1280, height = 860, isBuilt = false } = {}) {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, deviceScaleFactor: 1 });
     const page = await context.newPage();
@@ -77,7 +77,7 @@ async function open(browser, { theme = 'light', width = 1280, height = 860, isBu
     return { page, faults, context };
 }
 
-/** Serious and critical violations of accessibility rules, in words. */
+/** Returns the serious and critical violations of accessibility rules as texts. */
 export async function axe(page) {
     await page.evaluate(AXE);
     const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
@@ -92,7 +92,7 @@ export async function axe(page) {
         );
 }
 
-/** The whole page, if SCREENSHOTS names a folder. */
+/** Saves a picture of the whole page, if SCREENSHOTS names a folder. */
 export async function screenshot(page, name) {
     if (!SCREENSHOTS) return;
     mkdirSync(SCREENSHOTS, { recursive: true });

@@ -1,5 +1,6 @@
-// The console in a real Chromium before a real gateway: that each view is there, in both themes and small, without a
-// fault and for everybody; that strangers' text is text; and that whoever has no good token is told what to do.
+// The console in a real Chromium before a real gateway. Each view appears in both themes and on a
+// small screen, without errors and accessible to everyone. Text from strangers stays text. An
+// operator without a valid token learns what to do.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -9,7 +10,7 @@ import { startGateway, until } from './gateway.mjs';
 import { HOSTILE, startVisitors, visit } from './visitors.mjs';
 
 let gateway, browser, stopVisitors;
-/** Of a page whose token is good for the shortest time that there is, a minute: other tests come meanwhile. */
+/** A page whose token is valid for a minute, the shortest time. Other tests run meanwhile. */
 let aging;
 
 before(async () => {
@@ -54,7 +55,7 @@ const MORE = {
 };
 const LOOKS = [{ theme: 'light' }, { theme: 'dark' }, { theme: 'light', width: 360, height: 740 }];
 
-/** Logged in, with rows and an elephant. */
+/** Opens a page as the operator ana, and waits until it shows the state. */
 async function enter(options, ...words) {
     const opened = await browser.open(options);
     await opened.page.goto(gateway.link('--by', 'ana', ...words));
@@ -156,10 +157,10 @@ test('a link changes who looks only if its token is good and the operator agrees
     const { page, faults, context } = await browser.open();
     await page.goto(gateway.link('--by', 'ana'));
     await page.locator('.operator', { hasText: 'ana' }).waitFor();
-    // Nothing in the address bar, nor one step back.
+    // The address bar does not keep the token.
     assert.doesNotMatch(page.url(), /login/);
     const leads = hash => page.evaluate(hash => void (location.hash = hash), hash);
-    // What merely looks like one, as any page can make it.
+    // A forged token: any page can make such a link.
     await leads('#/login/v1.9999999999999.d.YQ.x');
     await page.getByText('So the link changes nothing').waitFor();
     assert.match(await page.locator('.operator').innerText(), /ana/);
@@ -180,7 +181,7 @@ test('a link changes who looks only if its token is good and the operator agrees
     await leads(`#${bob}`);
     await page.getByRole('button', { name: 'Go on as bob' }).click();
     await page.locator('.operator', { hasText: 'bob' }).waitFor();
-    // It stays with the page that is loaded again, and is in no other.
+    // The token survives a reload of its tab, and no other tab has it.
     await page.reload();
     await page.locator('.operator', { hasText: 'bob' }).waitFor();
     const other = await context.newPage();

@@ -1,5 +1,6 @@
-// Decisions in a real Chromium before a real gateway: a throttle with its preview and its effect, by mouse and by
-// keyboard; two operators at once; overrides and the bypass; and a gateway that goes and comes back.
+// Decisions in a real Chromium before a real gateway: a throttle with its preview and effect, by
+// mouse and by keyboard; two operators at once; overrides and the bypass; and a gateway that stops
+// and comes back.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { axe, screenshot, startBrowser } from './browser.mjs';
@@ -19,7 +20,7 @@ before(async () => {
         120_000,
     );
 });
-// Where a test has failed, what it decided is not for the next one to stumble over.
+// Undoes the decisions of a test that has failed, so that they do not disturb the next one.
 afterEach(async () => {
     for (const { number, state } of (await ask('/v1/elephants')).elephants)
         if (state !== 'proposed') await ask(`/v1/elephants/${number}/undo`, { why: 'the test is over' });
@@ -30,7 +31,7 @@ after(async () => {
     await gateway?.close();
 });
 
-/** What an operator of the name `test` gets for what she asks or, with a body, decides. */
+/** Returns a function that asks the API as the operator `test`. With a body, it posts. */
 function asker({ admin, link }) {
     const Authorization = `Bearer ${link('--by', 'test').split('/login/')[1]}`;
     return async (path, body) => {
@@ -51,7 +52,7 @@ async function enter(name, hash) {
     return opened;
 }
 
-/** To the elephant that is the search, by what stands on the first page. */
+/** Opens the page of the elephant `/search` by its link on the first page. */
 async function toElephant(page) {
     await page.locator('.attention li', { hasText: '/search' }).getByRole('link', { name: 'Decide' }).click();
     await page.locator('h1', { hasText: 'Elephant' }).waitFor();
@@ -66,7 +67,7 @@ async function undo(page) {
     await page.getByRole('button', { name: 'Approve…' }).waitFor();
 }
 
-/** Which part of what was asked in all these windows. */
+/** Returns the fraction of the requests in all these windows that was refused. */
 function refusedOf(lots) {
     const [refused, answered] = ['refused', 'answered'].map(name => lots.reduce((sum, lot) => sum + lot[name], 0));
     return refused / (refused + answered);
@@ -123,7 +124,8 @@ test('a newcomer approves a throttle and sees its effect', async context => {
     const number = /elephants\/(\d+)/.exec(page.url())[1];
     const answers = await ask(`/v1/elephants/${number}/answers`);
     assert.ok(answers.elephants.length > 0 && answers.elephants.length === answers.at_ms.length);
-    // Not "none of all others": on a computer that has too much to do, the gateway sheds some of them, rule or no rule.
+    // Some of the others may be refused too: on an overloaded computer, the gateway sheds requests
+    // with or without a rule.
     const [these, others] = [answers.elephants, answers.ants].map(refusedOf);
     assert.ok(these > 0 && others < these, `refused: ${these} of these and ${others} of all others`);
     assert.ok(
@@ -179,7 +181,7 @@ test('a trial says that it measures', async () => {
 
 test('a trial that is over says how it was before and meanwhile', async () => {
     const { page, faults, context } = await enter('ana');
-    // Ten seconds are not for people: they would measure little.
+    // The console does not offer ten seconds, because a trial that short would measure little.
     await page.route('**/try', route =>
         route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), for: '10s' }) }),
     );
@@ -381,7 +383,7 @@ test('through a tunnel to a socket no token is needed, and who decides says a na
     await behind.close();
 });
 
-/** Keeps the names of events and the numbers of their rows, as the console gets them. */
+/** Records the names of events and the numbers of their rows, as the console receives them. */
 function keepEvents() {
     const ask = window.fetch;
     window.events = [];
@@ -405,7 +407,10 @@ function keepEvents() {
     };
 }
 
-/** Rows since all were told anew: each once, and none is missing. */
+/**
+ * Checks that each row since the last event `anew` came once and that none is missing. Returns the
+ * number of events since then, that one included.
+ */
 async function assertRowsAreWhole(page) {
     const events = (await page.evaluate(() => window.events)).filter(({ name }) => name !== 'changed');
     const begun = events.findLastIndex(({ name }) => name === 'anew');

@@ -1,12 +1,12 @@
-// Before a gateway, another one of which nothing is different but that its stream of events is full: 900 rows of each
-// class at once, and a row each second. A gateway takes a quarter of an hour to have so many.
+// A proxy before a gateway that replaces only the stream of events, by a full one: 900 rows of each
+// class at once, then a row each second. A gateway takes 15 minutes to have that many rows.
 import { createServer, request as ask } from 'node:http';
 
 const OUTCOMES = ['served', 'late', 'shed', 'throttled', 'expired', 'terminated', 'orphaned', 'upstream_error'];
 const SHADOWS = ['run', 'refused', 'stopped', 'waiting'];
 const ROWS = 900;
 
-/** `names`: of the classes. */
+/** Starts the proxy. `names` are the names of the classes. */
 export async function startFull(gateway, names) {
     const first = columns(names, 0, ROWS, Date.now());
     const streams = new Set();
@@ -39,7 +39,10 @@ export async function startFull(gateway, names) {
     };
 }
 
-/** Rows from `from` to `to`, of which each number has as many digits as in life; the last ended now. */
+/**
+ * Returns the rows from `from` to `to`; the last has ended at `now`. Numbers have as many digits as
+ * real ones.
+ */
 function columns(names, from, to, now) {
     const each = of => Array.from({ length: to - from }, (_, at) => of(from + at));
     const wave = (at, by) => 1 + Math.sin(at / (20 + by));

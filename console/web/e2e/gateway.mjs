@@ -1,4 +1,5 @@
-// A real gateway before a real application, in a folder of its own, and the link that `bywash console` prints for it.
+// A real gateway before a real application, in a folder of its own, and the link that
+// `bywash console` prints for it.
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -10,8 +11,8 @@ export const BINARY =
     process.env.BYWASH ?? resolve(process.env.CARGO_TARGET_DIR ?? join(ROOT, 'target'), 'debug/bywash');
 
 /**
- * `classes`: how many there are beside those of the shop. `socket`: operators come in by a socket in the file system,
- * and the browser to that through a tunnel.
+ * Starts a gateway. `classes` is the number of classes in addition to those of the shop. With
+ * `socket`, the admin listener is a unix socket, and the browser reaches it through a tunnel.
  */
 export async function startGateway({ mode = 'enforce', classes = 0, socket = false } = {}) {
     const folder = mkdtempSync(join(tmpdir(), 'bywash-console-'));
@@ -47,7 +48,7 @@ export async function startGateway({ mode = 'enforce', classes = 0, socket = fal
     return {
         ...gateway,
         link: (...options) => link(gateway, options),
-        /** Every connection of operators breaks. */
+        /** Breaks every connection of operators through the tunnel. */
         cut: () => tunnel?.cut(),
         stop: () => end(process_),
         start: async () => (process_ = await run(gateway)),
@@ -162,7 +163,10 @@ function freePort() {
     );
 }
 
-/** Waits for something that will be so. */
+/**
+ * Waits up to `most` ms until `is` returns a true value, and returns that value. An error of `is`
+ * counts as false.
+ */
 export async function until(is, what, most = 15_000) {
     const end = Date.now() + most;
     for (;;) {

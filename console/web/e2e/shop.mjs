@@ -1,5 +1,5 @@
-// A small application for the gateway to stand before: `node shop.mjs` prints the port that it listens on. /search
-// works, the others hardly do.
+// A small application behind the gateway. `node shop.mjs` prints the port on which it listens.
+// /search takes much processor time, the other pages hardly any.
 import { createServer } from 'node:http';
 
 const WORK_MS = { '/search': 12, '/slow': 2 };

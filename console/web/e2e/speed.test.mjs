@@ -1,5 +1,6 @@
-// How quick the console is, in figures that are printed and not asserted: they are this machine's, beside how busy it was.
-// 64 classes, 900 rows of each, and 10,000 kinds of requests.
+// The speed of the console with 64 classes, 900 rows of each, and 10,000 kinds of requests. The
+// figures are printed and not asserted, because they depend on the machine and on its load. The
+// load average is printed with those of full streams.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -11,7 +12,7 @@ import { startFull } from './full.mjs';
 import { startGateway } from './gateway.mjs';
 import { startVisitors } from './visitors.mjs';
 
-const CLASSES = 59; // and the shop's five make 64
+const CLASSES = 59; // 64 with the shop's four and `other`
 const KINDS = 10_000;
 let gateway, browser, stopVisitors;
 
@@ -35,7 +36,7 @@ const watchTasks = () => {
         window.tasks.push(...list.getEntries().map(one => Math.round(one.duration))),
     ).observe({ type: 'longtask', buffered: true });
 };
-/** What kept the page busy for more than 50 ms meanwhile. */
+/** Reports the tasks that kept the page busy for more than 50 ms while `meanwhile` ran. */
 async function longTasks(page, meanwhile) {
     await page.evaluate(() => (window.tasks = []));
     await meanwhile();

@@ -1,5 +1,6 @@
-// Visitors of the shop, for as long as a test lasts: they ask for pages at some rate each, in waves, so that what a
-// page costs can be told from what others cost; and a few of them are hostile.
+// Visitors of the shop, for as long as a test lasts. They request each page at its own rate, in
+// waves, so that the cost of one page can be separated from the cost of the others. A few requests
+// are hostile.
 import { request as ask } from 'node:http';
 
 export const HOSTILE = [
@@ -21,7 +22,7 @@ export function startVisitors(gateway, rates = { '/search?q=tv': 24, '/item/7': 
     return () => timers.forEach(clearInterval);
 }
 
-/** By node:http, as fetch would mend such targets. */
+/** Requests a page by node:http, because fetch would normalise hostile targets. */
 export function visit(gateway, path, headers = {}) {
     const { hostname, port } = new URL(gateway.http);
     return new Promise(done => {

@@ -1,4 +1,4 @@
-// What needs a person: what to decide, and what is broken. The worst first.
+// The list of things that need a person: decisions to take and broken parts, the worst first.
 import { visible } from './visible';
 import { count, lasting, percent } from './format';
 import { href } from './route';
@@ -15,7 +15,7 @@ export interface Need {
 }
 
 const SOON = 5 * 60_000;
-/** What was not found for so long is over. */
+/** An elephant that was not found for this long, in ms, is no longer proposed. */
 const LATELY = 15 * 60_000;
 
 export function attention(
@@ -34,7 +34,7 @@ export function attention(
     ];
 }
 
-/** Of the last minute, transactions that were refused or waited too long. */
+/** Returns the number of transactions that were refused or waited too long in the last minute. */
 export function ordersRefused(status: Status | undefined, rows: Rows): number {
     const names = status?.classes.filter(one => one.tier === 'transact').map(one => one.name) ?? [];
     const from = rows.since(60);
@@ -56,7 +56,7 @@ const ofOrders = (refused: number): Need[] =>
           ]
         : [];
 
-/** Why nobody needs to do anything, although something happens. */
+/** Explains why nobody needs to act, although requests wait or are refused. */
 export function whyNothing(word: Word | undefined, isShadow: boolean): string {
     if (word === 'REFUSING')
         return isShadow
@@ -110,7 +110,10 @@ const ofResources = (elephants: Elephants | undefined): Need[] =>
             : [],
     );
 
-/** Elephants that somebody is to decide about; who asked for one by name knows it. */
+/**
+ * Returns the elephants that need a decision. Those that an operator has asked for by name are left
+ * out, because that operator knows about them.
+ */
 export const proposals = (elephants: Elephants | undefined, now: number): Elephant[] =>
     (elephants?.elephants ?? []).filter(
         one =>
@@ -130,7 +133,10 @@ function ofElephants(elephants: Elephants | undefined, now: number): Need[] {
     }));
 }
 
-/** A crawler is another thing than what all visitors want. */
+/**
+ * Describes whether the requests come from one client or from many: a crawler calls for another
+ * decision than requests that all visitors make.
+ */
 const whose = ({ found }: Elephant): string => {
     const most = percent(found?.by_one);
     const one = found?.one_client;
@@ -138,7 +144,10 @@ const whose = ({ found }: Elephant): string => {
     if (one && one.at_least >= 0.5) return `most of their time for one client (${one.address})`;
     return `up to ${most} of their time for one client${one ? ` (${one.address})` : ''}`;
 };
-/** What one client takes at most of what many want; more than that nobody holds back without asking. */
+/**
+ * The fraction of the elephant's time up to which no single client stands out. If one client takes
+ * more, no rule begins without an operator's approval (`MUCH_BY_ONE` in `crates/control`).
+ */
 const FEW = 0.3;
 
 function ofOverrides(policy: Policy | undefined, now: number): Need[] {

@@ -1,10 +1,10 @@
-// The time axis. A chart needs times that rise, and the gateway's clock may be set back: then only what came after is
-// drawn, and it is said.
+// The time axis. A chart needs rising times, but the gateway's clock may be set back. Then only the
+// rows after the jump are drawn, and the chart says so.
 
 export interface Axis {
-    /** The first row that is drawn. */
+    /** The first row to draw. */
     from: number;
-    /** When the clock was set back, and by how much, if it was. */
+    /** When the clock was set back and by how much, if it was. */
     jump: { at: number; ms: number } | undefined;
 }
 
@@ -16,5 +16,5 @@ export function axis(atMs: ArrayLike<number>): Axis {
     return { from: 0, jump: undefined };
 }
 
-/** In seconds, as charts have it. */
+/** Returns the times from row `from` on in seconds, as charts need them. */
 export const seconds = (atMs: Float64Array, from: number): Float64Array => atMs.slice(from).map(ms => ms / 1000);

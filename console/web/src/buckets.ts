@@ -1,7 +1,10 @@
-// The course of a number in few points: rows taken together from the newest backwards, so that a point changes as rows
-// come and none jumps.
+// The course of a number in few points. Rows are grouped from the newest backwards, so that points
+// change gradually as rows arrive, and none jumps.
 
-/** Sums of `of`, over sums of `per` if there is one; `undefined` where that is nothing. */
+/**
+ * Returns the sum of `of` for each group of `size` rows, divided by the sum of `per` if there is
+ * one. A point is `undefined` where that sum is zero.
+ */
 export function buckets(
     length: number,
     size: number,

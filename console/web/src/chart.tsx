@@ -1,6 +1,7 @@
-// A chart over time: lines, or areas stacked upon each other, with its own legend (symbol, pattern and name beside the
-// colour, and the value under the pointer or the last one), marks where something was decided, and a text for who does
-// not see it. uPlot draws it, each chart in a task of its own, and only while it is on the screen.
+// A chart over time, with lines or stacked areas. It has its own legend (symbol, pattern and name
+// next to the colour, and the value under the pointer or the last one), marks where something was
+// decided, and a text for people who do not see it. uPlot draws it, each chart in a task of its
+// own, and only while it is on the screen.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { clock, NONE } from './format';
@@ -13,38 +14,38 @@ import { colour, palette } from './theme';
 
 export interface Series {
     name: string;
-    /** Stands before the name. */
+    /** A symbol in front of the name. */
     symbol?: string;
-    /** Custom property of the style sheet. */
+    /** The custom property of the style sheet. */
     colour: string;
-    /** Of an area. A line has none. */
+    /** The pattern of an area. A line has none. */
     pattern?: Pattern;
     dash?: number[];
-    /** A line of windows, each of which ends at its time. */
+    /** Whether each value stands for a window that ends at its time. The line then has steps. */
     isStepped?: boolean;
     values: ArrayLike<number | null>;
 }
 
 export interface Mark {
-    /** In seconds since 1970. */
+    /** The time in seconds since 1970. */
     at: number;
     symbol: string;
 }
 
 interface Properties {
-    /** What it shows, with unit and window. */
+    /** The subject of the chart, with unit and window. */
     title: string;
-    /** In seconds, rising. */
+    /** Times in seconds, rising. */
     times: ArrayLike<number>;
-    /** Areas are stacked, lines drawn upon them. */
+    /** Areas, which are stacked, and lines, which are drawn over them. */
     series: readonly Series[];
-    /** A value with its unit. */
+    /** Formats a value with its unit. */
     text: (value: number | null | undefined) => string;
     height?: number;
     marks?: readonly Mark[];
-    /** The least that the axis goes up to. */
+    /** The smallest upper end of the value axis. */
     most?: number;
-    /** Stands below. */
+    /** A note below the chart. */
     note?: string | undefined;
 }
 
@@ -139,7 +140,10 @@ export function Chart(properties: Properties) {
 const spoken = (title: string, series: readonly Series[], text: Properties['text']): string =>
     `${title}. Last: ${series.map(one => `${one.name} ${text(one.values[one.values.length - 1])}`).join(', ')}.`;
 
-/** uPlot draws the first series first: the highest sum, which those below paint over; then lines. */
+/**
+ * Returns the data in the order in which uPlot draws it: the highest sum first, which the lower
+ * ones paint over, and the lines last.
+ */
 function stacked({ times, series }: Properties): uPlot.AlignedData {
     const areas = series.filter(one => one.pattern);
     const sum = new Float64Array(times.length);
@@ -217,7 +221,10 @@ function options(
     };
 }
 
-/** A pattern is made once for each scale of the screen, and not whenever something is drawn. */
+/**
+ * Returns a fill that makes its pattern once for each scale of the screen, and not whenever
+ * something is drawn.
+ */
 function filled(pattern: Pattern, of: string, mark: string): (plot: uPlot) => string {
     let made: CanvasPattern | null = null;
     let scale = 0;
@@ -251,5 +258,8 @@ function draw(plot: uPlot, marks: readonly Mark[], ink: string): void {
     ctx.restore();
 }
 
-/** Of counts that are whole a scale between them would say the same twice. */
+/**
+ * Blanks a label that repeats the one before it, as happens where a scale is finer than whole
+ * counts.
+ */
 const unlike = (text: string, at: number, all: readonly string[]): string => (text === all[at - 1] ? '' : text);

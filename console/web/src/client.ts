@@ -1,5 +1,5 @@
-// Asks the gateway. Every answer that is no success is a problem with words for people; one that says who asks is
-// unknown or too late is told to the page as a whole.
+// Requests to the gateway. Every answer that is not a success becomes a `Refused` with a message
+// for people. A 401 (the token is unknown or expired) closes the console as a whole.
 import type { paths } from './api';
 import { inSlices, readInSteps } from './slices';
 import { token } from './operator';
@@ -17,7 +17,7 @@ export class Refused extends Error {
     }
 }
 
-/** Why the console is closed to whoever looks, if it is. */
+/** The reason why the console shows only the login, if it does. */
 export const closed = new Signal<Refused | undefined>(undefined);
 
 type Getters = {
@@ -40,7 +40,7 @@ export type Getter = { [P in keyof paths]: Getters[P] extends never ? never : P 
 export type Poster = { [P in keyof paths]: Posters[P] extends never ? never : P }[keyof paths];
 type Filled = Record<string, string | number>;
 
-/** The path with its parameters filled in, and a query. */
+/** Returns the path with its parameters filled in, and a query. */
 export function address(path: string, filled: Filled = {}, query: Record<string, string | undefined> = {}): string {
     const at = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(filled[name] ?? ''));
     const search = new URLSearchParams(
@@ -49,7 +49,7 @@ export function address(path: string, filled: Filled = {}, query: Record<string,
     return search ? `${at}?${search}` : at;
 }
 
-/** Characters, of which more are not read in one go. */
+/** The number of characters above which a text is not parsed in one go. */
 const LONG = 100_000;
 
 export async function get<P extends Getter>(
@@ -80,10 +80,10 @@ export async function post<P extends Poster>(
     return answer.json();
 }
 
-/** Milliseconds until a gateway that is asked about a token is taken for one that does not answer. */
+/** Milliseconds after which a gateway that was asked about a token counts as unreachable. */
 const PATIENCE = 5000;
 
-/** Why the gateway does not take this token, if so. */
+/** Returns the reason why the gateway does not accept this token, if it does not. */
 export async function refusal(of: Token): Promise<Refused | undefined> {
     try {
         await ask('/v1/status', { signal: AbortSignal.timeout(PATIENCE) }, of);
@@ -93,7 +93,7 @@ export async function refusal(of: Token): Promise<Refused | undefined> {
     }
 }
 
-/** The answer, if it is a success. */
+/** Sends a request and returns the answer if it is a success. Throws a `Refused` otherwise. */
 export async function ask(at: string, init: RequestInit = {}, asked = token.value): Promise<Response> {
     const headers = new Headers(init.headers);
     if (asked) headers.set('Authorization', `Bearer ${asked.text}`);
@@ -116,7 +116,7 @@ async function problem(answer: Response): Promise<Refused> {
         const { code, detail } = JSON.parse(text) as Partial<Problem>;
         if (code && detail) return new Refused(answer.status, code, detail);
     } catch {
-        // Not a problem document: what it says is shown as it is.
+        // The answer is not a problem document, so its text is shown as it is.
     }
     return new Refused(answer.status, 'invalid', text.slice(0, 500) || `The gateway answers ${answer.status}.`);
 }

@@ -1,12 +1,12 @@
-// Before and after, line by line, with what has changed: the sign says the direction, a word says whether that is
-// better.
+// Before and after, line by line, with the change. The sign gives its direction, and a word says
+// whether it is better.
 
 export interface Compared {
     name: string;
     before: number | undefined;
     after: number | undefined;
     text: (value: number | undefined) => string;
-    /** Whether less of it is better. Neither, if nothing is said. */
+    /** Whether less or more of it is better, if either is. */
     better?: 'less' | 'more';
 }
 
@@ -19,7 +19,7 @@ export function Comparison({
     caption: string;
     heads: readonly [string, string];
     rows: readonly Compared[];
-    /** It is too early to say what has changed. */
+    /** Whether it is too early to show a change. */
     isOpen?: boolean;
 }) {
     return (

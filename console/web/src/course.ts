@@ -1,4 +1,5 @@
-// The rows of a range: the last quarter of an hour from the stream, or the last day, asked for once a minute.
+// The rows of a range: the last 15 minutes from the stream, or the last 24 hours, fetched once a
+// minute.
 import { useEffect, useState } from 'preact/hooks';
 import { useDocument } from './document';
 import { rows, tick } from './live';

@@ -1,5 +1,6 @@
-// A decision: what it will change is said above, who decides and why and for how long stands beside it as long as it
-// holds. What was typed stays when the gateway says no.
+// The dialog of a decision. Its top describes the change. The author, the reason and the duration
+// are stored with the decision for as long as it is in force. The fields keep their text when the
+// gateway refuses.
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Refused } from './client';
@@ -8,7 +9,7 @@ import { name, takeName, token } from './operator';
 import { Problem } from './problem';
 import { use } from './signal';
 
-/** What is sent of it. Whoever has a token is who that says. */
+/** The fields that are sent. `by` is left out with a token, which names the author. */
 export interface SaidWord {
     why: string;
     by?: string;
@@ -17,17 +18,17 @@ export interface SaidWord {
 
 interface Properties {
     title: string;
-    /** What it changes, and how it is undone. */
+    /** A description of the change, and of how to undo it. */
     children: ComponentChildren;
-    /** Whys to begin with. */
+    /** Suggested reasons. */
     whys: readonly string[];
-    /** For how long it may hold; what is undone holds no longer. */
+    /** The durations on offer. An undo has none. */
     spans?: readonly string[];
-    /** Of the button. */
+    /** The label of the button. */
     verb: string;
     act: (word: SaidWord) => Promise<void>;
     onClose: () => void;
-    /** What another operator has decided meanwhile. */
+    /** Called when another operator has decided meanwhile. `conflict` then shows that decision. */
     onConflict?: () => Promise<void>;
     conflict?: ComponentChildren;
 }
@@ -122,8 +123,8 @@ export function Decide({ title, children, whys, spans, verb, act, onClose, onCon
 }
 
 /**
- * The revision that whoever decides has seen: the one of when the dialog came, although the page behind it goes on,
- * until she was told of another.
+ * Returns the revision that the operator has seen. That is the one from when the dialog opened,
+ * although the page behind it is updated, until `tell` reports that they have seen a newer one.
  */
 export function useSeen(revision: number | undefined): { revision: number | undefined; tell: () => void } {
     const [first] = useState(revision);

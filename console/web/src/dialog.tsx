@@ -1,4 +1,5 @@
-// A dialog of the browser: it keeps the focus, Esc closes it, and the focus goes back where it was.
+// A dialog of the browser. It keeps the focus, Esc closes it, and the focus returns to where it
+// was.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 

@@ -1,5 +1,6 @@
-// A document of the API on a page: asked for when the page comes, again when its revision is another or its time has
-// come, and never while nobody sees the page. What was read last is shown at once when one comes back.
+// A document of the API on a page. It is fetched when the page opens, and again when its revision
+// changes or its interval has passed, but never while the page is hidden. When a page is opened
+// again, the last value is shown at once.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { address, closed, get, type Getter, Refused } from './client';
 import { use } from './signal';
@@ -7,7 +8,7 @@ import { use } from './signal';
 export interface Document<T> {
     value: T | undefined;
     problem: Refused | undefined;
-    /** When it was read, by this browser's clock. */
+    /** The time of the last read, by this browser's clock, in ms. */
     at: number;
     reload: () => Promise<void>;
 }
@@ -18,11 +19,11 @@ const kept = new Map<string, { value: unknown; at: number }>();
 interface Wanted {
     filled?: Record<string, string | number>;
     query?: Record<string, string | undefined>;
-    /** Whatever it depends on: it is read again when that is another. */
+    /** Anything that the document depends on. When it changes, the document is read again. */
     revision?: number | string | undefined;
-    /** In milliseconds. */
+    /** The interval between reads in milliseconds. */
     every?: number | undefined;
-    /** Not yet. */
+    /** Whether the document must not be read yet. */
     skip?: boolean;
 }
 

@@ -1,19 +1,19 @@
-// Comes in with a token. Any page can lead to a link with one, so the gateway is asked first whether the token is good,
-// and it takes the place of another operator's only when the one who looks says so.
+// Logging in with a token. Any page can lead to a link with a token, so the gateway is asked first
+// whether the token is valid. It replaces another operator's token only if the operator agrees.
 import { closed, Refused, refusal } from './client';
 import { keepToken, token } from './operator';
 import { Signal } from './signal';
 import { tokenIn, type Token } from './token';
 
-/** A good token that a link brought while another operator is here. */
+/** A valid token from a link, while another operator is logged in. */
 export const offered = new Signal<Token | undefined>(undefined);
 
-/** Why the token of a link was not taken while an operator is here. */
+/** The reason why the token of a link was not accepted while an operator is logged in. */
 export const declined = new Signal<Refused | undefined>(undefined);
 
 export type Entry = { take: Token } | { ask: Token } | { refuse: Refused };
 
-/** What follows for what was pasted or linked, while `here` looks. */
+/** Decides what to do with a pasted or linked token while `here` is the token in use. */
 export async function entry(
     pasted: string,
     here: Token | undefined,
@@ -30,9 +30,9 @@ export async function entry(
     return isSame ? { take: read } : { ask: read };
 }
 
-/** By a link, which need not be what the operator wanted. */
+/** Logs in by a link, which the operator did not necessarily want. */
 export async function enterByLink(link: string): Promise<void> {
-    // Where the console is closed, the token that is there was refused.
+    // While the console is closed, the present token does not count, because it was refused.
     const looks = () => (closed.value ? undefined : token.value);
     const here = looks();
     let found = await entry(link, here, refusal);
@@ -43,7 +43,7 @@ export async function enterByLink(link: string): Promise<void> {
     else (here ? declined : closed).set(found.refuse);
 }
 
-/** By what an operator has pasted. Gives why it was not taken. */
+/** Logs in by a text that an operator has pasted. Returns the reason if it was not accepted. */
 export async function enterByHand(pasted: string): Promise<Refused | undefined> {
     const found = await entry(pasted, undefined, refusal);
     if ('take' in found) take(found.take);

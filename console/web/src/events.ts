@@ -1,5 +1,7 @@
-// Server-sent events from pieces of text, as they come from the network. (EventSource cannot send an Authorization
-// header.) Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+// A reader of server-sent events, fed with pieces of text as they arrive from the network.
+// (EventSource cannot send an Authorization header.)
+// Source:
+// https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 
 export interface ServerEvent {
     name: string;
@@ -9,20 +11,23 @@ export interface ServerEvent {
 }
 
 export class EventReader {
-    /** Of a line that has not ended; the first event is of megabytes, and is not read again with each piece. */
+    /**
+     * The pieces of a line that has not ended. They are joined only at its end: the first event has
+     * megabytes, and must not be read again with each piece.
+     */
     private rest: string[] = [];
-    /** The last piece ended with a CR, which may be half of a CR LF. */
+    /** Whether the last piece ended with a CR, which may be half of a CR LF. */
     private isHalf = false;
     private name = '';
     private lines: string[] = [];
     private id: string;
 
-    /** `id`: the last that was seen before. */
+    /** Creates a reader. `id` is the last one that was seen before. */
     constructor(id = '') {
         this.id = id;
     }
 
-    /** The events that end in this piece. */
+    /** Returns the events that end in this piece. */
     read(piece: string): ServerEvent[] {
         const text = this.isHalf && piece.startsWith('\n') ? piece.slice(1) : piece;
         if (piece !== '') this.isHalf = piece.endsWith('\r');

@@ -1,4 +1,4 @@
-// A field that filters a table; `/` leads to it.
+// A field that filters a table. The key `/` moves to it.
 import type { ComponentChildren } from 'preact';
 
 export function Filter({

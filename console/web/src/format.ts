@@ -1,19 +1,19 @@
-// Numbers as they stand on a page: three significant digits, thin spaces between thousands, the unit behind a thin
-// space. Nothing that is not known becomes a number: it is an en dash.
+// Numbers as they appear on a page: three significant digits, thin spaces between thousands, and
+// the unit after a thin space. An unknown value becomes an en dash and never a number.
 
 const THIN = '\u2009';
 export const NONE = '–';
 
 export type Unknown = null | undefined;
 
-/** With thin spaces between thousands. */
+/** Inserts thin spaces between thousands. */
 export function grouped(text: string): string {
     const [whole = '', part] = text.split('.');
     const spaced = whole.replace(/\B(?=(\d{3})+$)/g, THIN);
     return part === undefined ? spaced : `${spaced}.${part}`;
 }
 
-/** Up to three significant digits; whole from 100 on. */
+/** Formats a number with up to three significant digits, and as a whole number from 100 on. */
 export function number(value: number | Unknown): string {
     if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
     const size = Math.abs(value);
@@ -32,7 +32,7 @@ const withUnit = (value: number | Unknown, unit: string): string => {
     return text === NONE ? text : `${text}${THIN}${unit}`;
 };
 
-/** Of rates two digits say enough: they change with every second. */
+/** Formats a rate. Two digits are enough, because rates change every second. */
 export function perSecond(value: number | Unknown): string {
     if (value === null || value === undefined || !Number.isFinite(value)) return NONE;
     const text =
@@ -46,7 +46,7 @@ export function perSecond(value: number | Unknown): string {
     return `${text}${THIN}/s`;
 }
 
-/** A share of one as parts of a hundred; nearly all is told from all. */
+/** Formats a fraction as a percentage. A value just below 100 % is not rounded up to it. */
 export function percent(share: number | Unknown): string {
     if (share === null || share === undefined || !Number.isFinite(share)) return NONE;
     const of = share * 100;
@@ -64,7 +64,7 @@ export function percent(share: number | Unknown): string {
     return `${of < 0 ? '−' : ''}${text}${THIN}%`;
 }
 
-/** A duration that was measured. */
+/** Formats a measured duration. */
 export function duration(ms: number | Unknown): string {
     if (ms === null || ms === undefined || !Number.isFinite(ms)) return NONE;
     const size = Math.abs(ms);
@@ -76,7 +76,7 @@ export function duration(ms: number | Unknown): string {
     return withUnit(ms / 3_600_000, 'h');
 }
 
-/** How long something has lasted or will last, for people: `3 min`, `1 h 20 min`. */
+/** Formats how long something has lasted or will last, for people: `3 min`, `1 h 20 min`. */
 export function lasting(ms: number): string {
     const seconds = Math.max(0, Math.round(ms / 1000));
     if (seconds < 120) return `${seconds}${THIN}s`;
@@ -100,19 +100,19 @@ export function bytes(value: number | Unknown): string {
 
 const two = (value: number): string => value.toString().padStart(2, '0');
 
-/** Time of day, in this browser's zone. */
+/** Formats the time of day, in this browser's zone. */
 export function clock(ms: number): string {
     const at = new Date(ms);
     return Number.isNaN(at.getTime()) ? NONE : `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
-/** The same with milliseconds. */
+/** Formats the time of day with milliseconds. */
 export const exactly = (ms: number): string =>
     `${clock(ms)}.${Math.floor(((ms % 1000) + 1000) % 1000)
         .toString()
         .padStart(3, '0')}`;
 
-/** With the day where it is not today. */
+/** Formats a time, with the date if that is not today. */
 export function moment(ms: number, now: number): string {
     const at = new Date(ms);
     if (Number.isNaN(at.getTime())) return NONE;
@@ -123,7 +123,7 @@ export function moment(ms: number, now: number): string {
     return day + clock(ms);
 }
 
-/** A span as the configuration writes it (`1.5s`), in milliseconds. */
+/** Parses a duration as the configuration writes it (`1.5s`) into milliseconds. */
 export function spanMs(text: string): number | undefined {
     const read = /^\s*([\d.]+)\s*(ns|us|ms|s|m|h)\s*$/.exec(text);
     const each = { ns: 1e-6, us: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[read?.[2] ?? ''];

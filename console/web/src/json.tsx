@@ -1,5 +1,5 @@
-// Everything on a page is also JSON: the documents of the API that it was made of, to read, copy or keep. (A plain link
-// would carry no token.)
+// The JSON behind a page: the documents of the API that it shows, to read, copy or download. (A
+// plain link would carry no token.)
 import { useEffect, useState } from 'preact/hooks';
 import { ask } from './client';
 import { Dialog } from './dialog';

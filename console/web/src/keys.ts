@@ -1,5 +1,5 @@
-// The keyboard: `g` and a letter leads to a view, `/` to the filter, `?` shows all of it. Nothing of it works while one
-// writes.
+// The keyboard: `g` and a letter open a view, `/` moves to the filter, `?` shows all keys. The keys
+// do nothing while the operator types into a field or a dialog is open.
 import type { View } from './route';
 
 export const LETTERS: Record<View, string> = {

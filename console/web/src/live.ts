@@ -1,6 +1,6 @@
-// What the gateway tells second by second, for as long as the console is open: reads /v1/events, keeps the last quarter
-// of an hour, and comes back by itself where it left off. Views are woken once a second at most, and not at all while
-// nobody sees the page.
+// The gateway's state second by second, for as long as the console is open. This module reads
+// /v1/events, keeps the last 15 minutes, and after a break resumes by itself where it stopped.
+// Views are redrawn once a second at most, and not at all while the page is hidden.
 import { ask, closed, Refused } from './client';
 import { EventReader, type ServerEvent } from './events';
 import { token } from './operator';
@@ -16,15 +16,18 @@ export interface Connection {
 }
 
 export const rows = new Rows();
-/** Another number when there are rows to draw. */
+/** Changes whenever there are new rows to draw. */
 export const tick = new Signal(0);
 export const revisions = new Signal<Revisions | undefined>(undefined);
 export const connection = new Signal<Connection>({ state: 'connecting', since: Date.now(), why: '' });
-/** When rows came last, by this browser's clock; nothing is fresh for longer than `STALE`. */
+/** The time of the last event, by this browser's clock. The page is stale `STALE` ms later. */
 export const heard = new Signal(0);
 export const isStale = new Signal(false);
 
-/** What the gateway's clock shows, about: moments of the API are by that, and a browser's may be another. */
+/**
+ * Returns the approximate time of the gateway's clock, which times of the API refer to. A browser's
+ * clock may differ from it.
+ */
 export const gatewayNow = (): number => rows.gauge('at_ms').at(-1) ?? Date.now();
 
 const STALE = 5000;
@@ -56,13 +59,13 @@ async function follow(): Promise<never> {
     }
 }
 
-/** Until the stream ends. */
+/** Reads the stream until it ends. */
 async function listen(): Promise<undefined> {
     if (closed.value) throw closed.value;
     const stop = new AbortController();
     const unwatch = token.watch(() => stop.abort());
     let sign = Date.now();
-    // A connection that says nothing may be one that nobody told of its end.
+    // A silent connection may have ended without notice.
     const quiet = setInterval(() => Date.now() - sign > 3 * STALE && stop.abort(), STALE);
     try {
         const headers: Record<string, string> = { Accept: 'text/event-stream' };
@@ -103,7 +106,7 @@ function wake(): void {
     if (!document.hidden) tick.set(rows.version);
 }
 
-/** For so long, or until somebody has shown a good token. */
+/** Waits for this time, or until the console is opened by a valid token. */
 const rest = (ms: number): Promise<void> =>
     new Promise(done => {
         const ends = (): void => {

@@ -1,5 +1,5 @@
-// Where a token is needed: which command prints one, and a field for it. The address bar still says where one wanted to
-// go.
+// The page that asks for a token: the command that prints one, and a field for it. The address bar
+// keeps the place that the operator wanted to open.
 import { visible } from './visible';
 import { useState } from 'preact/hooks';
 import { type Refused } from './client';

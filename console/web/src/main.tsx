@@ -1,5 +1,5 @@
-// The console: one page that answers whether orders get through, who is hurt and why, what to throttle, what was saved,
-// and what would change.
+// The console: one page that shows whether orders get through, which requests are hurt and why,
+// what to throttle, what was saved, and what would change.
 import 'uplot/dist/uPlot.min.css';
 import './styles/colours.css';
 import './styles/text.css';
@@ -20,5 +20,5 @@ import { watchOtherPages } from './operator';
 beginTheme();
 watchOtherPages();
 const place = document.getElementById('console');
-// Reading the script is a task by itself, and a long one.
+// Evaluating the script is a long task by itself, so the page is drawn in another one.
 void beginPlace().finally(() => place && soon(() => render(<Shell />, place)));

@@ -1,4 +1,4 @@
-// Decisions as marks on a chart and as words.
+// Decisions as marks on a chart and as text.
 import { visible } from './visible';
 import type { Mark } from './chart';
 import type { Note } from './shapes';
@@ -20,7 +20,7 @@ export const marksOf = (notes: readonly Note[]): Mark[] =>
 
 export const symbolOf = (note: Note): string => SYMBOLS[note.what] ?? '·';
 
-/** Of what a decision is. */
+/** Names the subject of a decision. */
 export function subjectOf(note: Note): string {
     if (note.of === 'elephant') return `elephant ${note.number} (${visible(note.pattern)})`;
     if (note.of === 'class') return `class ${note.class}: ${note.mode} for ${note.percent} %`;
@@ -39,7 +39,7 @@ const VERBS: Record<Note['what'], string> = {
     reloaded: 'read again',
 };
 
-/** A decision in one line. */
+/** Describes a decision in one line. */
 export const saidOf = (note: Note): string =>
     note.what === 'reloaded'
         ? 'the configuration was read again'

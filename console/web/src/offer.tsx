@@ -1,4 +1,4 @@
-// A link with a token, while an operator is here: any page may have led to it.
+// A link with a token that is opened while an operator is logged in. Any page may have led to it.
 import { declined, offered, take } from './enter';
 import { Dialog } from './dialog';
 import { token } from './operator';
@@ -6,7 +6,7 @@ import { Problem } from './problem';
 import { use } from './signal';
 import { visible } from './visible';
 
-/** Asks whether another operator's token shall take the place of the one that is here. */
+/** Asks whether another operator's token shall replace the present one. */
 export function Offer() {
     const next = use(offered);
     const here = use(token);
@@ -31,7 +31,7 @@ export function Offer() {
     );
 }
 
-/** Says that a link's token was not taken. */
+/** Reports that a link's token was not accepted. */
 export function Declined() {
     const why = use(declined);
     if (!why) return null;

@@ -1,6 +1,6 @@
-// Who looks: the token and what it says, or, where none is needed (a socket that only the operator opens), a name that
-// was asked for once. The token stays in this tab and ends with it; the name stays in this browser. Both are under this
-// origin.
+// The operator: a token and its contents or, where no token is needed (a socket that only the
+// operator can open), a name that was asked for once. The token stays in this tab and ends with it.
+// The name stays in this browser. Both are stored for this origin.
 import { Signal } from './signal';
 import { readToken, type Token } from './token';
 
@@ -10,7 +10,7 @@ const NAME = 'bywash.name';
 export const token = new Signal<Token | undefined>(readToken(kept(() => sessionStorage, TOKEN)));
 export const name = new Signal<string>(kept(() => localStorage, NAME));
 
-/** For this tab: `./enter` has asked whether it is good. */
+/** Stores a token for this tab. `./enter` has checked that it is valid. */
 export function keepToken(taken: Token): void {
     keep(() => sessionStorage, TOKEN, taken.text);
     token.set(taken);
@@ -26,18 +26,18 @@ export function takeName(given: string): void {
     name.set(given);
 }
 
-/** Another page of this browser may have got a name. */
+/** Takes over a name that is entered on another page of this browser. */
 export function watchOtherPages(): void {
     addEventListener('storage', event => {
         if (event.key === NAME) name.set(event.newValue ?? '');
     });
 }
 
-/** Why this operator may not decide, if so. */
+/** Returns the reason why this operator may not decide, if they may not. */
 export const mayNotDecide = (of: Token | undefined): string | undefined =>
     of && !of.decides ? 'Your token only reads. `bywash console` prints a link that decides.' : undefined;
 
-// A browser that allows no storage throws as soon as it is named.
+// A browser that forbids storage throws as soon as the storage is named, so `of` names it late.
 function kept(of: () => Storage, key: string): string {
     try {
         return of().getItem(key) ?? '';
@@ -51,6 +51,6 @@ function keep(of: () => Storage, key: string, text: string): void {
         if (text) of().setItem(key, text);
         else of().removeItem(key);
     } catch {
-        // Storage is switched off: it lasts as long as this page.
+        // Storage is switched off, so the value lasts only as long as this page.
     }
 }

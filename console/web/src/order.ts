@@ -1,4 +1,4 @@
-// The order of rows in a table: by one column, up or down. What is not known comes last both ways.
+// The order of rows in a table: by one column, up or down. Unknown values come last either way.
 
 export interface Order {
     id: string;

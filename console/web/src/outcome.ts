@@ -1,5 +1,5 @@
-// The eight outcomes, in the order in which they are stacked, and how each is told apart without colour: a symbol in
-// text, a pattern in areas. docs/reference/log.md explains them.
+// The eight outcomes, in the order in which they are stacked. Each is distinguished without colour
+// by a symbol in text and a pattern in areas. docs/reference/log.md explains them.
 import type { OutcomeName } from './shapes';
 
 export type Pattern = 'solid' | 'dots' | 'rising' | 'falling' | 'across' | 'upright' | 'cross' | 'checks';
@@ -8,7 +8,7 @@ export interface Outcome {
     name: OutcomeName;
     symbol: string;
     pattern: Pattern;
-    /** Custom property of the style sheet. */
+    /** The custom property of the style sheet. */
     colour: string;
     means: string;
 }
@@ -40,9 +40,9 @@ const byName = new Map<string, Outcome>(OUTCOMES.map(outcome => [outcome.name, o
 
 export const outcomeOf = (name: string): Outcome | undefined => byName.get(name);
 
-/** Outcomes of requests that were refused: nobody worked on them. */
+/** Outcomes of requests that were refused, so that no work was spent on them. */
 export const REFUSED: readonly OutcomeName[] = ['shed', 'expired', 'throttled'];
-/** Outcomes of requests that no client got an answer in time to. */
+/** Outcomes of requests whose clients got no useful answer. `late` is not one of them. */
 export const LOST: readonly OutcomeName[] = [
     'shed',
     'expired',

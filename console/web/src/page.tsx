@@ -1,11 +1,11 @@
-// The frame of a view: the question that it answers, what it is made of as JSON, and the rest.
+// The frame of a view: the question that it answers, the JSON behind it, and its contents.
 import type { ComponentChildren } from 'preact';
 import { JsonButton } from './json';
 
 interface Properties {
     question: string;
     json: readonly string[];
-    /** Beside the question. */
+    /** Controls next to the question. */
     tools?: ComponentChildren;
     children: ComponentChildren;
 }
@@ -47,7 +47,7 @@ export function Panel({
     );
 }
 
-/** One of few, as links, so that what is chosen is in the address. */
+/** A choice from a few, as links, so that the selection is in the address. */
 export function Choice<N extends string>({
     label,
     of,

@@ -1,5 +1,5 @@
-// Areas that can be told apart without colour: a tile of the colour with marks in the page's background, as a pattern
-// of a canvas.
+// Areas that can be distinguished without colour. A tile of the colour, with marks in the page's
+// background colour, becomes a pattern of a canvas.
 import type { Pattern } from './outcome';
 
 const SIZE = 8;

@@ -1,5 +1,5 @@
-// Where one is now, as the address bar says it. A link with a token is taken out of the address bar, and one is again
-// where one was.
+// The current place in the console, as the address bar names it. A link with a token is removed
+// from the address bar, and the place before it is restored.
 import { enterByLink } from './enter';
 import { readRoute, type Route } from './route';
 import { Signal } from './signal';
@@ -9,13 +9,16 @@ const WAS = 'bywash.was';
 
 export const place = new Signal<Route>(readRoute(''));
 
-/** Ends when the token that one came with, if any, was looked at. */
+/**
+ * Begins to follow the address bar. Resolves when the token in the first address, if there is one,
+ * has been examined.
+ */
 export async function beginPlace(): Promise<void> {
     addEventListener('hashchange', () => void look());
     await look();
 }
 
-/** Changes what is selected without a step back to before. */
+/** Changes the selection without a new entry in the browser's history. */
 export function replace(hash: string): void {
     history.replaceState(null, '', hash);
     void look();
@@ -33,7 +36,7 @@ function remember(hash: string): void {
     try {
         sessionStorage.setItem(WAS, hash);
     } catch {
-        // Then a new link leads to the first page.
+        // Without storage, a link with a token leads to the first page.
     }
 }
 

@@ -1,4 +1,4 @@
-// What went wrong, in the gateway's words.
+// An error, in the gateway's words.
 import { visible } from './visible';
 import { Refused } from './client';
 

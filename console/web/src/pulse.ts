@@ -1,14 +1,15 @@
-// One word for how it goes, of the last ten seconds, and since when. The worst that is true is said.
+// The state of the gateway in one word, from the last ten seconds, and the time for which it has
+// held. The worst word that applies is shown.
 import type { Rows } from './rows';
 
 export type Word = 'CALM' | 'BUSY' | 'QUEUEING' | 'REFUSING';
 
 export interface Pulse {
     word: Word;
-    /** For how long, in milliseconds; at least that, if it was so in the first row. */
+    /** How long the word has applied, in milliseconds. It is a minimum if `isLonger`. */
     ms: number;
     isLonger: boolean;
-    /** Nothing was refused, as nothing is enforced: it would have been. */
+    /** Whether requests were only observed: none was refused, but some would have been. */
     isShadow: boolean;
 }
 
@@ -39,7 +40,7 @@ export function pulse(rows: Rows): Pulse | undefined {
     return { word, ms, isLonger: at === 0, isShadow };
 }
 
-/** The word at a row. */
+/** Returns a function that determines the word at a row. */
 function reader(rows: Rows): (at: number) => Word {
     const [limit, running, waiting] = [rows.gauge('limit'), rows.gauge('running'), rows.gauge('waiting')];
     const total = rows.total;

@@ -1,12 +1,12 @@
-// Where one is: everything that selects something is in the fragment, so that a link shows another person the same.
-// `#/elephants/3?tab=…`.
+// The address of a place: `#/elephants/3?tab=…`. Everything that selects something is in the
+// fragment, so that a link shows the same to another person.
 
 export const VIEWS = ['now', 'classes', 'why', 'elephants', 'saved', 'sessions', 'policy', 'lab'] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {
     view: View;
-    /** What is selected, if something is. */
+    /** The selected item, if there is one. */
     of: string | undefined;
     query: Readonly<Record<string, string>>;
 }

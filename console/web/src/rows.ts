@@ -1,7 +1,8 @@
-// Rows of the history as the stream tells them: one typed array for each number, of which the last `capacity` rows are
-// kept. All arrays share one pair of offsets, so a column is read as a view and nothing is copied to draw it; beside each
-// stands what it adds up to, so that a window's sum is one subtraction. Rows are ordered by their numbers and never by
-// time: the gateway's clock may be set.
+// Rows of the history, as the stream delivers them: one typed array for each number, of which the
+// last `capacity` rows are kept. All arrays share one pair of offsets, so a column is read as a
+// view, and drawing it copies nothing. Columns that can be added up have prefix sums next to them,
+// so the sum of a window is one subtraction. Rows are ordered by their numbers and never by time,
+// because the gateway's clock may be set.
 import type { ClassColumns, Columns, OutcomeName, ShadowName } from './shapes';
 
 export type GaugeName = Exclude<keyof Columns, 'step_s' | 'classes'>;
@@ -45,7 +46,7 @@ const ADDED: readonly AddedName[] = [
     'earned',
     'waiting',
 ];
-/** What is not added up, and may be unknown. */
+/** Columns that cannot be added up, and whose values may be unknown. */
 const OTHERS: readonly OtherName[] = ['p50_ms', 'p99_ms', 'may_run_ms'];
 
 const listOf = (of: ClassColumns, name: ClassName): readonly (number | null)[] | undefined =>
@@ -55,7 +56,7 @@ const listOf = (of: ClassColumns, name: ClassName): readonly (number | null)[] |
           ? of.outcomes[name as OutcomeName]
           : of[name as 'useful_ms' | 'p50_ms'];
 
-/** Of the arrays, what is in use. */
+/** The part of the arrays that is in use. */
 interface Span {
     from: number;
     to: number;
@@ -63,14 +64,16 @@ interface Span {
 
 export class Rows {
     stepS = 1;
-    /** Another one whenever all rows are others: a number may be given again. */
+    /**
+     * Increases whenever all rows are replaced, because numbers of rows may then be given again.
+     */
     epoch = 0;
-    /** Another one whenever rows have come. */
+    /** Increases whenever rows arrive. */
     version = 0;
     private readonly room: number;
     private span: Span = { from: 0, to: 0 };
     private gauges: Record<GaugeName, Float64Array>;
-    /** Of how long rows lasted. */
+    /** Prefix sums of the durations of rows, in ms. */
     private lasted: Float64Array;
     private byClass = new Map<string, ClassRows>();
     private sums: ClassRows;
@@ -93,7 +96,7 @@ export class Rows {
         return this.gauges.number[this.span.to - 1];
     }
 
-    /** A number of the gateway, row by row. It is valid until rows come. */
+    /** Returns a number of the gateway, row by row. The view is valid until rows arrive. */
     gauge(name: GaugeName): Float64Array {
         return this.gauges[name].subarray(this.span.from, this.span.to);
     }
@@ -106,17 +109,17 @@ export class Rows {
         return [...this.byClass.keys()];
     }
 
-    /** All classes together. It has no response times. */
+    /** The sums over all classes. They have no response times. */
     get total(): ClassRows {
         return this.sums;
     }
 
-    /** How long these rows lasted, in seconds. */
+    /** Returns how long these rows lasted, in seconds. */
     seconds(from: number, to: number): number {
         return difference(this.lasted, this.span, from, to) / 1000;
     }
 
-    /** The first row of the last so many seconds, by how long rows lasted. */
+    /** Returns the first row of the last `seconds`, by how long rows lasted. */
     since(seconds: number): number {
         const wanted = seconds - this.stepS / 2;
         let at = this.length;
@@ -124,12 +127,15 @@ export class Rows {
         return at;
     }
 
-    /** These rows and no others. */
+    /** Replaces all rows by these. */
     anew(columns: Columns): void {
         finish(this.renewing(columns));
     }
 
-    /** The same, a class at a time; what is seen meanwhile is what was there before. */
+    /**
+     * Replaces all rows by these, one class a step. The earlier rows stay visible until the last
+     * step.
+     */
     *renewing(columns: Columns): Generator<void> {
         const fresh = new Rows(this.capacity);
         yield* fresh.appending(columns);
@@ -143,7 +149,10 @@ export class Rows {
         this.sums = fresh.sums;
     }
 
-    /** Rows after those that there are; what is there already is left alone. Says how many were new. */
+    /**
+     * Appends the rows that are newer than the last one, and ignores the others. Returns how many
+     * were new.
+     */
     append(columns: Columns): number {
         return finish(this.appending(columns));
     }
@@ -183,7 +192,10 @@ export class Rows {
         return rows;
     }
 
-    /** To the beginning, but for those that will be too old when so many have come. */
+    /**
+     * Moves the rows to the beginning of the arrays, except those that will be too old when
+     * `coming` more rows have arrived.
+     */
     private shift(coming: number): void {
         const from = Math.max(this.span.from, this.span.to - Math.max(0, this.capacity - coming));
         const { to } = this.span;
@@ -206,12 +218,12 @@ function finish<T>(steps: Generator<void, T>): T {
 const difference = (sums: Float64Array, { from: base }: Span, from: number, to: number): number =>
     sums[base + to]! - sums[base + from]!;
 
-/** One class in the rows. */
+/** The numbers of one class, row by row. */
 export class ClassRows {
-    /** In the order of `ADDED`; and what all before each row add up to. */
+    /** Columns in the order of `ADDED`. `sums` has the prefix sums of each. */
     private readonly added: readonly Float32Array[];
     private readonly sums: readonly Float64Array[];
-    /** In the order of `OTHERS`. */
+    /** Columns in the order of `OTHERS`. */
     private readonly others: readonly Float32Array[];
     private readonly byName: ReadonlyMap<ClassName, Float32Array>;
     private readonly sumByName: ReadonlyMap<ClassName, Float64Array>;
@@ -228,17 +240,17 @@ export class ClassRows {
         this.sumByName = new Map(ADDED.map((name, place) => [name, this.sums[place]!]));
     }
 
-    /** Valid until rows come. What is not known is NaN. */
+    /** Returns a column, with NaN for unknown values. The view is valid until rows arrive. */
     column(name: ClassName): Float32Array {
         return this.byName.get(name)!.subarray(this.span.from, this.span.to);
     }
 
-    /** What these rows add up to. */
+    /** Returns the sum of a column over these rows. */
     sum(name: AddedName, from: number, to: number): number {
         return difference(this.sumByName.get(name)!, this.span, from, to);
     }
 
-    /** So many rows at `to`, from those of `of` that begin at `begin`. */
+    /** Writes `count` rows at `to`, taken from those of `of` that begin at `begin`. */
     write(of: ClassColumns, to: number, begin: number, count: number): void {
         ADDED.forEach((name, place) => {
             const [told, list] = [listOf(of, name), this.added[place]!];

@@ -1,5 +1,5 @@
-// Names for the shapes of the API. They are generated from docs/reference/openapi.json (`npm run types`), which is made
-// of the gateway's own types; none is written by hand.
+// Names for the shapes of the API. The shapes are generated from docs/reference/openapi.json
+// (`npm run types`), which is generated from the gateway's own types. None is written by hand.
 import type { components } from './api';
 
 type Shapes = components['schemas'];

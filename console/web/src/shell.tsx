@@ -1,4 +1,5 @@
-// What is around every view: where one can go, how it goes in one word, whether what is seen is fresh, and who one is.
+// The frame around every view: the menu, the state of the gateway in one word, whether the page is
+// up to date, and the operator.
 import { visible } from './visible';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { proposals } from './attention';
@@ -188,7 +189,7 @@ function State() {
 const spoken = ({ word, isShadow }: Pulse): string =>
     `${word}${isShadow ? ' if it were enforced' : ''}: ${MEANS[word]}`;
 
-/** What waits for an operator's word, wherever she looks. */
+/** A link to the elephants that wait for a decision, on every page. */
 function ToDecide({ proposed: [first, ...others] }: { proposed: readonly Elephant[] }) {
     return (
         <span role="status">

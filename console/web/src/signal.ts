@@ -18,7 +18,7 @@ export class Signal<T> {
     }
 }
 
-/** The value, in a view that is drawn again when it is another. */
+/** Returns the value, and redraws the view whenever it changes. */
 export function use<T>(signal: Signal<T>): T {
     const [, again] = useState(0);
     useEffect(() => {

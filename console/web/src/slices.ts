@@ -1,10 +1,10 @@
-// Long work in slices, between which the page can be drawn and answer; and a long JSON text in pieces, so that reading it
-// can be such work.
+// Runs long work in slices, between which the browser can draw the page and react. A long JSON text
+// is parsed in pieces, so that this can be such work.
 
-/** Of a slice; a frame lasts for 16. */
+/** The maximum duration of a slice in ms. A frame lasts for 16 ms. */
 const MOST_MS = 8;
 
-/** Does all steps, and lets others in whenever a slice is over. */
+/** Runs all steps, and lets other tasks run whenever a slice is over. */
 export async function inSlices<T>(steps: Iterator<void, T>): Promise<T> {
     for (let begun = performance.now(); ;) {
         const { done, value } = steps.next();
@@ -18,7 +18,10 @@ export async function inSlices<T>(steps: Iterator<void, T>): Promise<T> {
 const waiting = new Set<() => void>();
 let isWorking = false;
 
-/** In a slice that comes soon, after whatever was said before; and nothing of it if the answer is called first. */
+/**
+ * Runs a job soon, in a slice, after all jobs that were given before. The returned function cancels
+ * the job if it has not run yet.
+ */
 export function soon(job: () => void): () => void {
     waiting.add(job);
     if (!isWorking) void work();
@@ -44,7 +47,10 @@ function* jobs(): Generator<void> {
     }
 }
 
-/** A message comes after what waits already, and without the four milliseconds of a timer. */
+/**
+ * Lets the tasks run that are waiting already. A message comes after them, and without the four
+ * milliseconds of a timer.
+ */
 function others(): Promise<void> {
     const { port1, port2 } = new MessageChannel();
     return new Promise(done => {
@@ -54,7 +60,8 @@ function others(): Promise<void> {
 }
 
 /**
- * An object from its JSON text, member by member; of a list of objects one by one. The text has to be an object's.
+ * Parses an object from its JSON text, one member a step, and in a list of objects one object a
+ * step. The text has to be that of an object.
  */
 export function* readInSteps<T>(text: string): Generator<void, T> {
     const read: Record<string, unknown> = {};
@@ -90,7 +97,7 @@ export function* readInSteps<T>(text: string): Generator<void, T> {
     return read as T;
 }
 
-/** Where the value ends that begins here. */
+/** Returns the end of the value that begins at `from`. */
 function end(text: string, from: number): number {
     if (!'{["'.includes(text[from] ?? '"')) {
         const ends = /[\s,\]}]/g;

@@ -1,4 +1,5 @@
-// The course of a number, small, beside it: the number says what it is, so that this says nothing to who cannot see it.
+// The course of a number, small and next to the number. It is hidden from screen readers, which
+// read the number.
 
 export function Sparkline({ values, most }: { values: readonly (number | undefined)[]; most?: number }) {
     const known = values.filter((value): value is number => value !== undefined && Number.isFinite(value));

@@ -1,16 +1,16 @@
-// What has happened in a window: counts of the last rows added up, and the response times of a window from those of its
+// Sums over a window: the counts of its rows added up, and its response times from those of its
 // seconds.
 import type { ClassRows, Rows } from './rows';
 import { OUTCOME_NAMES, SHADOW_NAMES } from './rows';
 import type { OutcomeName, ShadowName } from './shapes';
 
 export interface Sums {
-    /** How long the window was. */
+    /** The length of the window. */
     seconds: number;
     outcomes: Record<OutcomeName, number>;
     shadow: Record<ShadowName, number>;
     ended: number;
-    /** Of the orphaned, those that never ran. */
+    /** The number of orphaned requests that never ran. */
     leftWaiting: number;
     usefulMs: number;
     wastedMs: number;
@@ -45,34 +45,37 @@ export function sums(rows: Rows, of: ClassRows | undefined, from: number, to = r
     };
 }
 
-/** Of all work, the part that was useful; `undefined` where nobody worked. */
+/** Returns the useful fraction of all work, or `undefined` if there was no work. */
 export const usefulShare = (sums: Sums): number | undefined => {
     const all = sums.usefulMs + sums.wastedMs;
     return all > 0 ? sums.usefulMs / all : undefined;
 };
 
-/** A part of the requests that ended. */
+/** Returns the fraction of the ended requests that had one of these outcomes. */
 export const shareOf = (sums: Sums, names: readonly OutcomeName[]): number | undefined =>
     sums.ended > 0 ? names.reduce((sum, name) => sum + sums.outcomes[name], 0) / sums.ended : undefined;
 
 export const each = (sums: Sums, names: readonly OutcomeName[]): number =>
     sums.seconds > 0 ? names.reduce((sum, name) => sum + sums.outcomes[name], 0) / sums.seconds : 0;
 
-/** p50 and p99, where anything was answered. */
+/** The p50 and p99, if anything was answered. */
 export interface Times {
     p50: number | undefined;
     p99: number | undefined;
 }
 
-/** Of each second: p50, p99, how many more for each millisecond up to p50 and from there to p99, and how many. */
+/**
+ * The number of fields of each second: p50, p99, answers per millisecond up to p50, answers per
+ * millisecond from there to p99, and the number of answers.
+ */
 const FIELDS = 5;
-/** Is used again, as windows are read each second. */
+/** The fields of all seconds. The buffer is reused, because windows are read each second. */
 let scratch = new Float64Array(FIELDS * 1024);
 
 /**
- * Response times of a window, of those of its seconds. Each second says only its p50 and p99 and how many were answered:
- * between the two its share is taken to rise straight, below p50 from nothing, and nobody took longer than p99. About,
- * then.
+ * Returns the approximate response times of a window, from those of its seconds. Each second gives
+ * only its p50, its p99 and the number of its answers. Its distribution is taken to rise linearly
+ * from zero to p50 and from there to p99, and no answer is taken to be slower than p99.
  */
 export function responseTimes(of: readonly ClassRows[], from: number, to?: number): Times {
     const columns = of.map(rows => ({
@@ -112,7 +115,10 @@ function reserve(length: number): void {
     scratch = larger;
 }
 
-/** Where the seconds in `scratch` together reach so many: by halving ratios until it is within a hundredth. */
+/**
+ * Returns the time within which `wanted` answers of the seconds in `scratch` were given. It bisects
+ * by the geometric mean until the error is at most 1 %.
+ */
 function reaches(wanted: number, length: number, low: number, high: number): number {
     let [below, above] = [Math.max(low, high / 1e6), high];
     if (within(below, length) >= wanted) return below;
@@ -124,7 +130,7 @@ function reaches(wanted: number, length: number, low: number, high: number): num
     return above;
 }
 
-/** How many were answered within so long. */
+/** Returns how many answers were given within `ms`. */
 function within(ms: number, length: number): number {
     let sum = 0;
     for (let at = 0; at < length; at += FIELDS) {

@@ -1,5 +1,5 @@
-// A table: sorted by a click on a column's head, walked through with the arrow keys, and drawn only where it is seen
-// when it is long, so that ten thousand rows are as quick as ten.
+// A table. A click on a column's head sorts it, and the arrow keys move through its rows. In a long
+// table, only the visible rows are drawn, so that ten thousand rows are as fast as ten.
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ordered, type Key, type Order } from './order';
@@ -7,36 +7,36 @@ import { ordered, type Key, type Order } from './order';
 export interface Column<R> {
     id: string;
     head: string;
-    /** Of its numbers. */
+    /** The unit of its numbers. */
     unit?: string;
     means?: string;
     cell: (row: R) => ComponentChildren;
-    /** What it is sorted by. */
+    /** Returns the sort key. */
     by?: (row: R) => Key;
-    /** Words stand on the left, numbers on the right. */
+    /** Whether it holds text, which is aligned left. Numbers are aligned right. */
     isText?: boolean;
-    /** Grows, and is cut at the end. */
+    /** Whether it grows with the table. Its text is cut at the end. */
     isWide?: boolean;
 }
 
 interface Properties<R> {
-    /** What it shows, with its window. */
+    /** The subject of the table, with its window. */
     caption: string;
     columns: readonly Column<R>[];
     rows: readonly R[];
     keyOf: (row: R) => string | number;
-    /** Where a row leads; its first cell becomes the link. */
+    /** Returns the address that a row leads to. Its first cell becomes the link. */
     hrefOf?: (row: R) => string;
     selected?: string | number | undefined;
     order?: Order;
-    /** Where there are no rows. */
+    /** The text of a table without rows. */
     none?: string;
     hidesCaption?: boolean;
 }
 
 const MANY = 150;
 const HEIGHT = 31;
-/** Rows that a screen shows at most, and how many more are drawn above and below. */
+/** The largest number of rows that a screen shows. `MORE` rows are drawn above and below them. */
 const SEEN = 26;
 const MORE = 10;
 
@@ -182,7 +182,7 @@ const Gap = ({ rows, columns }: { rows: number; columns: number }) => (
     </tr>
 );
 
-/** Which rows are seen, of a table that scrolls by itself. */
+/** Determines which rows are visible, in a table that scrolls by itself. */
 function useSeen(length: number) {
     const place = useRef<HTMLDivElement>(null);
     const [from, setFrom] = useState(0);
@@ -207,7 +207,7 @@ function useSeen(length: number) {
     return { place, from: isMany ? from : 0, to: isMany ? Math.min(length, from + SEEN + 2 * MORE + 4) : length };
 }
 
-/** To the row above or below, by its link. */
+/** Moves the focus to the link of the row above or below. */
 function walk(event: KeyboardEvent): void {
     const keys = { ArrowDown: 1, ArrowUp: -1 } as Record<string, number>;
     const step = keys[event.key];

@@ -1,5 +1,5 @@
-// Light or dark: as the system says, or as was chosen here. Charts are drawn with the colours of the style sheet, and
-// drawn anew when those are others.
+// The theme, light or dark: that of the system, or the one that was chosen here. Charts are drawn
+// with the colours of the style sheet, and are redrawn when those change.
 import { Signal } from './signal';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -7,7 +7,7 @@ const KEY = 'bywash.theme';
 const NEXT: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'system' };
 
 export const theme = new Signal<Theme>(kept());
-/** Another number whenever colours are others. */
+/** Increases whenever the colours change. */
 export const palette = new Signal(0);
 
 export function beginTheme(): void {
@@ -20,7 +20,7 @@ export function nextTheme(): void {
     try {
         localStorage.setItem(KEY, next);
     } catch {
-        // It lasts as long as this page.
+        // Without storage, the choice lasts only as long as this page.
     }
     theme.set(next);
     apply(next);
@@ -30,7 +30,10 @@ export function nextTheme(): void {
 const known = new Map<string, string>();
 let knownOf = -1;
 
-/** Is asked of the style sheet once, as that makes the browser look at the whole page. */
+/**
+ * Returns a colour of the style sheet. It is cached, because a read makes the browser compute the
+ * styles of the whole page.
+ */
 export function colour(property: string): string {
     if (knownOf !== palette.value) known.clear();
     knownOf = palette.value;

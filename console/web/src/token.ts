@@ -1,5 +1,6 @@
-// What a token says of itself: `v1.EXPIRES_MS.r|d.BASE64URL(NAME).SIGNATURE`. The console reads it to show who the
-// operator is and whether to offer decisions; whether it is good only the gateway knows.
+// The contents of a token: `v1.EXPIRES_MS.r|d.BASE64URL(NAME).SIGNATURE`. The console reads them to
+// show who the operator is and whether to offer decisions. Only the gateway knows whether a token
+// is valid.
 
 export interface Token {
     text: string;
@@ -17,7 +18,9 @@ export function readToken(text: string): Token | undefined {
     return { text: text.trim(), name: read, expires: until, decides: scope === 'd' };
 }
 
-/** The token in what somebody has pasted: the link that `bywash console` prints, or the token alone. */
+/**
+ * Finds the token in a pasted text: in the link that `bywash console` prints, or the token alone.
+ */
 export function tokenIn(pasted: string): Token | undefined {
     return readToken(pasted.trim().split('#/login/').pop() ?? '');
 }

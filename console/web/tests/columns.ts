@@ -1,4 +1,4 @@
-// Rows of a history for tests: everything is nothing but what a test says.
+// Rows of a history for tests. Nothing happens in them except for the values that a test gives.
 import { OUTCOME_NAMES, SHADOW_NAMES } from '../src/rows';
 import type { ClassColumns, Columns } from '../src/shapes';
 

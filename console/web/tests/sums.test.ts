@@ -59,7 +59,7 @@ test('the response time of several seconds is between theirs, and counts request
 test('work that was not begun is what never ran, times the mean of its class', () => {
     const { requests, ms } = savedBy(rows, a, 2);
     assert.equal(requests, 4);
-    // Ten ended, six of them ran, for 50 ms together.
+    // Ten requests ended. Six of them ran, for 50 ms in total.
     assert.ok(Math.abs(ms - (4 * 50) / 6) < 1e-9, `${ms}`);
     assert.deepEqual(savedByAll(rows, 2), { requests, ms });
     const none = new Rows(5);

@@ -1,4 +1,5 @@
-// One class: outcomes, response times and who waits over time; how it is treated; its last decisions.
+// One class: its outcomes, response times and waiting requests over time, how it is treated, and
+// its last decisions.
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';
 import { Chart } from '../chart';

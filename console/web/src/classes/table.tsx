@@ -1,4 +1,4 @@
-// All classes: what came, what became of it, and how each is treated.
+// All classes: the requests that came, their outcomes, and how each class is treated.
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { count, duration, number, percent, perSecond } from '../format';
 import { REFUSED } from '../outcome';
@@ -126,7 +126,9 @@ export function ClassTable({ classes, rows, version, seconds, window }: Properti
     );
 }
 
-/** Response times of many classes in a long window are work. */
+/**
+ * Computes the lines, one class a step: response times of many classes in a long window take time.
+ */
 function* linesOf(classes: readonly ClassStatus[], rows: Rows, seconds: number): Generator<void, Line[]> {
     const lines: Line[] = [];
     for (const of of classes) {

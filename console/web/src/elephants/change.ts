@@ -1,5 +1,6 @@
-// What of a rule is edited: texts as they stand in the fields, and the change that they make. Only what differs is
-// said, so that what nobody touched stays what the gateway proposes.
+// The editable parts of a rule: the texts of the fields, and the change that they make. The change
+// contains only the fields that differ, so that untouched fields keep the values that the gateway
+// proposes.
 import { spanMs } from '../format';
 import type { Change, Grants } from '../shapes';
 
@@ -26,7 +27,7 @@ export function changeOf(now: Edited, usual: Grants): Change {
         const value = Number(now[field].replace(',', '.'));
         return now[field].trim() !== '' && now[field] !== before[field] && Number.isFinite(value) ? value : undefined;
     };
-    /** A limit that was emptied is to be none. */
+    /** Returns whether a limit was emptied, which removes it. */
     const isGone = (field: 'rate' | 'bytes'): boolean => before[field] !== '' && now[field].trim() === '';
     const [atOnce, rate, queue, wait, bytes] = [
         differs('at_once'),
@@ -43,7 +44,7 @@ export function changeOf(now: Edited, usual: Grants): Change {
     return change;
 }
 
-/** Each with its unit. */
+/** The fields of a rule, each with its unit. */
 export const FIELDS: readonly { id: keyof Edited; name: string; unit: string; means: string; isLimit?: true }[] = [
     {
         id: 'at_once',
@@ -83,7 +84,7 @@ const NO_NUMBER = 'Not a number';
 const NOT_WHOLE = 'Not a whole number';
 const UNCLEAR = 'Thousands, or decimals? A point is for decimals';
 
-/** What is no number where one is needed; the gateway knows what is too much. */
+/** Describes the fields that are not valid numbers. The gateway checks their bounds. */
 export function wrongOf(now: Edited): string | undefined {
     const said = [NO_NUMBER, NOT_WHOLE, UNCLEAR].flatMap(why => {
         const wrong = FIELDS.filter(({ id }) => whyNot(id, now[id].trim()) === why);

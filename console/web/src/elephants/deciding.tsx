@@ -1,4 +1,4 @@
-// A word about an elephant: approve, try, reject or undo, with what each changes.
+// The dialog of a decision about an elephant: approve, try, reject or undo, with what each changes.
 import { gatewayNow } from '../live';
 import { post } from '../client';
 import { Decide, type SaidWord, SPANS, useSeen } from '../decide';
@@ -21,7 +21,10 @@ const WHYS: Record<Verb, readonly string[]> = {
     reject: ['It is wanted like that', 'Its owners are mending it'],
     undo: ['The crowd has gone', 'It hurt somebody', 'It was the wrong one'],
 };
-/** For how long nobody holds back without asking what was undone, as for `bywash elephants undo`. */
+/**
+ * How long after an undo no rule begins without an operator's approval, as for
+ * `bywash elephants undo`.
+ */
 const LEFT_ALONE = '24h';
 const NAMES: Record<Verb, string> = { approve: 'Approve', try: 'Try for 60 s', reject: 'Reject', undo: 'Undo' };
 const SPANS_OF: Record<Exclude<Verb, 'undo'>, readonly string[]> = { approve: SPANS, try: ['60s'], reject: SPANS };
@@ -76,7 +79,7 @@ export function Deciding({ elephant, doing: { verb }, change, preview, reload, o
     );
 }
 
-/** A rule is for requests and not for a client. */
+/** Explains that a rule is for requests and not for a client. */
 function forWhom({ found }: Elephant): string {
     const one = found?.one_client;
     const least = one

@@ -1,4 +1,5 @@
-// One elephant: what holds of it, what a rule would do, what it did, and why to believe it.
+// One elephant: the decision in force, the effect that a rule would have or has had, and the
+// evidence for the finding.
 import { visible } from '../visible';
 import { useDocument } from '../document';
 import { gatewayNow, revisions } from '../live';

@@ -1,5 +1,5 @@
-// What a rule does, since it holds: one sentence, others before and now, the use of the resource, and who waits under it; all
-// of it as the gateway has counted it.
+// The effect of a rule since it began: one sentence, the other requests before and now, the use of
+// the resource, and the requests that wait under the rule. The gateway has measured all of it.
 import { useMemo } from 'preact/hooks';
 import { axis } from '../axis';
 import { Chart } from '../chart';
@@ -109,7 +109,10 @@ function AntsChart({ of, since }: { of: Answers; since: number }) {
     );
 }
 
-/** The use of the resource, on average of a minute before that moment, and of the last minute since the rule. */
+/**
+ * Returns the average use of the resource in the minute before `without`, and in the last minute
+ * since the rule began.
+ */
 function usedAround(
     use: Use,
     without: number | undefined,

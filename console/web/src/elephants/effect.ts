@@ -1,14 +1,20 @@
-// What a rule has done, in one sentence: how all others fare under it. Nothing is said until what had waited before the rule
-// is answered, nor of a few requests.
+// The effect of a rule in one sentence: how all other requests fare under it. There is no verdict
+// until the requests that waited before the rule are answered, and none from few requests.
 import { duration, lasting, percent, perSecond } from '../format';
 import type { Elephant, Gauge, Lot, Rule } from '../shapes';
 import { ruleOf } from './words';
 
-/** Seconds after which nothing has waited since before the rule, about: thrice as long as others waited before, in these bounds. */
+/**
+ * Bounds in seconds of the time after which no request waits any more since before the rule,
+ * approximately. The time itself is three times the p99 of the others before the rule.
+ */
 const [LEAST, MOST] = [30, 60];
-/** Of times and rates, less than that is as before; of the part that is answered, less than this. */
+/**
+ * A relative change of response times below `SAME` counts as none, and so does a change of the
+ * answered fraction below `SAME_PART`.
+ */
 const [SAME, SAME_PART] = [0.2, 0.05];
-/** Fewer requests say nothing. */
+/** The number of requests below which there is no verdict. */
 const FEW = 20;
 
 export interface Verdict {
@@ -16,7 +22,11 @@ export interface Verdict {
     text: string;
 }
 
-/** `held`: for so many seconds the rule has held. `others`: another rule has begun or ended since then. */
+/**
+ * Compares the time before a rule with the time under it. `held` is the number of seconds for which
+ * the rule has been in force. `others` says whether another rule has begun or ended since the time
+ * before.
+ */
 export function verdict(before: Gauge | undefined, under: Gauge | undefined, held: number, others = false): Verdict {
     if (before === undefined || before.seconds === 0)
         return { kind: 'unknown', text: 'How it was before this rule was not measured.' };
@@ -40,7 +50,7 @@ export function verdict(before: Gauge | undefined, under: Gauge | undefined, hel
     const text = `of all others ${told(is)} (before: ${told(was)}).${ofThese}${also}`;
     const more = (part(is) ?? 0) - (part(was) ?? 0);
     const slower = is.p99 / was.p99 - 1;
-    // Whoever gets an answer at all comes first, then how soon.
+    // The answered fraction counts first, then how soon the answers come.
     const gain = Math.abs(more) > SAME_PART ? more : Math.abs(slower) > SAME ? -slower : 0;
     const helps = more > SAME_PART && slower > SAME ? 'More get through, but later' : 'It helps';
     if (gain > 0) return { kind: 'better', text: `${helps}: ${text}` };
@@ -51,7 +61,10 @@ export function verdict(before: Gauge | undefined, under: Gauge | undefined, hel
     return { kind: 'same', text: `It changes little: ${text}` };
 }
 
-/** Whether a rule for other requests has begun or ended since what this one is compared with begins, which tells on all. */
+/**
+ * Returns whether a rule for other requests has begun or ended since the start of the time that
+ * this rule is compared with. Such a rule affects all requests.
+ */
 export function isDisturbed(number: number, { since, before }: Rule, others: readonly Elephant[]): boolean {
     const begun = Date.parse(before?.at ?? since) - (before?.seconds ?? 0) * 1000;
     const isLater = (at: string | undefined): boolean => at !== undefined && Date.parse(at) > begun;
@@ -63,6 +76,8 @@ const part = ({ answered, refused }: Lot): number | undefined =>
     answered + refused > 0 ? answered / (answered + refused) : undefined;
 const told = (of: Lot): string =>
     `${percent(part(of))} were answered, ${perSecond(of.answered)}, 99 of 100 within ${duration((of.p99 ?? 0) * 1000)}`;
-/** What it costs those that wait. */
+/**
+ * Describes the median response times, which are the cost of the rule to the requests that wait.
+ */
 const halves = (was: Lot, is: Lot): string =>
     was.p50 && is.p50 ? `, half of them within ${duration(is.p50 * 1000)} (before: ${duration(was.p50 * 1000)})` : '';

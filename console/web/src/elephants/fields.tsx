@@ -1,4 +1,4 @@
-// What of a rule is edited, each with its unit.
+// The fields of a rule that can be edited, each with its unit.
 import { type Edited, FIELDS } from './change';
 
 export function Fields({ now, onInput, isBytes }: { now: Edited; onInput: (now: Edited) => void; isBytes: boolean }) {

@@ -1,4 +1,4 @@
-// How the site was before a rule and under it, as the gateway has measured it, line by line.
+// The state of the site before a rule and under it, as the gateway has measured it, line by line.
 import type { Compared } from '../comparison';
 import { duration, percent, perSecond } from '../format';
 import type { Gauge } from '../shapes';
@@ -22,7 +22,7 @@ export function gaugeRows(before: Gauge | undefined, after: Gauge | undefined, r
         of('All others: p99', one => one.ants.p99, seconds, 'less'),
         of('All others: answered', one => one.ants.answered, perSecond, 'more'),
         of('All others: not answered', one => one.ants.refused, perSecond, 'less'),
-        // Of what is counted and not read there is no such figure.
+        // A resource that is counted and not read has no such figure.
         ...(before?.used != null ? [of(`Use of ${resource}`, one => one.used, percent)] : []),
         of('These: answered', one => one.elephants.answered, perSecond),
         of('These: not answered', one => one.elephants.refused, perSecond),

@@ -1,4 +1,4 @@
-// A cost and where it is in nineteen of twenty cases, as a small bar on the scale of its table. The text beside says
+// A cost and its 95 % interval, as a small bar on the scale of its table. The text next to it says
 // the same.
 
 export function Interval({ low, at, high, most }: { low: number; at: number; high: number; most: number }) {

@@ -1,4 +1,4 @@
-// All kinds of requests that are told apart, up to ten thousand.
+// All kinds of requests that are distinguished, up to ten thousand.
 import { visible } from '../visible';
 import { useMemo, useState } from 'preact/hooks';
 import { post } from '../client';
@@ -16,7 +16,9 @@ import { use } from '../signal';
 import { type Column, Table } from '../table';
 import { ByOne } from './list';
 
-/** What was, fades and is never nothing. */
+/**
+ * Formats slots. The average decays and never reaches zero, so a very small one is shown as zero.
+ */
 const slots = (kind: Kind): string => number(kind.slots < 0.001 ? 0 : kind.slots);
 
 const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kind>[] => [

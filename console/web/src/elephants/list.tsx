@@ -35,7 +35,7 @@ export function List({
     );
 }
 
-/** Costs are drawn on one scale for each resource. */
+/** Returns the columns. Costs are drawn on one scale for each resource. */
 function columns(all: readonly Elephant[]): Column<Elephant>[] {
     const most = new Map<string, number>();
     for (const { found } of all)
@@ -113,7 +113,7 @@ export const Names = ({ of }: { of: Elephant }) => {
     );
 };
 
-/** The part of one client, and who that is if it is much. */
+/** The fraction of one client, and its address if that is much. */
 export const ByOne = ({ of }: { of: Pick<Kind, 'by_one' | 'one_client'> }) => (
     <>
         {percent(of.by_one)}

@@ -1,18 +1,18 @@
-// What is predicted of a rule, in one sentence.
+// The predicted effect of a rule, in one sentence.
 import { percent, perSecond } from '../format';
 import type { Effect, Found, Grants } from '../shapes';
 
-/** Of the room that a rule gives; where so much is taken on average, some who come find none. */
+/** The average use of a rule's capacity (0 to 1) above which some requests find it full. */
 const MUCH = 0.5;
 
-/** A rule makes nobody use more. */
+/** Returns the largest use under the rule. A rule never increases the use. */
 export const mostOf = (effect: Effect): number => Math.min(effect.elephants_now, effect.elephants_most);
 
 export function predictedText(found: Found, effect: Effect, { at_once }: Pick<Grants, 'at_once'>): string {
     const use = `These requests used ${percent(effect.elephants_now)} of ${found.resource} of late, and ${percent(mostOf(effect))} at most under the rule`;
     if (effect.held_back > 0)
         return `${use}; at least ${perSecond(effect.held_back)} of ${perSecond(found.rate)} would wait longer or be refused.`;
-    // Each keeps its place for as long as it lasts, whatever it waits for.
+    // Each request keeps its place under the rule for its whole duration, whatever it waits for.
     const ran = (found.rate * (found.lasts ?? 0)) / at_once;
     const used = effect.elephants_most > 0 ? effect.elephants_now / effect.elephants_most : 0;
     const taken = Math.min(1, Math.max(ran, used));

@@ -1,4 +1,5 @@
-// What is predicted of a rule: of the resource, what these requests used of late and can use at most under it.
+// The predicted effect of a rule: how much of the resource these requests used recently, and how
+// much they can use under the rule at most.
 import { percent } from '../format';
 import type { Elephant, Previewed } from '../shapes';
 import { mostOf, predictedText } from './predicted';

@@ -1,11 +1,14 @@
-// What a rule would do as it is edited: asked for a moment after the last key.
+// The effect of a rule while it is edited, requested a moment after the last key.
 import { useEffect, useState } from 'preact/hooks';
 import { post, Refused } from '../client';
 import type { Elephant, Previewed } from '../shapes';
 
 const DEBOUNCE = 250;
 
-/** What the rule would do as it stands; what the gateway says of it already while nothing is changed. */
+/**
+ * Returns the effect of the rule as edited. While nothing is changed, the elephant itself contains
+ * the effect.
+ */
 export function usePreview(
     elephant: Elephant,
     change: string,

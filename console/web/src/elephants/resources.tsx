@@ -1,4 +1,5 @@
-// Resources that are looked at, each with its use and why it cannot be read, if so. A click shows who uses it.
+// The resources that are measured, each with its use, or with the reason why it cannot be read. A
+// click shows which requests use it.
 import { visible } from '../visible';
 import { lasting, percent } from '../format';
 import { href } from '../route';

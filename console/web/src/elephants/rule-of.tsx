@@ -1,4 +1,4 @@
-// What a rule would do, as one edits it, and the buttons to decide.
+// The effect that a rule would have, while it is edited, and the buttons to decide.
 import { useMemo, useState } from 'preact/hooks';
 import { mayNotDecide, token } from '../operator';
 import { Panel } from '../page';
@@ -41,7 +41,10 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
     const mayNot = mayNotDecide(use(token));
     const fields = now ?? (usual ? edited(usual) : undefined);
     const wrong = fields && wrongOf(fields);
-    /** What a rule says matters to whoever makes one. */
+    /**
+     * Returns the reason why a button is disabled. Errors in the fields matter only to decisions
+     * that make a rule.
+     */
     const whyNot = (verb: Doing['verb']): string | undefined =>
         mayNot ?? (verb === 'approve' || verb === 'try' ? wrong : undefined);
     const change = useMemo(
@@ -50,7 +53,7 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
     );
     const preview = usePreview(elephant, JSON.stringify(change));
     const kind = kindOf(elephant);
-    // What a rule that holds does is measured, see above; only another one is to be predicted.
+    // The effect of a rule in force is measured, see above. Only a changed one needs a prediction.
     const isOpen = (kind !== 'held' && kind !== 'trial') || isChange(change);
     const title = kind === 'held' || kind === 'trial' ? 'The rule' : 'What would a rule do?';
     return (

@@ -1,5 +1,6 @@
-// What a cost was read from: a point for each window, how many of these requests were worked on and what was used
-// without what the others cost, and the line through them.
+// The points from which a cost was read, and the line through them. Each point is a window: how
+// many of these requests were worked on, and how much of the resource was used without what the
+// others cost.
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { useDocument } from '../document';
@@ -67,7 +68,7 @@ function Points({ of }: { of: Evidence }) {
 
 const HEIGHT = 220;
 
-/** Points by rate, as a chart needs them. */
+/** Returns the points ordered by rate, as a chart needs them. */
 function aligned(of: Evidence): uPlot.AlignedData {
     const order = of.requests_per_s.map((_, at) => at).sort((a, b) => of.requests_per_s[a]! - of.requests_per_s[b]!);
     return [order.map(at => of.requests_per_s[at]!), order.map(at => of.without_others[at]!)];
@@ -107,7 +108,7 @@ function options(latest: { current: Evidence }, width: number): uPlot.Options {
     };
 }
 
-/** Through the middle of the points, with the slope that was found. */
+/** Draws the line through the middle of the points, with the slope that was found. */
 function line(plot: uPlot, of: Evidence): void {
     const mean = (list: readonly number[]): number =>
         list.reduce((sum, one) => sum + one, 0) / Math.max(1, list.length);

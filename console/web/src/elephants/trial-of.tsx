@@ -1,4 +1,4 @@
-// What a trial has shown: how the site was before, for as long as the trial, and meanwhile.
+// The result of a trial: the state of the site before it, for as long as the trial, and during it.
 import { Comparison } from '../comparison';
 import { lasting, percent } from '../format';
 import { Panel } from '../page';
@@ -12,7 +12,7 @@ const unmeasured = ({ during }: Trial): string =>
 
 export function TrialOf({ trial, resource, isOn }: { trial: Trial; resource: string; isOn: boolean }) {
     const { before, predicted } = trial;
-    // One that has ended while no gateway ran was measured by nobody.
+    // A trial that ended while no gateway ran was not measured.
     const during = trial.during && trial.during.seconds > 0 ? trial.during : undefined;
     return (
         <Panel title="The last trial">

@@ -1,5 +1,5 @@
-// Who uses a resource: the costs that were found times what was worked on, stacked, under the line that was measured.
-// What is between is not explained, and stays visible.
+// The requests that use a resource: the costs that were found times what was worked on, stacked,
+// under the line that was measured. The area between them is not explained, and stays visible.
 import { visible } from '../visible';
 import { useMemo } from 'preact/hooks';
 import { axis } from '../axis';
@@ -12,7 +12,7 @@ import { Panel } from '../page';
 import { Problem } from '../problem';
 import type { Note, Use } from '../shapes';
 
-/** By the gateway itself, request by request. */
+/** The resources that the gateway itself counts, request by request. */
 const COUNTED = ['slots', 'bytes'];
 
 const LOOKS: readonly [Pattern, string, string][] = [

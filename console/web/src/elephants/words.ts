@@ -1,9 +1,9 @@
-// What was found of an elephant, in words and with units.
+// The findings about an elephant, in words and with units.
 import { visible } from '../visible';
 import { bytes, duration, number, percent, perSecond, moment } from '../format';
 import type { Elephant, Found, Grants, Rule } from '../shapes';
 
-/** An amount of a resource, in its unit. */
+/** Formats an amount of a resource, in its unit. */
 export function amount(of: Found | undefined, value: number): string {
     switch (of?.consists_of) {
         case 'processors':
@@ -17,7 +17,7 @@ export function amount(of: Found | undefined, value: number): string {
     }
 }
 
-/** Slots and bytes of the gateway are counted and not estimated. */
+/** Returns whether the resource is counted and not estimated: slots and bytes of the gateway. */
 export const isCounted = (of: Found): boolean => of.resource === 'slots' || of.resource === 'bytes';
 
 export const intervalText = (of: Found): string =>
@@ -27,7 +27,7 @@ export const intervalText = (of: Found): string =>
           ? 'provisional, no interval yet'
           : `${amount(of, of.interval[0] ?? 0)} to ${amount(of, of.interval[1] ?? 0)}`;
 
-/** Of the resource's capacity, what these requests use. */
+/** Returns the fraction of the resource's capacity that these requests use. */
 export const ofCapacity = (of: Found): number => (of.capacity > 0 ? (of.cost * of.rate) / of.capacity : 0);
 
 export const ruleOf = (one: Elephant): Rule | undefined =>
@@ -50,7 +50,7 @@ export const stateWord = (one: Elephant): string => {
     return rule ? ORIGINS[rule.origin] : one.state === 'proposed' ? 'proposed' : 'rejected';
 };
 
-/** What holds, who said so and why, until when. */
+/** Describes the decision in force, with its author, its reason and its end. */
 export function stateText(one: Elephant, now: number): string {
     const rule = ruleOf(one);
     if (rule) {
@@ -74,13 +74,13 @@ export function grantsText(of: Grants): string {
     return `${parts.join(', ')}.`;
 }
 
-/** All patterns that it may be. */
+/** Returns all patterns that the elephant may be. */
 export const names = (one: Elephant): string[] => [
     one.pattern,
     ...(one.found?.twins ?? []).filter(twin => twin !== one.pattern),
 ];
 
-/** Why to believe it, and why not, in sentences. */
+/** Returns the evidence for the finding and against it, in sentences. */
 export function evidence(of: Found): string[] {
     const said = [
         `One request takes ${amount(of, of.cost)} of ${of.resource} (${isCounted(of) ? 'counted, not estimated' : of.interval[0] === of.interval[1] ? intervalText(of) : `${intervalText(of)} in nineteen of twenty cases`}), and ${perSecond(of.rate)} come: ${percent(ofCapacity(of))} of its capacity, ${percent(of.share)} of what is used of it.`,

@@ -1,4 +1,5 @@
-// Two results side by side, with their differences: in points of a hundred, and as a part of the first.
+// Two results side by side, with their differences: in percentage points, and as a fraction of the
+// first.
 import { percent } from '../format';
 import { type Column, Table } from '../table';
 import { difference, type Pair, pairs } from './compare';

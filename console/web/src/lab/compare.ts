@@ -1,4 +1,4 @@
-// Two results beside each other: cells of the same policy, load and visibility of closes.
+// Two results next to each other: cells of the same policy, load and visibility of disconnects.
 import type { Cell, Result } from './result';
 
 export interface Pair {
@@ -19,7 +19,7 @@ export function pairs(left: Result, right: Result): Pair[] {
 
 export interface Difference {
     absolute: number;
-    /** As a part of the first; `undefined` where that is nothing. */
+    /** The difference as a fraction of the first value; `undefined` where that is zero. */
     relative: number | undefined;
 }
 

@@ -1,5 +1,6 @@
-// A result of the laboratory, as `bywash lab … --json` writes it (crates/scenario/src/result.rs), read with care: a
-// file may be of another version, or no result at all. What is not there is not known.
+// A result of the laboratory, as `bywash lab … --json` writes it (crates/scenario/src/result.rs).
+// It is parsed with care, because a file may be of another version, or not be a result at all.
+// Missing values are unknown.
 
 export interface Cell {
     policy: string;
@@ -20,14 +21,14 @@ export interface Cell {
 export interface Result {
     scenario: string;
     seeds: number;
-    /** Why its figures must not be used. */
+    /** The reason why the figures must not be used. */
     invalid: string | undefined;
     cells: Cell[];
 }
 
 type Fields = Record<string, unknown>;
 
-/** Of a file. */
+/** Parses the text of a file. Returns the reason if it is not a result. */
 export function readText(text: string): Result | string {
     try {
         return readResult(JSON.parse(text));
@@ -72,7 +73,7 @@ function cellOf(cell: Fields): Cell {
     };
 }
 
-/** Of pairs of milliseconds and shares, both rising. */
+/** Returns a quantile from pairs of milliseconds and fractions, both rising. */
 function quantile(of: unknown, share: number): number | undefined {
     if (!Array.isArray(of)) return undefined;
     const found: unknown = of.find(

@@ -1,4 +1,4 @@
-// What needs a person, as a list with links.
+// The list of things that need a person, with links.
 import { attention, ordersRefused, whyNothing } from '../attention';
 import { useDocument } from '../document';
 import { gatewayNow, revisions, rows, tick } from '../live';

@@ -1,5 +1,5 @@
-// What became of requests second by second, with the decisions that fell meanwhile, and what enforcing would have made of
-// those that are only observed.
+// The outcomes of requests second by second, the decisions of that time, and the effect that
+// enforcing would have had on requests that are only observed.
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';
 import { Chart, type Series } from '../chart';

@@ -1,4 +1,5 @@
-// How it goes, in six numbers of the last minute, each with its course of the last quarter of an hour.
+// The state in six numbers, of the last minute or of now, each with its course over the last 15
+// minutes.
 import { useMemo } from 'preact/hooks';
 import { buckets } from '../buckets';
 import { count, duration, number, percent } from '../format';
@@ -88,7 +89,10 @@ export function Tiles({ status }: { status: Status | undefined }) {
 
 const POINT = 15;
 
-/** What stands first: what was earned, if anything was; else what transacts, if anything does. */
+/**
+ * The first tile: the revenue, if there is any; otherwise the transactions, if a class is of that
+ * tier; otherwise all answers.
+ */
 const FIRST = {
     earned: {
         name: 'Earned',

@@ -1,4 +1,5 @@
-// How each class is treated, what the file says, and who overrides that, until when; with the buttons to change it.
+// How each class is treated, the mode of the file, and the override with its author and its end.
+// Buttons change it.
 import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { useState } from 'preact/hooks';

@@ -1,5 +1,6 @@
-// What an operator says of a class, of an override, and of the bypass. Each says which policy was seen, so that of two
-// at once the second is told.
+// The dialogs that set the mode of a class, undo an override, and switch the bypass. Each sends the
+// revision of the policy that the operator has seen, so that the second of two operators gets a
+// conflict.
 import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { useState } from 'preact/hooks';
@@ -9,7 +10,7 @@ import { moment } from '../format';
 import type { ClassPolicy, Override, Policy } from '../shapes';
 import { overrideText } from '../attention';
 
-/** Of the policy, as it was when the dialog came. */
+/** Returns the revision of the policy as it was when the dialog opened. */
 function usePolicySeen(policy: Policy, reload: () => Promise<void>) {
     const { revision, tell } = useSeen(policy.revision);
     return {
@@ -35,7 +36,7 @@ const CHOICES = [
     { id: 'observe', name: 'Only observe', mode: 'observe', percent: 100 },
 ] as const;
 
-/** The next step from what is in force. */
+/** Returns the next step from the mode in force. */
 const next = (of: ClassPolicy): string =>
     of.mode === 'observe' ? '10' : of.percent < 50 ? '50' : of.percent < 100 ? '100' : 'observe';
 
@@ -147,7 +148,7 @@ export function BypassDialog({ policy, reload, onClose }: Shared) {
     );
 }
 
-/** What holds by now. */
+/** The overrides that are in force now. */
 const Meanwhile = ({ policy }: { policy: Policy }) => (
     <div class="hostile">
         <b>What holds now:</b>

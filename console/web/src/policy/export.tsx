@@ -1,4 +1,5 @@
-// All that holds beside the file, as it would stand there, to be copied into it.
+// Everything that is in force in addition to the file, in the syntax of the file, to be copied into
+// it.
 import { visibleLines } from '../visible';
 import { useState } from 'preact/hooks';
 import { useDocument } from '../document';

@@ -1,4 +1,4 @@
-// Who has decided what, and why: the audit log, the newest first.
+// The decisions with their authors and reasons: the audit log, the newest first.
 import { visible } from '../visible';
 import { useDocument } from '../document';
 import { moment } from '../format';

@@ -1,4 +1,4 @@
-// What enforcing would have made of requests that were only observed, in a sentence.
+// The effect that enforcing would have had on requests that were only observed, in sentences.
 import { count, percent } from '../format';
 import type { Sums } from '../sums';
 
@@ -15,7 +15,7 @@ export const shadowed = ({ shadow }: Sums): Shadowed => ({
     all: shadow.run + shadow.refused + shadow.stopped + shadow.waiting,
 });
 
-/** The classes to which something would have happened, and in one sentence all to which nothing would. */
+/** Describes each class that enforcing would have affected, and in one sentence all others. */
 export function sentences(classes: readonly (readonly [string, Shadowed])[], window: string): string[] {
     const isCalm = (of: Shadowed): boolean => of.refused + of.stopped + of.waiting === 0;
     const calm = classes.filter(([, of]) => isCalm(of));

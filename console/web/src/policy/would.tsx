@@ -1,4 +1,5 @@
-// What would change if observed classes were enforced: what was recorded of their requests in shadow.
+// The effect of enforcing the observed classes: the decisions that were recorded for their requests
+// in shadow.
 import { Chart, type Series } from '../chart';
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';

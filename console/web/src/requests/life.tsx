@@ -1,5 +1,6 @@
-// One request's life: when it came, what it was, how long it waited, what was decided and why, where it ran, and how it
-// ended. Of one that was only observed it says what would have been.
+// The life of one request: when it came, its class, how long it waited, the decision and its
+// reason, where it ran, and how it ended. For a request that was only observed, it shows what would
+// have been decided.
 import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import type { ComponentChildren } from 'preact';

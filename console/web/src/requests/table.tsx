@@ -1,4 +1,4 @@
-// Requests that have ended, one a line, each leading to its life.
+// Requests that have ended, one a line. Each line leads to the life of its request.
 import { visible } from '../visible';
 import { duration, exactly } from '../format';
 import { outcomeOf } from '../outcome';
@@ -35,7 +35,9 @@ export function RequestTable({ caption, requests }: { caption: string; requests:
     );
 }
 
-/** What was decided; of one that was only observed, what would have been. */
+/**
+ * Returns the decision. For a request that was only observed, that is what would have been decided.
+ */
 export const decisionText = (one: Request): string =>
     one.decision == null
         ? '–'

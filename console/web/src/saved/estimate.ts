@@ -1,11 +1,12 @@
-// About how much work was not begun for nothing: requests that never ran, each for as long as requests of its class took on
-// average in the window. Too high where quick ones were refused, or where a refused client would have gone before its turn.
+// An estimate of the work that was saved: requests that never ran, each times the mean service time
+// of its class in the window. The estimate is too high where quick requests were refused, or where
+// a refused client would have left before its turn.
 import type { ClassRows, Rows } from '../rows';
 import { sums } from '../sums';
 
 export interface Saved {
     requests: number;
-    /** Of service. */
+    /** Service time in ms. */
     ms: number;
 }
 
@@ -16,7 +17,7 @@ export function savedBy(rows: Rows, of: ClassRows, from: number): Saved {
     return { requests, ms: requests * (ran > 0 ? (usefulMs + wastedMs) / ran : meanOf(rows, from)) };
 }
 
-/** Of all classes together, the mean service time: for one of which none ran. */
+/** Returns the mean service time of all classes in ms, for a class of which no request ran. */
 function meanOf(rows: Rows, from: number): number {
     const mean = rows.gauge('mean_service_us').slice(from);
     return mean.length > 0 ? mean.reduce((sum, us) => sum + us, 0) / mean.length / 1000 : 0;

@@ -1,4 +1,4 @@
-// Work by class, and requests that were refused, stopped or left.
+// Work by class, and the requests that were refused, stopped or orphaned.
 import { useMemo } from 'preact/hooks';
 import { count, duration, percent } from '../format';
 import { href } from '../route';

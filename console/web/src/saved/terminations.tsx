@@ -1,5 +1,5 @@
-// Terminations: how many were stopped; and of each class that can be, how long one may run against the share of its
-// requests that was lost meanwhile.
+// Terminations: how many requests were stopped. For each class that can be stopped, how long a
+// request may run, next to the fraction of its requests that was lost meanwhile.
 import { useMemo } from 'preact/hooks';
 import { seconds } from '../axis';
 import { Chart } from '../chart';
@@ -86,7 +86,7 @@ export function Terminations({ rows, version, terminate, stoppable, window }: Pr
 
 const MOST = 8;
 
-/** Of one class. */
+/** The threshold and the losses of one class. */
 function Threshold({
     rows,
     version,
@@ -130,7 +130,7 @@ function Threshold({
     );
 }
 
-/** The lost of what ended, row by row. */
+/** Returns the lost fraction of the ended requests, row by row. */
 function lostOf(of: ClassRows, from: number): (number | null)[] {
     const lists = LOST.map(name => of.column(name));
     const every = OUTCOMES.map(one => of.column(one.name));

@@ -1,4 +1,5 @@
-// Useful and wasted work over time: seconds of service in a second, that is, slots that were busy with it.
+// Useful and wasted work over time, in seconds of service a second: the slots that were busy with
+// it.
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';
 import { Chart, type Series } from '../chart';
@@ -6,7 +7,7 @@ import { number } from '../format';
 import type { Rows } from '../rows';
 import { WINDOW_TEXT, WINDOWS, type WindowName } from '../sums';
 
-/** A chart of ten seconds would show nothing. */
+/** Returns the text of the window. A chart of ten seconds would show nothing, so it has 60. */
 export const spanOf = (window: WindowName): string => WINDOW_TEXT[window === '10s' ? '60s' : window];
 
 export const firstOf = (rows: Rows, window: WindowName): number =>

@@ -1,5 +1,6 @@
-// The graph of sessions: a circle for each class, as large as it is visited, with what a session there is worth; an
-// arrow to each class that is asked for next, as wide as that is likely. The table below says the same.
+// The graph of sessions. Each class is a circle, whose size shows its visits and whose label shows
+// the worth of a session there. An arrow leads to each class that is requested next, and its width
+// shows the probability. The table below says the same.
 import { useState } from 'preact/hooks';
 import { number, percent } from '../format';
 import { type Edge, layout, type Node } from './layout';

@@ -1,5 +1,6 @@
-// Where classes stand in the graph of sessions: columns from where sessions begin to where they order, transact to the
-// right. Within a column those that are visited most stand in the middle.
+// The places of classes in the graph of sessions. Columns lead from where sessions begin to where
+// they order, with the transact classes on the right. Within a column, the most visited classes are
+// in the middle.
 import type { ClassLearned } from '../shapes';
 
 export interface Node {
@@ -61,7 +62,10 @@ export function layout(classes: readonly ClassLearned[], isTransact: (name: stri
 
 export const visitsOf = (of: ClassLearned): number => of.first_visits + of.later_visits;
 
-/** How many steps each is from where most sessions begin; those that transact come after all others. */
+/**
+ * Returns the column of each class: the number of steps from where most sessions begin. Transact
+ * classes come after all others.
+ */
 function columns(known: readonly ClassLearned[], isTransact: (name: string) => boolean): Map<string, number> {
     const steps = new Map<string, number>();
     const browse = known.filter(one => !isTransact(one.name));
@@ -78,7 +82,7 @@ function columns(known: readonly ClassLearned[], isTransact: (name: string) => b
     return steps;
 }
 
-/** Breadth first, over what is likely enough. */
+/** Walks breadth first, along transitions that are likely enough. */
 function walk(
     begin: readonly ClassLearned[],
     step: number,
@@ -96,7 +100,7 @@ function walk(
     );
 }
 
-/** The first in the middle, the others above and below in turn. */
+/** Puts the first in the middle, and the others above and below it in turn. */
 function fromTheMiddle<T>(list: readonly T[]): T[] {
     const placed: T[] = [];
     list.forEach((one, at) => (at % 2 ? placed.unshift(one) : placed.push(one)));

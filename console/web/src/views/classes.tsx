@@ -1,4 +1,5 @@
-// Who is being hurt, and why? Every class in a window of one's choice; one class over time, with its last decisions.
+// The view "Who is being hurt, and why?": all classes in a selected window, or one class over time
+// with its last decisions.
 import { ClassDetail } from '../classes/detail';
 import { ClassTable } from '../classes/table';
 import { useCourse } from '../course';

@@ -1,4 +1,5 @@
-// What should I throttle? Resources and who uses them, the elephants that were found, and all kinds of requests.
+// The view "What should I throttle?": resources and the requests that use them, the elephants that
+// were found, and all kinds of requests.
 import { useDocument } from '../document';
 import { Detail } from '../elephants/detail';
 import { Kinds } from '../elephants/kinds';

@@ -1,5 +1,5 @@
-// Did it work in the rehearsal? Results of the laboratory: from the folder that the file names, or from a file of this
-// computer, alone or two beside each other.
+// The view "Did it work in the rehearsal?": results of the laboratory, from the folder that the
+// file names or from a file of this computer, alone or two next to each other.
 import { useMemo, useState } from 'preact/hooks';
 import type { Refused } from '../client';
 import { useDocument } from '../document';
@@ -140,7 +140,7 @@ function Open({ onOpened }: { onOpened: (opened: { name: string; result: Result 
     );
 }
 
-/** One of the gateway's results, once it was read. */
+/** Returns one of the gateway's results, once it has been read. */
 function useResult(name: string | undefined): { result: Result | string | undefined; problem: Refused | undefined } {
     const { value, problem } = useDocument('/v1/lab/{name}', {
         filled: { name: name ?? '' },

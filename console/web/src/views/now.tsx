@@ -1,5 +1,5 @@
-// Are orders getting through? A few numbers of the last minute, what became of requests second by second, and what needs a
-// person.
+// The view "Are orders getting through?": a few numbers of the last minute, the outcomes of
+// requests second by second, and the list of things that need a person.
 import { useDocument } from '../document';
 import { revisions } from '../live';
 import { AttentionList } from '../now/attention-list';

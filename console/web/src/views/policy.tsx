@@ -1,5 +1,5 @@
-// What is in force, what would change? Policies with their parameters, how each class is treated and what overrides the
-// file, what enforcing would do, and who has decided what.
+// The view "What is in force, what would change?": policies with their parameters, how each class
+// is treated and what overrides the file, the effect of enforcing, and the audit log.
 import { useCourse } from '../course';
 import { useDocument } from '../document';
 import { moment } from '../format';

@@ -1,5 +1,5 @@
-// What work did we not waste? Useful and wasted work by class, what was refused or stopped, and about how much work
-// that saved.
+// The view "What work did we not waste?": useful and wasted work by class, the requests that were
+// refused or stopped, and an estimate of the work that this saved.
 import { useMemo } from 'preact/hooks';
 import { useCourse } from '../course';
 import { useDocument } from '../document';

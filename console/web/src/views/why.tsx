@@ -1,4 +1,4 @@
-// Why was this request treated so? The last requests, and one request's life.
+// The view "Why was this request treated so?": the last requests, and the life of one request.
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useDocument } from '../document';
