@@ -7,8 +7,8 @@
  * connection to the stop daemon while it runs a SELECT.
  *
  * - It applies to pages of which the must-use plugin (mu-plugin.php) says that they only read.
- *   Before the plugin has said so, and after a page's first query that may write, nothing is leased.
- *   So a page that has begun to change something always finishes.
+ *   Before the plugin has said so, and after a page's first query that may write, no query is
+ *   leased. So a page that has begun to change something always finishes.
  * - A lease changes no query's text and adds no query. So `$wpdb->insert_id` (for which WordPress
  *   looks for INSERT at the beginning of the text), `rows_affected` and FOUND_ROWS() have their
  *   usual values.

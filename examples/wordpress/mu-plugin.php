@@ -1,7 +1,7 @@
 <?php
 /*
  * Plugin Name: bywash
- * Description: Marks pages that only read, so that their queries end with the visit; reports orders' values.
+ * Description: Ends queries of read-only pages when the visitor leaves. Reports orders' values.
  *
  * Install it as wp-content/mu-plugins/bywash.php. The first part is for db.php. The second part is
  * for WooCommerce and `earns_header = "Order-Total"`. */
