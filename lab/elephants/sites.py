@@ -1,5 +1,4 @@
-"""The sites whose pages scripts/page-costs measures and whose elephants scripts/elephants-live
-finds.
+"""The sites that scripts/page-costs and scripts/elephants-live measure.
 
 For each site: how it is started on a database of scripts/with-databases, which of its pages a
 request or a template belongs to, and the requests of its visitors.
@@ -20,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(os.environ.get("BYWASH_PROGRAMS", ROOT / "target/release"))
 # For each database: its variable, its URL scheme, and the name of its processes.
 DATABASES = {"postgres": ("BYWASH_POSTGRES", "postgres", "postgres"), "mariadb": ("BYWASH_MARIADB", "mysql", "mariadbd")}
-FEW = 100  # a range of up to so many numbers is drawn in turns, a longer one at random
+FEW = 100  # a range of up to this many numbers is drawn in turns, a longer one at random
 
 
 class Site:
