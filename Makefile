@@ -1,9 +1,9 @@
 # Two commands for newcomers: `make demo` and `make test`. Both need a Rust toolchain and a C
 # compiler (for SQLite, in the demo's shop), nothing else.
 CARGO ?= cargo
-# For each target of `make fuzz`.
+# Seconds for each target of `make fuzz`.
 FUZZ_SECONDS ?= 60
-# For each scene of `make shuttle`.
+# Schedules for each scenario of `make shuttle`.
 SCHEDULES ?= 10000
 
 .PHONY: help demo test check test-all bench shuttle fuzz docs docs-site tools build deb static
@@ -47,7 +47,8 @@ check: tools
 	scripts/check-docs
 	scripts/check-claims
 
-# What takes longer than CI has time for: clients that are given ten seconds, fuzzing, Miri and sanitizers, and the lab.
+# Checks that take longer than CI has time for: tests in which clients are given ten seconds,
+# fuzzing, Miri, sanitizers and the lab.
 test-all: test build shuttle
 	$(CARGO) test -p bywash-gateway --test it --locked -- --ignored
 	$(MAKE) -C native/sert test TIMES=100000
@@ -66,7 +67,7 @@ bench: build
 	./target/release/cost
 	./target/release/attacks
 
-# Its own folder: the flag is for everything that is built.
+# The build has a folder of its own, because the flag applies to every crate.
 shuttle:
 	SCHEDULES=$(SCHEDULES) RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle \
 		$(CARGO) test -p bywash-gateway --lib --locked schedules -- --nocapture --test-threads 1
@@ -87,6 +88,6 @@ deb:
 static:
 	scripts/make-static
 
-# cargo-deny and typos, once, if they are missing.
+# Installs cargo-deny and typos if they are missing.
 tools:
 	@scripts/tools

@@ -1,4 +1,4 @@
-"""A hook of MkDocs: a link out of docs/ becomes the path of that file in the repository."""
+"""A hook of MkDocs: replaces a link out of docs/ by the path of that file in the repository."""
 
 import os
 import re
@@ -7,7 +7,7 @@ LINK = re.compile(r"\[([^\]]*)\]\((\.\./[^)#\s]+)(#[^)\s]*)?\)")
 
 
 def on_page_markdown(markdown, page, config, **_):
-    """Replaces links to files outside of the pages' folder by their text and path."""
+    """Replaces links to files outside the pages' folder by their text and path."""
     folder = os.path.dirname(page.file.src_uri)
 
     def outside(link):

@@ -7,7 +7,10 @@ import javax.naming.InitialContext;
 import javax.naming.NamingException;
 import javax.sql.DataSource;
 
-/** What scripts/test-servlet asks: /number, /long, /short. Nothing in it knows of leases. */
+/**
+ * A servlet for scripts/test-servlet, with /number, /long and /short. Its code does not depend on
+ * leases.
+ */
 public final class Query extends HttpServlet {
     private static final long serialVersionUID = 1L;
 

@@ -1,18 +1,23 @@
 <?php
-/* A drop-in for WordPress (wp-content/db.php): queries of pages that only read end when their visitor leaves.
+/* A drop-in for WordPress (wp-content/db.php): the queries of pages that only read end when their
+ * visitor leaves.
  *
- * It does nothing unless the gateway has named the request (`Bywash-Request`: 16 hexadecimal digits), bywash.php is there
- * and PHP is 8.1 or later. Then $wpdb is a wpdb that leases its connection to the stop daemon while it runs a SELECT.
+ * It does nothing unless the gateway has named the request (`Bywash-Request`: 16 hexadecimal
+ * digits), bywash.php is installed, and PHP is 8.1 or later. Then $wpdb is a wpdb that leases its
+ * connection to the stop daemon while it runs a SELECT.
  *
- * - Which pages: those of which the must-use plugin (mu-plugin.php) says that they only read. Until it has said so, and
- *   from a page's first query that may write, nothing is leased: what has begun to change something is finished.
- * - A lease adds nothing to the text of a query, and no query of its own. So `$wpdb->insert_id` (WordPress looks for INSERT
- *   at the beginning of the text), `rows_affected` and FOUND_ROWS() are what they are without it.
- * - A query that was cancelled gives WordPress an empty result, and a plugin may store that. So the page ends there, with
- *   status 503, as soon as the daemon has said that its request was stopped.
+ * - It applies to pages of which the must-use plugin (mu-plugin.php) says that they only read.
+ *   Before the plugin has said so, and after a page's first query that may write, no query is
+ *   leased. So a page that has begun to change something always finishes.
+ * - A lease changes no query's text and adds no query. So `$wpdb->insert_id` (for which WordPress
+ *   looks for INSERT at the beginning of the text), `rows_affected` and FOUND_ROWS() have their
+ *   usual values.
+ * - A cancelled query gives WordPress an empty result, which a plugin might store. So the page ends
+ *   there, with status 503, as soon as the daemon has said that its request was stopped.
  *
- * Constants for wp-config.php: BYWASH_DATABASE, the name of [database.NAME] ("wordpress"), BYWASH_PHP, where
- * native/sentry/php/bywash.php was put (wp-content/mu-plugins/bywash/bywash.php). */
+ * Constants for wp-config.php: BYWASH_DATABASE is the name of [database.NAME] ("wordpress").
+ * BYWASH_PHP is the path of native/sentry/php/bywash.php (default:
+ * wp-content/mu-plugins/bywash/bywash.php). */
 
 defined('ABSPATH') || exit;
 defined('BYWASH_DATABASE') || define('BYWASH_DATABASE', 'wordpress');
@@ -46,7 +51,8 @@ if (PHP_VERSION_ID >= 80100 && preg_match('/\A[0-9a-f]{16}\z/', $bywash_request)
                     return parent::query($query);
                 });
             } catch (RuntimeException $error) {
-                // The daemon has closed the connection: go on with another one, and without leases.
+                // The daemon has closed the connection. Go on with a new connection, and without
+                // leases.
                 $this->bywash_reads = false;
                 $this->dbh = null;
                 $this->db_connect(false);
@@ -55,7 +61,8 @@ if (PHP_VERSION_ID >= 80100 && preg_match('/\A[0-9a-f]{16}\z/', $bywash_request)
                 $this->bywash_is_leased = false;
             }
             if ($result === false && $this->bywash_is_cancelled()) {
-                // The page ends here if the daemon says that it was stopped. Else somebody else has cancelled the query.
+                // If the daemon has stopped the request, this ends the page. Otherwise another
+                // program has cancelled the query.
                 Bywash\leased($this->dbh, BYWASH_DATABASE, function () {
                 });
                 $this->print_error($this->last_error);
@@ -63,7 +70,9 @@ if (PHP_VERSION_ID >= 80100 && preg_match('/\A[0-9a-f]{16}\z/', $bywash_request)
             return $result;
         }
 
-        /** A query that was cancelled is reported once it is known that the page goes on. */
+        /**
+         * Reports an error; that of a cancelled query only once it is known that the page goes on.
+         */
         public function print_error($str = '')
         {
             return $this->bywash_is_leased && $this->bywash_is_cancelled() ? false : parent::print_error($str);
@@ -75,7 +84,7 @@ if (PHP_VERSION_ID >= 80100 && preg_match('/\A[0-9a-f]{16}\z/', $bywash_request)
         }
     }
 
-    // Plugins that cache pages do not keep half of one.
+    // Plugins that cache pages must not store an incomplete one.
     register_shutdown_function(function () {
         if (http_response_code() === 503 && !defined('DONOTCACHEPAGE')) {
             define('DONOTCACHEPAGE', true);

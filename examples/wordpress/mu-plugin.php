@@ -1,15 +1,15 @@
 <?php
 /*
  * Plugin Name: bywash
- * Description: Says which pages only read, so that their queries may end with their visitors, and what an order was worth.
+ * Description: Ends queries of read-only pages when the visitor leaves. Reports orders' values.
  *
- * As wp-content/mu-plugins/bywash.php. The first part is for db.php, the second for WooCommerce and
- * `earns_header = "Order-Total"`. */
+ * Install it as wp-content/mu-plugins/bywash.php. The first part is for db.php. The second part is
+ * for WooCommerce and `earns_header = "Order-Total"`. */
 
 defined('ABSPATH') || exit;
 
-/* Searches, archives, feeds and single posts or products only read. Pages do not: cart, checkout and account are pages.
- * The filter `bywash_only_reads` is for what is different on your site. */
+/* Searches, archives, feeds and single posts or products only read. Pages do not, because cart,
+ * checkout and account are pages. Use the filter `bywash_only_reads` if your site differs. */
 add_action('pre_get_posts', function ($query) {
     global $wpdb;
     if (!$query->is_main_query() || !property_exists($wpdb, 'bywash_reads')) {
@@ -20,8 +20,8 @@ add_action('pre_get_posts', function ($query) {
     $wpdb->bywash_reads = (bool) apply_filters('bywash_only_reads', $gets && ($lists || $query->is_single()), $query);
 }, PHP_INT_MAX);
 
-/* The page of thanks says for an hour what the order was, if the request has the order's key. Later it is only looked at.
- * The gateway removes the field. */
+/* For an hour, the order-received page reports the order's value if the request has the order's
+ * key. Later visits only view the order. The gateway removes the field. */
 add_action('template_redirect', function () {
     if (headers_sent() || !function_exists('is_order_received_page') || !is_order_received_page()) {
         return;

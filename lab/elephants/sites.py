@@ -1,6 +1,8 @@
-"""The sites whose pages scripts/page-costs measures and whose elephants scripts/elephants-live looks for: how each is
-started on a database of scripts/with-databases, which of its pages a request or a template is, and the requests of its
-visitors."""
+"""The sites that scripts/page-costs and scripts/elephants-live measure.
+
+For each site: how it is started on a database of scripts/with-databases, which of its pages a
+request or a template belongs to, and the requests of its visitors.
+"""
 
 import os
 import re
@@ -15,16 +17,16 @@ import wordpress
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(os.environ.get("BYWASH_PROGRAMS", ROOT / "target/release"))
-# Its variable, its scheme, and what its processes are called.
+# For each database: its variable, its URL scheme, and the name of its processes.
 DATABASES = {"postgres": ("BYWASH_POSTGRES", "postgres", "postgres"), "mariadb": ("BYWASH_MARIADB", "mysql", "mariadbd")}
-FEW = 100  # numbers that are drawn in turns; of more, any
+FEW = 100  # a range of up to this many numbers is drawn in turns, a longer one at random
 
 
 class Site:
-    """A running one, on one database. Ends by stop()."""
+    """A running site on one database. stop() ends it."""
 
     def visit(self, request):
-        """The status of its answer, which is no fault of the site."""
+        """Requests a page. Returns the answer's status, which is never a failure of the site."""
         method, target = request.split(" ")
         asked = urllib.request.Request(f"http://{self.address}{target}", method=method, data=b"" if method == "POST" else None)
         try:
@@ -38,14 +40,14 @@ class Site:
 
 
 class Auction(Site):
-    """sites/auction."""
+    """The auction of sites/auction."""
 
     databases = ["postgres", "mariadb"]
     scenario = "lab/scenarios/seed-5-auction.toml"
     sizes = {"users": 10000, "items": 8000, "bids": 10, "comments": 20000}
     STATIC = {"/": "Home", "/PHP/RUBiS_logo.jpg": "Logo", "/PHP/register.html": "Register", "/PHP/browse.html": "Browse",
               "/PHP/sell.html": "Sell", "/PHP/about_me.html": "AboutMeAuth"}
-    # One path, several pages, by their first parameter.
+    # These pages share one path. Their first parameter distinguishes them.
     LISTS = {"": "BrowseCategories", "region": "BrowseCategoriesInRegion", "sell": "SelectCategoryToSellItem"}
 
     def __init__(self, database, sizes, at_once):
@@ -73,13 +75,13 @@ class Auction(Site):
 
 
 class WordPress(Site):
-    """WordPress of the distribution (wordpress.py)."""
+    """The distribution's WordPress (wordpress.py)."""
 
     databases = ["mariadb"]
     scenario = "lab/scenarios/wordpress.toml"
     sizes = {"posts": 3000}
     STATIC = {"/wp-includes/css/dist/block-library/style.min.css": "Style", "/wp-includes/js/jquery/jquery.min.js": "Script"}
-    # What a path begins with, the most particular first.
+    # Prefixes of paths, the most specific ones first.
     PATHS = STATIC | {"/archives/category/": "Category", "/archives/date/": "Year", "/archives/author/": "Author",
                       "/archives/": "Post", "/page/": "Older", "/feed": "Feed", "/wp-json/wp/v2/posts": "Json",
                       "/wp-login.php": "Login"}
@@ -106,20 +108,23 @@ SITES = {"auction": Auction, "wordpress": WordPress}
 
 
 def split(request):
-    """The path of a request or a template, and the name of its first parameter, if any."""
+    """Returns the path of a request or a template, and the name of its first parameter, if any."""
     path, _, query = request.split(" ")[-1].partition("?")
     return path, re.split("[=&]", query)[0]
 
 
 def pages(kind, scenario):
-    """Each page of a site and how the scenario's visitors ask for it."""
+    """Returns each page of a site with the request by which the scenario's visitors load it."""
     requests = re.findall(r'^request = "(.+)"', Path(scenario).read_text(), re.M)
     return {kind.page_of(request): request for request in requests}
 
 
 def drawn(request, number, chance):
-    """The n-th request of a kind: the first number that is one of few has its values in turns. Blanks that are written
-    alike have the same number, as in a live run."""
+    """Returns the n-th request of a kind.
+
+    The first range of up to FEW numbers takes its values in turns. Ranges that are written alike
+    get the same number, as in a live run.
+    """
     numbers = {}
     for blank, low, high in re.findall(r"(\{(\d+)\.\.(\d+)\})", request):
         low, many = int(low), int(high) - int(low) + 1
@@ -132,6 +137,6 @@ def drawn(request, number, chance):
 
 
 def there(site):
-    """Its databases that are there, or the end."""
+    """Returns the available databases of the site, or exits if there is none."""
     names = [name for name in SITES[site].databases if DATABASES[name][0] in os.environ]
     return names or sys.exit(f"{site}: no database: scripts/with-databases {' '.join(SITES[site].databases)} -- …")

@@ -1,6 +1,7 @@
 <?php
-/* Installs the WordPress in the folder of its argument, whose wp-config.php is there already, and fills it: posts of made
-   words, most of which stand in few of them, categories, comments. The same each time. One that is there already in the database stays. */
+/* Installs the WordPress in the folder of its argument, which already has a wp-config.php. Fills it
+   with categories, comments, and posts of made-up words, most of which occur in few posts. The
+   content is the same each time. If the database already has a WordPress, it stays. */
 
 const CATEGORIES = 20, WORDS = 20000, LENGTH = 400, COMMENTS = 4, AT_ONCE = 50;
 
@@ -8,7 +9,7 @@ const CATEGORIES = 20, WORDS = 20000, LENGTH = 400, COMMENTS = 4, AT_ONCE = 50;
 define('WP_INSTALLING', true);
 $_SERVER += ['HTTP_HOST' => '127.0.0.1', 'REQUEST_URI' => '/', 'REQUEST_METHOD' => 'GET'];
 
-/* Called by the installation, which would send a letter. */
+/* Replaces a function of the installation that would send an e-mail. */
 function wp_new_blog_notification($title, $url, $user, $password) {}
 
 require "$folder/wp-load.php";
@@ -53,7 +54,7 @@ $insert($wpdb->term_relationships, ['object_id', 'term_taxonomy_id'], $places);
 $insert($wpdb->comments, ['comment_post_ID', 'comment_author', 'comment_author_email', 'comment_date', 'comment_date_gmt',
     'comment_content', 'comment_agent'], $remarks);
 wp_update_term_count_now($categories, 'category');
-/* The setting that it calls "Numeric". */
+/* WordPress calls this setting "Numeric". */
 $wp_rewrite->set_permalink_structure('/archives/%post_id%');
 create_initial_taxonomies();
 flush_rewrite_rules(false);

@@ -1,8 +1,9 @@
-"""A private WordPress, as the distribution packages it, behind a private Apache with mod_php, on the MariaDB of
-scripts/with-databases: its own folder, its own database, nothing of /etc.
+"""A private WordPress of the distribution's package, behind a private Apache with mod_php.
 
-Stock but for two things that would leave this machine or disturb what is measured: it asks nobody for updates, and its
-timed jobs do not run."""
+It runs on the MariaDB of scripts/with-databases, with its own folder and its own database, and uses
+nothing in /etc. It is stock except for two settings: it does not ask for updates, which would leave
+this machine, and its timed jobs do not run, because they would disturb the measurement.
+"""
 
 import os
 import pathlib
@@ -45,7 +46,7 @@ KeepAliveTimeout 5
 
 
 def missing():
-    """What is not there that it needs, or None."""
+    """Returns what this needs and does not find, or None."""
     if not (PACKAGE / "wp-settings.php").exists():
         return "there is no WordPress (apt: wordpress)"
     if not shutil.which("apache2") or not httpd.php_module():
@@ -56,7 +57,9 @@ def missing():
 
 
 class WordPress:
-    """With so many posts, and so many requests at a time. Ends by close()."""
+    """A WordPress with this many posts, which serves `children` requests at a time. close() ends
+    it.
+    """
 
     def __init__(self, posts, children):
         self.folder = tempfile.TemporaryDirectory()
@@ -64,7 +67,7 @@ class WordPress:
         root.chmod(0o755)
         try:
             pages = root / "pages"
-            # Its links lead to what other packages have.
+            # Its links lead to files of other packages.
             shutil.copytree(PACKAGE, pages, ignore_dangling_symlinks=True)
             (pages / "wp-config.php").write_text(
                 CONFIG.format(database=os.environ["BYWASH_MARIADB"], secret=secrets.token_hex(32)))

@@ -1,4 +1,4 @@
-"""aiohttp's low-level server: every method, no router."""
+"""An origin on aiohttp's low-level server: every method, no router."""
 
 import asyncio
 import sys
@@ -10,7 +10,7 @@ from reflect import reflection
 async def answer(request):
     body = await request.read()
     hosts = request.headers.getall("Host", [])
-    # aiohttp decodes heads as UTF-8 and keeps what is none by surrogates.
+    # aiohttp decodes heads as UTF-8, and keeps invalid bytes as surrogates.
     target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
     host = ",".join(hosts) if hosts else None
     fields, text = reflection(request.method, target, host, request.path, body)

@@ -1,4 +1,4 @@
-"""uvicorn, with either of its parsers: ASGI 3. A body that breaks off is not answered."""
+"""An origin on uvicorn, with either of its parsers (ASGI 3). An incomplete body gets no answer."""
 
 from reflect import latin, reflection
 

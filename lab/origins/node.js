@@ -1,11 +1,11 @@
-// Node's own HTTP server. It hands over the target undecoded: no route.
+// An origin on Node's own HTTP server. Node passes the target on undecoded, so there is no route.
 "use strict";
 const http = require("node:http");
 
-// A response to HEAD has no body; its reflection goes into a field, and a field has to be short.
+// A response to HEAD has no body. Its reflection is in a field, which must be short.
 const LONGEST_FIELD = 6000;
 
-// Every text is Latin 1, one character a byte; JSON in ASCII.
+// Returns the value as JSON in ASCII. Every text is Latin-1, one character for each byte.
 function ascii(value) {
   const escape = (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0");
   return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escape);
@@ -33,5 +33,5 @@ function answer(request, response) {
   });
 }
 
-// As large a head as the gateway may forward.
+// Heads as large as the gateway may forward.
 http.createServer({ maxHeaderSize: 65536 }, answer).listen(Number(process.argv[2]), "127.0.0.1");

@@ -1,5 +1,7 @@
-"""An upstream that answers everything with 200 and a page of 16 KiB: h2spec plays with windows,
-and needs something to fill them."""
+"""An upstream that answers each request with 200 and a page of 16 KiB.
+
+h2spec tests flow-control windows, and needs a body that fills them.
+"""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

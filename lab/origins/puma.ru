@@ -1,10 +1,11 @@
-# Puma, the server of most Ruby applications: Rack. It hands over the path undecoded: no route.
+# An origin on Puma, the server of most Ruby applications (Rack). Puma passes the path on undecoded,
+# so there is no route.
 require "json"
 
-# A response to HEAD has no body; its reflection goes into a field, and a field has to be short.
+# A response to HEAD has no body. Its reflection is in a field, which must be short.
 LONGEST_FIELD = 6000
 
-# Every text is Latin 1, one character a byte; JSON in ASCII.
+# Every text is Latin-1, one character for each byte. JSON is in ASCII.
 def latin(octets) = octets && octets.dup.force_encoding("ISO-8859-1").encode("UTF-8")
 
 def ascii(value) = JSON.generate(value, ascii_only: true)

@@ -1,21 +1,25 @@
-"""What an origin written in Python answers with: the request as it understood it.
+"""The answer of an origin that is written in Python: the request as the origin understood it.
 
-Every text is Latin 1, one character a byte, so that nothing of the message is lost on the way.
+Every text is Latin-1, one character for each byte, so that no byte of the message is lost.
 """
 
 import json
 
-# A response to HEAD has no body; its reflection goes into a field, and a field has to be short.
+# A response to HEAD has no body. Its reflection is in a field, which must be short.
 LONGEST_FIELD = 6000
 
 
 def latin(octets):
-    """The bytes as text, one character each; None stays None: the origin does not say."""
+    """Returns the bytes as text, one character each. None stays None: the origin does not report
+    it.
+    """
     return None if octets is None else octets.decode("latin-1")
 
 
 def reflection(method, target, host, route, body):
-    """Status line and fields are the server's business; this is (extra fields, body), as bytes."""
+    """Returns (extra fields, body as bytes). The server itself writes the status line and other
+    fields.
+    """
     seen = {"method": method, "target": target, "host": host, "route": route, "body": body.hex()}
     text = json.dumps(seen)
     if method != "HEAD":

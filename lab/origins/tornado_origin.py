@@ -1,4 +1,4 @@
-"""Tornado's HTTP server without its router. It hands over the target undecoded: no route."""
+"""An origin on Tornado's HTTP server without its router. The target stays undecoded: no route."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from tornado import httpserver, httputil
 
 def answer(request):
     host = request.headers.get("Host")
-    # Tornado reads heads as Latin 1.
+    # Tornado reads heads as Latin-1.
     fields, text = reflection(request.method, request.uri, host, None, request.body or b"")
     fields += [("Content-Type", "application/json"), ("Content-Length", str(len(text)))]
     start = httputil.ResponseStartLine("HTTP/1.1", 200, "OK")

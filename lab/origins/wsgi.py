@@ -1,4 +1,4 @@
-"""gunicorn and waitress: PEP 3333. `PATH_INFO` is the route, percent-decoded by the server."""
+"""An origin on gunicorn and waitress (PEP 3333). The route is `PATH_INFO`, which they decode."""
 
 from reflect import reflection
 

@@ -1,4 +1,5 @@
-// For `stacks`: a servlet in an embedded Tomcat that works in small steps; plain, and one that writes as it goes.
+// For `stacks`: a servlet in an embedded Tomcat that works in small steps. With `plain` it only
+// works; with `ask` it writes at each step.
 
 import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;

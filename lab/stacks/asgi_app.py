@@ -1,5 +1,7 @@
-"""For `stacks`, under uvicorn: a handler of Starlette that works in small steps; plain, one that asks whether its
-client is there, and one within TerminateAsgi."""
+"""For `stacks`, under uvicorn: a handler of Starlette that works in small steps.
+
+There is a plain one, one that asks whether its client is still there, and one within TerminateAsgi.
+"""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a query does whose connection is closed: its client is killed, and the database is asked whether it runs."""
+"""Measures how long a query goes on after its client was killed, by asking the database."""
 
 import os
 import statistics
@@ -6,7 +6,7 @@ import subprocess
 import time
 
 ROUNDS = 3
-# A query that is there after so many seconds is taken for one that runs to its end.
+# A query that still runs after this many seconds counts as one that runs to its end.
 LONGEST = 8
 SLEEP = 60
 
@@ -67,7 +67,7 @@ def said(command, environment):
 
 
 def until(holds, seconds):
-    """The seconds after which it holds; None: not in that time."""
+    """Returns the seconds until the condition holds, or None if it does not hold in time."""
     start = time.monotonic()
     while time.monotonic() - start < seconds:
         if holds():
@@ -77,7 +77,9 @@ def until(holds, seconds):
 
 
 def closes(database, query, number):
-    """The seconds for which a query goes on whose client is killed; None: it runs on."""
+    """Returns the seconds for which a query goes on after its client is killed, or None if it runs
+    on.
+    """
     mark = f"stacks {number} "
     command, environment = database.client(query.replace("select", f"select /* {mark}*/", 1))
     client = subprocess.Popen(command, env=dict(os.environ, **environment), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""For `stacks`, under uvicorn: an async view of Django that works in small steps, and nothing else."""
+"""For `stacks`, under uvicorn: a plain async view of Django that works in small steps."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Prints what `scripts/stacks` measures, as tables for docs/how-to/stacks.md. Started by it, never alone."""
+"""Prints the measurements as tables for docs/how-to/stacks.md. Only `scripts/stacks` starts it."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ REMEDIES = {
     "PostgreSQL 100ms": "nothing, if the application closes its connection; pooled ones it does not: `bywash sentry`",
     "MariaDB": "`bywash sentry`",
 }
-# By what scripts/fronts calls them.
+# By the names in the output of scripts/fronts.
 REMEDIES_OF_HOPS = {
     "nginx .*, ignore_client_abort": "leave `proxy_ignore_client_abort` off",
     "nginx .*, cache": "no `proxy_cache` on pages that nobody asks for twice; or bywash in front of it",
@@ -26,7 +26,7 @@ REMEDIES_OF_HOPS = {
 
 
 def table(*titles):
-    """Prints the head of one; gives what prints a row."""
+    """Prints a table's head. Returns a function that prints a row."""
     def line(cells):
         print("|", " | ".join(cells), "|", flush=True)
     line(titles)
@@ -71,7 +71,7 @@ def closes_after(time):
 
 
 def try_proxies():
-    """scripts/fronts has them, and `bywash doctor` measures: its lines as a table."""
+    """Measures the hops with scripts/fronts and `bywash doctor`, and prints them as a table."""
     line = table("when its client leaves,", "closes behind a GET", "behind a POST", "what to do")
     fronts = subprocess.run([runtimes.ROOT / "scripts/fronts", os.environ["BYWASH"]], stdout=subprocess.PIPE, text=True, check=False)
     for text in fronts.stdout.splitlines():

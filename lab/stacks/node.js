@@ -1,5 +1,5 @@
-// For `stacks`: a handler of node:http that works in small steps; plain, one that listens for the end of its
-// connection, and one within terminable().
+// For `stacks`: a handler of node:http that works in small steps. There is a plain one, one that
+// listens for the end of its connection, and one within terminable().
 "use strict";
 const dgram = require("node:dgram");
 const http = require("node:http");

@@ -1,4 +1,4 @@
-"""For handlers in Python: tells `stacks` what becomes of a request."""
+"""For handlers in Python: reports the progress of a request to `stacks`."""
 
 import os
 import socket

@@ -1,5 +1,8 @@
 <?php
-/* For `stacks`: a page that works in small steps. `how`: plain, or ask, which writes as it goes. */
+/*
+ * For `stacks`: a page that works in small steps. `how` is plain, or ask, which writes at each
+ * step.
+ */
 declare(strict_types=1);
 
 [, $how, $name] = explode('/', $_SERVER['REQUEST_URI']);
@@ -9,7 +12,7 @@ for ($step = 0; $step < 40; $step++) {
     usleep(20000);
     if ($how === 'ask') {
         echo ' ';
-        // Distributions set output_buffering, which flush() alone leaves full.
+        // Distributions set output_buffering, and flush() alone does not empty that buffer.
         if (ob_get_level() > 0) {
             ob_flush();
         }

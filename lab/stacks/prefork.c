@@ -1,6 +1,7 @@
-/* For `stacks`: a server in C that serves one connection at a time, as a child of a pre-fork server does, and works
- * in small steps; plain, one whose handler the sentry tells (`watch`), and one that never asks and that libsert stops
- * (`sert`). STACKS_PORT and STACKS_OBSERVER say where it listens and where it tells what becomes of a request. */
+/* For `stacks`: a server in C that serves one connection at a time, as a child of a pre-fork server
+ * does, and works in small steps. There is a plain handler, one that the sentry notifies (`watch`),
+ * and one that never asks and that libsert stops (`sert`). STACKS_PORT is the port on which it
+ * listens; STACKS_OBSERVER is the port to which it reports the progress of a request. */
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -44,7 +45,7 @@ static void step(void) {
     nanosleep(&(struct timespec){.tv_nsec = 20 * 1000 * 1000}, NULL);
 }
 
-/* Whether the client is there at the end. */
+/* Works in steps. Returns whether the client is still there at the end. */
 static int in_steps(const char *name, int client, int is_watched) {
     has_left = 0;
     if (is_watched && socket_watch(client, SIGRTMIN) != 0) {
@@ -60,7 +61,10 @@ static int in_steps(const char *name, int client, int is_watched) {
     return !has_left;
 }
 
-/* Asks nobody and says nothing: what a request has sent, libsert could not take back. */
+/*
+ * Neither asks nor reports during its work, because libsert could not undo a message that the
+ * request has sent.
+ */
 static int with_libsert(int client) {
     struct socket_watch_opts opts = {.size = sizeof opts, .flags = SW_SERT};
     if (sigsetjmp(point, 0) != 0) {

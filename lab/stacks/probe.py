@@ -1,4 +1,4 @@
-"""A client that leaves in the middle, in four ways, and what its handler has told the observer by then."""
+"""A client that leaves in the middle of its request, in four ways, and what its handler reports."""
 
 import math
 import queue
@@ -10,18 +10,18 @@ import time
 from collections import Counter
 from typing import NamedTuple
 
-# A handler works for 40 of these.
+# Seconds of a step. A handler works for 40 steps.
 STEP = 0.02
-# It works for so long before its client leaves.
+# Seconds for which a handler works before its client leaves.
 BEFORE = 0.15
-# A handler that takes no step for so long has been stopped.
+# A handler that takes no step for this many seconds has been stopped.
 SILENCE = 0.5
 PATIENCE = 20
 ROUNDS = 3
 
 
 class Observer:
-    """What handlers say, with the moment at which it was said."""
+    """The reports of handlers, each with its time."""
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -36,7 +36,7 @@ class Observer:
             self.words.put((time.monotonic(), name, word))
 
     def next(self, name, patience):
-        """The next word about this request; None: there was none."""
+        """Returns the next report about this request, or None if there is none in time."""
         end = time.monotonic() + patience
         while True:
             try:
@@ -48,7 +48,11 @@ class Observer:
 
 
 class Ending(NamedTuple):
-    """`told`: it said so; `stopped`: it took no step any more; `done`: it went on to its end."""
+    """How a request ended.
+
+    `told`: the handler noticed that its client left. `stopped`: it took no more steps. `done`: it
+    worked to its end.
+    """
 
     what: str
     seconds: float
@@ -70,7 +74,7 @@ def resets(client):
 
 def closes_behind_a_byte(client):
     client.sendall(b"G")
-    time.sleep(0.1)  # So that it is read before, by whoever reads.
+    time.sleep(0.1)  # So that the byte is read before the close.
     client.close()
 
 
@@ -85,7 +89,7 @@ count = 0
 
 
 def leave(observer, address, how, leaving, in_steps):
-    """One request of a client that leaves so."""
+    """Makes one request of a client that leaves in this way. Returns how the request ended."""
     global count
     count += 1
     name = f"r{count}"
@@ -120,7 +124,7 @@ def is_answered_to(client):
 
 
 def cell(endings):
-    """What became of several, in words."""
+    """Returns a table cell for the endings of several requests."""
     whats = Counter(ending.what for ending in endings)
     milliseconds = math.ceil(1000 * statistics.median(ending.seconds for ending in endings))
     if len(whats) > 1:

@@ -1,5 +1,8 @@
 <?php
-/* For `stacks`: a page that waits for PostgreSQL, leased to its request if mod_bywash_sentry has named it. */
+/*
+ * For `stacks`: a page that waits for PostgreSQL. The query is leased to its request if
+ * mod_bywash_sentry has named it.
+ */
 declare(strict_types=1);
 
 [, , , $name] = explode('/', $_SERVER['REQUEST_URI']);
@@ -11,7 +14,7 @@ try {
     Bywash\leased($shop, 'shop', fn ($shop) => $shop->query('SELECT pg_sleep(0.8)')->fetchColumn());
     fwrite($observer, "$name done");
 } catch (PDOException $error) {
-    // Cancelled: PostgreSQL's word for it. Any other error is a page that failed.
+    // PostgreSQL's code for a cancelled query. Any other error is a failure of the page.
     if ($error->getCode() !== '57014') {
         throw $error;
     }

@@ -1,4 +1,4 @@
-"""The runtimes of `stacks`: how each is started on loopback, and which of its handlers are tried."""
+"""The runtimes of `stacks`: how each is started on loopback, and its handlers under test."""
 
 import contextlib
 import os
@@ -20,11 +20,11 @@ sys.path.insert(0, str(SENTRY / "tests"))
 import httpd  # noqa: E402
 
 class NotTested(Exception):
-    """Why."""
+    """Its text is the reason."""
 
 
 class Handler(NamedTuple):
-    """`how`: the first words of its path. `remedy`: what to do about it."""
+    """`how`: the first words of its path. `remedy`: the advice in the table."""
 
     what: str
     how: str
@@ -55,7 +55,7 @@ def free_port():
 
 @contextlib.contextmanager
 def running(folder, *command, port=None, **environment):
-    """A server that listens on a port of its own, STACKS_PORT, until it is not needed any more."""
+    """Runs a server that listens on a port of its own, STACKS_PORT, until the context ends."""
     port = port or free_port()
     with open(folder / "log", "ab") as log:
         process = subprocess.Popen(
@@ -129,7 +129,7 @@ def apache(folder):
 
 @contextlib.contextmanager
 def daemon(folder):
-    """`bywash sentry` for PostgreSQL."""
+    """Runs `bywash sentry` for PostgreSQL."""
     (folder / "password").write_text("lab\n")
     (folder / "password").chmod(0o600)
     (folder / "bywash.toml").write_text(DAEMON.format(root=folder, user=httpd.USER, postgres=os.environ["BYWASH_POSTGRES"]))
@@ -188,7 +188,7 @@ http {{
 
 @contextlib.contextmanager
 def php_fpm(folder):
-    """STACKS_PHP_FPM: where it is, if it is not in the path."""
+    """Runs PHP-FPM. STACKS_PHP_FPM is its path, if it is not in PATH."""
     fpm = os.environ.get("STACKS_PHP_FPM") or next(filter(None, map(shutil.which, ["php-fpm", "php-fpm8.2"])), None)
     if fpm is None:
         raise NotTested("there is no php-fpm")
@@ -212,7 +212,7 @@ def php_fpm(folder):
 # --- Python ---
 
 def python_of(*packages):
-    """The Python of scripts/stacks, in which these are."""
+    """Returns the Python of scripts/stacks, and the versions of these packages in it."""
     python = pathlib.Path(os.environ["STACKS_VENV"]) / "bin/python3"
     if not python.exists():
         raise NotTested(f"{' and '.join(packages)} could not be installed")
@@ -289,7 +289,7 @@ def go(folder):
 
 @contextlib.contextmanager
 def bywash(folder):
-    """The gateway with Go behind it: what its application is told."""
+    """Runs the gateway with Go behind it, and measures the application."""
     need("go")
     its = version(r"bywash ([0-9.]+)", os.environ["BYWASH"], "--version")
     port = free_port()

@@ -1,4 +1,6 @@
-"""For `stacks`, under gunicorn: a handler that works in small steps, as it is and within TerminateWsgi."""
+"""For `stacks`, under gunicorn: a handler that works in small steps, plain and within
+TerminateWsgi.
+"""
 
 import time
 

@@ -13,17 +13,19 @@ import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
- * A connection that is leased while a query works for a request: from before it begins until its rows are read or
- * closed. What is not answered as it should be ends the connection (abort), and its pool throws it away.
+ * A connection that holds a lease while a query works for a request: from before the query begins
+ * until its rows are read or closed. If it is in doubt whether a lease has ended, the connection is
+ * aborted, and its pool discards it.
  *
- * <p>Rows that are taken with getResultSet are not leased while they are read.
+ * <p>Rows from getResultSet hold no lease while they are read.
  */
 final class LeasedConnection implements InvocationHandler {
     private static final String BLANK =
             "(?:\\s++|--[^\\n]*+|#[^\\n]*+|/\\*(?!M?!)[^*]*+(?:\\*(?!/)[^*]*+)*+\\*/)*+";
     /**
-     * Texts that do nothing but begin, end or divide a transaction, or give locks back. They are not leased, and reach the
-     * database also if their request is over: else the pool would lend a connection that is in a transaction still.
+     * Matches texts that only begin, end or divide a transaction, or release locks. They are not
+     * leased, and reach the database even if their request is over. Otherwise the pool would lend a
+     * connection that is still in a transaction.
      */
     private static final Pattern CONTROL = Pattern.compile(
             BLANK + "(?:BEGIN" + BLANK + "|(?:COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE|START" + BLANK + "TRANSACTION|UNLOCK"
@@ -32,11 +34,14 @@ final class LeasedConnection implements InvocationHandler {
 
     private final Connection wrapped;
     private final String words;
-    /** Where the present lease was made, for which request; null if there is none. */
+    /**
+     * The conversation in which the current lease was made, and its request; null if there is no
+     * lease.
+     */
     private Sentry.Conversation talk;
     private String request;
     private boolean isUnanswered;
-    /** Queries that run, and rows that are open, under the present lease. */
+    /** The number of running queries and open rows under the current lease. */
     private int holds;
 
     LeasedConnection(Connection wrapped, String database, long number) {
@@ -52,7 +57,10 @@ final class LeasedConnection implements InvocationHandler {
         return kind.cast(Proxy.newProxyInstance(LeasedConnection.class.getClassLoader(), new Class<?>[] {kind}, handler));
     }
 
-    /** A connection's methods: its statements are wrapped, and what ends a transaction is not leased. */
+    /**
+     * Calls a method of the connection. Wraps its statements, and releases the lease before a call
+     * that ends a transaction.
+     */
     @Override
     public Object invoke(Object self, Method method, Object[] values) throws Throwable {
         switch (method.getName()) {
@@ -68,7 +76,7 @@ final class LeasedConnection implements InvocationHandler {
         return result;
     }
 
-    /** The text that a method is given, first of all; null if it is given none. */
+    /** Returns the text in a method's first argument; null if there is none. */
     private static String textOf(Object[] values) {
         return values != null && values.length > 0 && values[0] instanceof String text ? text : null;
     }
@@ -84,7 +92,7 @@ final class LeasedConnection implements InvocationHandler {
         }
         if (!method.getName().startsWith("execute")) {
             if (method.getName().equals("close")) {
-                // Its rows are closed with it, and nobody says so.
+                // Closing the statement closes its rows without a further call.
                 release();
             }
             return call(statement, method, values);
@@ -108,7 +116,7 @@ final class LeasedConnection implements InvocationHandler {
         }
     }
 
-    /** Rows hold the lease until there are none left, or they are closed. */
+    /** Wraps rows that hold the lease until they are all read or closed. */
     private ResultSet rows(ResultSet rows, Object lease) {
         boolean[] isOpen = {true};
         return proxy(ResultSet.class, (self, method, values) -> {
@@ -126,7 +134,10 @@ final class LeasedConnection implements InvocationHandler {
         });
     }
 
-    /** Leases for the request of this thread; null if there is nobody to lease for. */
+    /**
+     * Leases the connection for this thread's request. Returns null if there is no request or no
+     * daemon.
+     */
     private synchronized Object begin() throws SQLException {
         String name = RequestFilter.name();
         if (talk != null && !request.equals(name)) {
@@ -144,7 +155,8 @@ final class LeasedConnection implements InvocationHandler {
             return null;
         }
         Optional<String> answer = with.ask("LEASE " + name + words);
-        // If it is not answered the daemon may have heard it: the query runs, and its connection is closed after it.
+        // If the daemon does not answer, it may still have received the line. Then the query runs,
+        // and its connection is aborted afterwards.
         if (answer.isEmpty() || answer.get().equals("OK")) {
             talk = with;
             request = name;
@@ -175,7 +187,7 @@ final class LeasedConnection implements InvocationHandler {
         String answer = talk.ask("RELEASE " + request + words).orElse("");
         talk = null;
         if (isUnanswered || !(answer.equals("OK") || answer.startsWith("ERR not_leased"))) {
-            // Something may be under way that was aimed at it.
+            // A cancellation that was aimed at this lease may still be under way.
             wrapped.abort(Runnable::run);
         }
     }

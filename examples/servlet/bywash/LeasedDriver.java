@@ -9,8 +9,9 @@ import java.util.Properties;
 import java.util.logging.Logger;
 
 /**
- * A JDBC driver around another one: jdbc:bywash:NAME:REST is jdbc:REST, leased under the name that bywash sentry knows
- * the database by ([database.NAME]). Below any pool: a connection keeps its number, and its lease lasts for one query.
+ * A JDBC driver around another one. The URL jdbc:bywash:NAME:REST means jdbc:REST, leased under
+ * NAME, by which bywash sentry knows the database ([database.NAME]). It works below any pool,
+ * because a connection keeps its number, and its lease lasts for one query.
  */
 public final class LeasedDriver implements Driver {
     private static final String PREFIX = "jdbc:bywash:";

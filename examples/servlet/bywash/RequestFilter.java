@@ -12,10 +12,12 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 /**
- * Takes the name of each request, bywash-request, for what works on its thread. Map it only where nobody but the gateway
- * can reach this server: whoever names a request can be stopped with another of this name.
+ * Keeps the name of each request (the field bywash-request) for the work on its thread. Map this
+ * filter only if no client except the gateway can reach this server. A client that names its own
+ * request can be stopped together with another request of this name.
  *
- * <p>A servlet that goes on on another thread (startAsync) takes the name along: {@link #name} here, {@link #work} there.
+ * <p>If a servlet continues on another thread (startAsync), it takes the name along: {@link #name}
+ * on its thread, {@link #work} on the other.
  */
 public final class RequestFilter implements Filter {
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9._:-]{1,128}");
@@ -33,12 +35,12 @@ public final class RequestFilter implements Filter {
         }
     }
 
-    /** The name of the request that this thread works for; null if it has none. */
+    /** Returns the name of the request that this thread works for; null if it has none. */
     public static String name() {
         return CURRENT.get();
     }
 
-    /** Does some work for the request of this name, on another thread than its own. */
+    /** Runs work for the request of this name on another thread than the request's own. */
     public static void work(String name, Runnable work) {
         String before = CURRENT.get();
         CURRENT.set(name);

@@ -20,19 +20,22 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * The conversation with the stop daemon (bywash sentry): lines over a socket, numbered, answered in any order. The
- * contract is in sdk/README.md, "Down to the query". One for each process; any thread may use it.
+ * The conversation with the stop daemon (bywash sentry): numbered lines over a socket, answered in
+ * any order. The contract is in sdk/README.md, "Down to the query". Each process has one
+ * conversation, and any thread may use it.
  *
- * <p>It is never needed: without a daemon a lease is one look at a clock, and one attempt to connect in 200 ms. An
- * answer that takes longer than 100 ms ends the conversation, and all leases that were made in it.
+ * <p>The daemon is optional. Without it, a lease costs one look at a clock, and one attempt to
+ * connect in 200 ms. An answer that takes longer than 100 ms ends the conversation, and all leases
+ * that were made in it.
  *
- * <p>The channel never blocks. A daemon that takes nobody would else hold whoever connects, and all who wait for him;
- * and a channel that somebody is blocked in is closed when his thread is interrupted, with everybody's leases.
+ * <p>The channel never blocks, for two reasons. A daemon that accepts no connection would block the
+ * thread that connects, and all threads that wait for it. And if a thread is interrupted while it
+ * is blocked in a channel, the channel is closed, which ends the leases of all threads.
  */
 public final class Sentry {
     private static final long ANSWER_WITHIN = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long AGAIN_AFTER = TimeUnit.MILLISECONDS.toNanos(200);
-    /** More than an answer is long. */
+    /** More bytes than any answer has. */
     private static final int LONGEST = 4096;
     private static final Sentry THE_ONE = new Sentry(usual());
 
@@ -49,12 +52,15 @@ public final class Sentry {
         return Path.of(named == null || named.isEmpty() ? "/run/bywash-sentry/sentry.sock" : named);
     }
 
-    /** That of this process: at the socket of BYWASH_SENTRY, or at the usual one. */
+    /** Returns this process's instance, for the socket in BYWASH_SENTRY or the usual one. */
     public static Sentry get() {
         return THE_ONE;
     }
 
-    /** The one with the daemon; null if there is none, and it is not yet time to begin one. */
+    /**
+     * Returns the conversation with the daemon; null if there is none and the next attempt is not
+     * yet due.
+     */
     synchronized Conversation conversation() {
         if (current != null && !current.isOver) {
             return current;
@@ -78,7 +84,7 @@ public final class Sentry {
         SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
         try {
             channel.configureBlocking(false);
-            // Who is there takes us at once.
+            // A running daemon accepts the connection at once.
             if (!channel.connect(UnixDomainSocketAddress.of(socket))) {
                 throw new ConnectException("the daemon takes nobody");
             }
@@ -110,14 +116,17 @@ public final class Sentry {
             listener.start();
         }
 
-        /** What is answered, without the number; nothing if the conversation is over. */
+        /**
+         * Sends a command. Returns the answer without its number, or nothing if the conversation is
+         * over.
+         */
         Optional<String> ask(String order) {
             CompletableFuture<String> answer = new CompletableFuture<>();
             try {
                 say(order, answer);
                 return Optional.of(hear(answer));
             } catch (IOException | ExecutionException | TimeoutException | CancellationException error) {
-                // It was not sent, or not answered in time.
+                // The line was not sent, or not answered in time.
                 end();
                 return Optional.empty();
             }
@@ -133,7 +142,10 @@ public final class Sentry {
             }
         }
 
-        /** Who is interrupted meanwhile learns of it afterwards: without an answer nobody's leases would be left. */
+        /**
+         * Waits for the answer. An interrupt of this thread takes effect only afterwards, because a
+         * missing answer would end all leases.
+         */
         private static String hear(CompletableFuture<String> answer) throws ExecutionException, TimeoutException {
             long until = System.nanoTime() + ANSWER_WITHIN;
             boolean isInterrupted = false;
@@ -154,7 +166,7 @@ public final class Sentry {
 
         private void listen() {
             ByteBuffer heard = ByteBuffer.allocate(LONGEST);
-            // The channel is closed for good when its selector is.
+            // The channel is closed completely only when its selector is.
             try (selector) {
                 while (!isOver && heard.hasRemaining()) {
                     selector.select();
@@ -165,13 +177,13 @@ public final class Sentry {
                     understand(heard);
                 }
             } catch (IOException | RuntimeException error) {
-                // What cannot be understood is the end as well.
+                // An answer that cannot be parsed also ends the conversation.
             } finally {
                 end();
             }
         }
 
-        /** Takes what are whole lines. */
+        /** Takes all complete lines. */
         private void understand(ByteBuffer heard) {
             String text = StandardCharsets.US_ASCII.decode(heard.flip()).toString();
             int from = 0;
@@ -193,7 +205,7 @@ public final class Sentry {
             try {
                 channel.close();
             } catch (IOException error) {
-                // It has said all that it will.
+                // The conversation is over in any case.
             }
             selector.wakeup();
             waiting.values().forEach(answer -> answer.cancel(false));

@@ -2,10 +2,12 @@ package bywash;
 
 import java.sql.SQLException;
 
-/** The request that this query would have worked for is over: it did not begin. Its connection is good. */
+/**
+ * Reports that a query did not begin because its request is over. Its connection is still usable.
+ */
 public final class StoppedException extends SQLException {
     private static final long serialVersionUID = 1L;
-    /** client_left, ran_too_long or deadline. */
+    /** The reason: client_left, ran_too_long or deadline. */
     public final String reason;
 
     StoppedException(String reason) {

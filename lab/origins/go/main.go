@@ -1,4 +1,4 @@
-// The HTTP server of Go's standard library, without its router, which would redirect.
+// An origin on the HTTP server of Go's standard library, without its router, which would redirect.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A response to HEAD has no body; its reflection goes into a field, and a field has to be short.
+// A response to HEAD has no body. Its reflection is in a field, which must be short.
 const longestField = 6000
 
 type seen struct {
@@ -23,7 +23,7 @@ type seen struct {
 	Body   *string `json:"body"`
 }
 
-// latin makes text of bytes, one character each.
+// latin returns the bytes as text, one character each.
 func latin(octets string) string {
 	var text strings.Builder
 	for i := 0; i < len(octets); i++ {
@@ -32,7 +32,7 @@ func latin(octets string) string {
 	return text.String()
 }
 
-// ascii is JSON whose characters beyond ASCII are escaped: all of them are below 256.
+// ascii returns JSON in which characters beyond ASCII are escaped. All of them are below 256.
 func ascii(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -52,7 +52,7 @@ func ascii(value any) string {
 func answer(w http.ResponseWriter, r *http.Request) {
 	octets, err := io.ReadAll(r.Body)
 	if err != nil {
-		// The body broke off: there is no request to reflect, and no answer to give.
+		// The body is incomplete: there is no request to reflect, and no answer.
 		panic(http.ErrAbortHandler)
 	}
 	body := hex.EncodeToString(octets)

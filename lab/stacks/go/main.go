@@ -1,5 +1,5 @@
-// For `stacks`: a handler of net/http that works in small steps; plain, one that asks its context, and one within the
-// SDK's middleware.
+// For `stacks`: a handler of net/http that works in small steps. There is a plain one, one that
+// watches its context, and one within the SDK's middleware.
 package main
 
 import (

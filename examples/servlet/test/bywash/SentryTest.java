@@ -21,11 +21,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 
 /**
- * The conversation with a daemon that does what a real one hardly ever does. scripts/test-servlet runs it: with a folder
- * for sockets, and BYWASH_SENTRY in it.
+ * Tests the conversation with a daemon that gives answers which a real one hardly ever gives.
+ * scripts/test-servlet runs it, with a folder for sockets as the argument and BYWASH_SENTRY set to
+ * a path in that folder.
  */
 public final class SentryTest {
-    /** What never comes fails by hanging no longer than this. */
+    /** Seconds after which an event that never comes fails the test. */
     private static final long PATIENCE = 20;
 
     private SentryTest() {}
@@ -35,7 +36,7 @@ public final class SentryTest {
         whoIsInterruptedEndsNobodysLease(Path.of(folder[0], "interrupted"));
         aDaemonThatDoesNotListenEndsTheConversation(Path.of(folder[0], "deaf"));
         aTextThatOnlyControlsATransactionIsKnown();
-        // Both of the one conversation of this process.
+        // Both tests use the only conversation of this process.
         try (ServerSocketChannel daemon = desk(Path.of(System.getenv("BYWASH_SENTRY")), 8)) {
             String[] answers = {"", ""};
             serve(daemon, order -> answers[order.startsWith("RELEASE") ? 1 : 0]);
@@ -57,7 +58,7 @@ public final class SentryTest {
                 isTaken = one.connect(UnixDomainSocketAddress.of(socket));
             }
         } catch (IOException error) {
-            // Its queue is full.
+            // The daemon's queue is full.
         }
         Sentry sentry = new Sentry(socket);
         List<CompletableFuture<Sentry.Conversation>> all = new ArrayList<>();
@@ -77,12 +78,12 @@ public final class SentryTest {
         try (ServerSocketChannel daemon = desk(socket, 8)) {
             serve(daemon, order -> "OK");
             Sentry sentry = new Sentry(socket);
-            // Also whoever begins it.
+            // The thread that begins the conversation may be interrupted too.
             Thread.currentThread().interrupt();
             Sentry.Conversation first = sentry.conversation();
             check(first != null && first.ask("LEASE r1 shop 1").orElse("").equals("OK"), "an interrupted one gets no lease");
             check(Thread.interrupted(), "it never learns that it was interrupted");
-            // In the middle of whatever it does.
+            // Interrupts at any point of the exchange.
             CompletableFuture<Boolean> asked = new CompletableFuture<>();
             Thread busy = new Thread(() -> {
                 boolean isAnswered = true;
@@ -105,7 +106,7 @@ public final class SentryTest {
         try (ServerSocketChannel daemon = desk(socket, 8)) {
             Sentry.Conversation talk = new Sentry(socket).conversation();
             check(talk != null, "there is no conversation");
-            // Interrupted the whole time: it waits no longer than others.
+            // The thread is interrupted the whole time, and must not wait longer than others.
             CompletableFuture<Boolean> asked = new CompletableFuture<>();
             Thread caller = new Thread(() -> asked.complete(talk.ask("LEASE r1 shop 1").isPresent()));
             caller.start();
@@ -114,14 +115,14 @@ public final class SentryTest {
                 caller.interrupt();
             }
             check(!asked.get() && talk.isOver, "nobody has answered");
-            // Its end is seen at the other end.
+            // The daemon sees the end of the conversation.
             try (SocketChannel other = daemon.accept()) {
                 check(Channels.newInputStream(other).readAllBytes().length > 0, "nothing was said");
             }
         }
     }
 
-    /** The table of sdk/README.md: what follows from the answer to a release. */
+    /** Checks the table in sdk/README.md: the consequence of each answer to a release. */
     private static void whatIsInDoubtIsClosed(String[] answers) throws Exception {
         answers[0] = "OK";
         for (String good : List.of("OK", "ERR not_leased there is no such lease of yours")) {
@@ -154,13 +155,13 @@ public final class SentryTest {
         check(run("ROLLBACK").texts.equals(List.of("ROLLBACK")), "the connection stays in its transaction");
     }
 
-    /** What became of a connection, and what it was asked. */
+    /** How often a connection was aborted, and the texts that it received. */
     private static final class Seen {
         int aborted;
         final List<String> texts = new ArrayList<>();
     }
 
-    /** One statement of a request, on a connection of its own. */
+    /** Runs one statement of a request on a connection of its own. */
     private static Seen run(String text) throws Exception {
         Seen seen = new Seen();
         Statement statement = proxy(Statement.class, (self, method, values) -> {
@@ -182,7 +183,7 @@ public final class SentryTest {
                 try {
                     one.executeUpdate(text);
                 } catch (StoppedException error) {
-                    // Its request is over.
+                    // The request is over.
                 } catch (SQLException error) {
                     throw new IllegalStateException(error);
                 }
@@ -199,7 +200,7 @@ public final class SentryTest {
         return ServerSocketChannel.open(StandardProtocolFamily.UNIX).bind(UnixDomainSocketAddress.of(socket), queue);
     }
 
-    /** Answers each order of whoever comes. */
+    /** Accepts one connection and answers each of its lines. */
     private static void serve(ServerSocketChannel daemon, UnaryOperator<String> reply) {
         on(() -> {
             try (SocketChannel one = daemon.accept();

@@ -1,4 +1,5 @@
-//! hyper's HTTP/1 server with its defaults. It hands over the target undecoded: no route.
+//! An origin on hyper's HTTP/1 server with its defaults. hyper passes the target on undecoded, so
+//! there is no route.
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -10,7 +11,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// A response to HEAD has no body; its reflection goes into a field, and a field has to be short.
+/// The longest field. A response to HEAD has no body, so its reflection is in a field, which must
+/// be short.
 const LONGEST_FIELD: usize = 6000;
 
 #[tokio::main(flavor = "current_thread")]
@@ -24,7 +26,7 @@ async fn main() -> std::io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         tokio::spawn(async {
-            // A client that breaks its message off has its answer in that.
+            // The end of the connection is the answer to an incomplete message.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service_fn(answer))
                 .await;
@@ -32,13 +34,14 @@ async fn main() -> std::io::Result<()> {
     }
 }
 
-/// Of hyper, as it was built in.
+/// Returns the version of hyper that this program is built with.
 fn version() -> Option<&'static str> {
     let (_, entry) = include_str!("../Cargo.lock").split_once("name = \"hyper\"\nversion = \"")?;
     entry.split('"').next()
 }
 
-/// A body that breaks off is no request: the error ends the connection without an answer.
+/// Reflects the request. An incomplete body is an error, which ends the connection without an
+/// answer.
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
@@ -66,12 +69,12 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyp
     Ok(response.body(Full::new(text.into())).expect("JSON in ASCII is a field value"))
 }
 
-/// The bytes as text, one character each.
+/// Returns the bytes as text, one character each.
 fn latin(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
 
-/// JSON whose characters beyond ASCII are escaped: all of them are below 256.
+/// Returns JSON in which characters beyond ASCII are escaped. All of them are below 256.
 fn ascii(value: &Value) -> String {
     let mut plain = String::new();
     for c in value.to_string().chars() {
