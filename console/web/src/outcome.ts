@@ -42,12 +42,3 @@ export const outcomeOf = (name: string): Outcome | undefined => byName.get(name)
 
 /** Outcomes of requests that were refused, so that no work was spent on them. */
 export const REFUSED: readonly OutcomeName[] = ['shed', 'expired', 'throttled'];
-/** Outcomes of requests whose clients got no useful answer. `late` is not one of them. */
-export const LOST: readonly OutcomeName[] = [
-    'shed',
-    'expired',
-    'terminated',
-    'orphaned',
-    'throttled',
-    'upstream_error',
-];

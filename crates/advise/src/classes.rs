@@ -202,9 +202,9 @@ fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
     };
     let mut asked: BTreeMap<&str, BTreeMap<Role, u64>> = BTreeMap::new();
     for (pattern, folder, role, requests) in &found {
-        let folder = folder.as_deref().filter(|folder| {
-            siblings[folder].len() >= SIBLINGS || is_one_of_many(pattern, folder)
-        });
+        let folder = folder
+            .as_deref()
+            .filter(|folder| siblings[folder].len() >= SIBLINGS || is_one_of_many(pattern, folder));
         *asked.entry(folder.unwrap_or(pattern)).or_default().entry(*role).or_default() += requests;
     }
     let mut by_role: BTreeMap<Role, Vec<(u64, String)>> = BTreeMap::new();
@@ -319,8 +319,11 @@ mod tests {
         let tallies = [tally(10, ("GET", "/p/7_7/")), tally(90, ("GET", "/p/8_8/"))];
         let names = [("/p/7_7/", Role::Browse), ("/p/*/", Role::Item)];
         let templates: Vec<Template<'_>> = (0..2)
-            .map(|page| {
-                Template { page, name: names[page].0, role: names[page].1, tally: &tallies[page] }
+            .map(|page| Template {
+                page,
+                name: names[page].0,
+                role: names[page].1,
+                tally: &tallies[page],
             })
             .collect();
         let all: Vec<_> = patterns(&templates).into_iter().collect();

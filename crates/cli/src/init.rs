@@ -50,15 +50,13 @@ fn list() -> String {
 }
 
 /// Returns the limit that follows from cores and workers, and its reason; `None` if neither is known.
-/// The cores of an application on this machine are known.
 fn limit(args: &Init) -> Option<(u32, String)> {
-    let authority = args.upstream.split_once("://").map_or("", |(_, rest)| rest);
-    let is_local = ["127.", "localhost", "[::1]"].iter().any(|host| authority.starts_with(host));
-    let cores = args.cores.or_else(|| cores::local().ok().filter(|_| is_local));
+    let cores = cores::of(args.cores, &args.upstream);
     let most = args.workers.unwrap_or(u32::MAX);
     match cores.filter(|cores| cores * OF_CORE <= most) {
         Some(cores) => {
-            let reason = format!("{OF_CORE} for each of {cores} cores, as pages also wait for databases.");
+            let reason =
+                format!("{OF_CORE} for each of {cores} cores, as pages also wait for databases.");
             Some((cores * OF_CORE, reason))
         }
         None => Some((args.workers?, "As many as there are workers.".into())),

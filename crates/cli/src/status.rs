@@ -110,16 +110,8 @@ fn word(value: &Value) -> String {
     plain(value.as_str().unwrap_or("?"))
 }
 
-const OUTCOMES: [&str; 8] = [
-    "served",
-    "late",
-    "shed",
-    "throttled",
-    "expired",
-    "terminated",
-    "orphaned",
-    "upstream_error",
-];
+const OUTCOMES: [&str; 8] =
+    ["served", "late", "shed", "throttled", "expired", "terminated", "orphaned", "upstream_error"];
 
 fn classes(status: &Value) -> Table {
     let mut header = vec![

@@ -90,7 +90,9 @@ impl Reason {
         match self {
             Self::SlotFree => "A slot was free and nobody waited.",
             Self::Best => "It was the best of the requests that waited.",
-            Self::FloorShare => "Its class, or the rule that it is under, had waited longest; each gets a floor share.",
+            Self::FloorShare => {
+                "Its class, or the rule that it is under, had waited longest; each gets a floor share."
+            }
             Self::AfterOthers => {
                 "A rule lets requests of its kind run when no other waits, and none did."
             }

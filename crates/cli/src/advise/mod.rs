@@ -17,22 +17,30 @@ use std::path::{Path, PathBuf};
 use bywash_advise::{Around, Machine, Settings, Summary};
 use serde_json::json;
 
-use crate::args::Advise;
+use crate::args::{Advise, cores};
 use crate::failure::Failure;
 use crate::lab::to_json;
 use crate::proposed::{self, checked, write};
 use crate::streams::{print, print_json};
 
+/// The application's URL in a file for which no other was named.
+const UPSTREAM: &str = "http://127.0.0.1:3000";
+
 pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     if let Some(out) = &args.out {
         prepare(out, args)?;
     }
-    let least = format!("version = 1\nupstream.server = {:?}\n", args.upstream);
-    checked(&least, &args.upstream)?;
+    let named = args.upstream.as_deref();
+    let upstream = named.unwrap_or(UPSTREAM);
+    let least = format!("version = 1\nupstream.server = {upstream:?}\n");
+    checked(&least, upstream)?;
     let metrics = args.metrics.as_deref().map(|path| metrics::read(path, args.metrics_offset));
     let mut metrics = metrics.transpose()?;
     let load = metrics.as_mut().map(metrics::Metrics::load);
-    let machine = Machine { workers: args.workers, cores: args.cores };
+    let machine = Machine {
+        workers: args.workers,
+        cores: named.map_or(args.cores, |named| cores::of(args.cores, named)),
+    };
     let mut summary = Summary::new(Settings { order: args.order.clone(), load, machine });
     let account = intake::read(args, &mut summary)?;
     let mut advice = summary.advice();
@@ -50,8 +58,8 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
     }
     let forecast = forecast::forecast(&advice, args.workers)?;
     let log = args.logs.iter().map(|log| log.display().to_string()).collect::<Vec<_>>().join(", ");
-    let toml = bywash_advise::file(&advice, &Around { log: &log, server: &args.upstream });
-    checked(&toml, &args.upstream)?;
+    let toml = bywash_advise::file(&advice, &Around { log: &log, server: upstream });
+    checked(&toml, upstream)?;
     // Print the findings even if the file cannot be written.
     let written = args.out.as_ref().map_or(Ok(()), |out| write(out, &toml, args.force));
     if args.json {

@@ -46,12 +46,13 @@ pub(crate) struct Advise {
     /// in the forecast [default: the proposed limit]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
     pub(crate) workers: Option<u32>,
-    /// Cores of the machine that runs the application; `local`: those of this machine
+    /// Cores of the machine that runs the application; `local`: those of this machine [default:
+    /// those of this machine if --upstream names it]
     #[arg(long, value_name = "N", value_parser = cores::read)]
     pub(crate) cores: Option<u32>,
-    /// The application's URL, for the configuration
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
-    pub(crate) upstream: String,
+    /// The application's URL, for the configuration [default: port 3000 of this machine]
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
     /// Write the configuration here; without this nothing is written
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

@@ -10,9 +10,17 @@ pub(super) fn read(text: &str) -> Result<u32, String> {
 }
 
 /// Returns the number of cores of this machine that this process may use.
-pub(crate) fn local() -> Result<u32, String> {
+fn local() -> Result<u32, String> {
     let cores = std::thread::available_parallelism().map_err(|error| error.to_string())?;
     u32::try_from(cores.get()).map_err(|error| error.to_string())
+}
+
+/// Returns the cores of the application's machine: those that the operator named, or those of this
+/// machine if the application's URL leads to it.
+pub(crate) fn of(named: Option<u32>, upstream: &str) -> Option<u32> {
+    let authority = upstream.split_once("://").map_or("", |(_, rest)| rest);
+    let is_local = ["127.", "localhost", "[::1]"].iter().any(|host| authority.starts_with(host));
+    named.or_else(|| local().ok().filter(|_| is_local))
 }
 
 #[cfg(test)]
@@ -26,5 +34,14 @@ mod tests {
         for wrong in ["", "0", "-1", "10001", "2.5", "Local"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn cores_of_this_machine_count_for_an_application_on_it() {
+        for here in ["http://127.0.0.1:3000", "http://localhost", "https://[::1]:8443"] {
+            assert_eq!(of(None, here), local().ok(), "{here}");
+        }
+        assert_eq!(of(None, "http://10.0.0.1:3000"), None);
+        assert_eq!(of(Some(7), "http://127.0.0.1:3000"), Some(7));
     }
 }

@@ -89,11 +89,3 @@ fn the_limit_follows_from_cores_and_workers() {
         assert_eq!(limits, ["limit = 4"], "{name}");
     }
 }
-
-#[test]
-fn cores_of_this_machine_count_for_an_application_on_it() {
-    for here in ["http://127.0.0.1:3000", "http://localhost", "https://[::1]:8443"] {
-        let slots = limit(&args(here, None, None)).map(|(slots, _)| slots);
-        assert_eq!(slots, cores::local().ok().map(|cores| cores * OF_CORE), "{here}");
-    }
-}
