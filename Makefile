@@ -45,6 +45,7 @@ check: tools
 	scripts/check-advisories --self-test
 	scripts/check-advisories
 	scripts/check-docs
+	scripts/docs-site
 	scripts/check-claims
 
 # Checks that take longer than CI has time for: tests in which clients are given ten seconds,
