@@ -56,7 +56,7 @@ pub(crate) struct Decided {
 }
 
 impl Decided {
-    /// Reads the decisions from the bytes that [`write`] returned. Fails if they are not a JSON
+    /// Reads the decisions from the bytes that [`write()`] returned. Fails if they are not a JSON
     /// object.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
@@ -187,7 +187,7 @@ fn write_session(text: &mut String, session: &Remembered) {
     let _ = write!(text, "[{},{},{}],", key.0, age.as_millis(), served.bits());
 }
 
-/// The fields that [`write`] writes. All are small but the history, which is left as text.
+/// The fields that [`write()`] writes. All are small but the history, which is left as text.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Written<'t> {
@@ -217,7 +217,7 @@ fn read_history(text: &RawValue) -> History {
 }
 
 impl Learned {
-    /// Returns `None` if the bytes are not in the format of [`write`].
+    /// Returns `None` if the bytes are not in the format of [`write()`].
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let written: Written<'_> = serde_json::from_slice(bytes).ok()?;
         if written.format != FORMAT {
