@@ -58,6 +58,7 @@ test-all: test build shuttle
 	fuzz/run 30
 	scripts/test-sanitizers
 	scripts/check-packaging target/release/bywash
+	$(CARGO) build --release --locked -p bywash-shop
 	scripts/test-tutorials
 	scripts/lab-all out/lab
 
