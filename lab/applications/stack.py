@@ -2,6 +2,7 @@
 
 Everything is the distribution's but for what makes it private: folders, ports and sockets, and no timed jobs."""
 
+import getpass
 import os
 import pathlib
 import shutil
@@ -122,7 +123,7 @@ def listens(port):
 def nginx(processes, root, places):
     """Starts nginx in front of these places; its URL."""
     port = free_port()
-    user = USER if os.getuid() == 0 else f"# not root: as {os.getlogin()}"
+    user = USER if os.getuid() == 0 else f"# not root: as {getpass.getuser()}"
     (root / "nginx.conf").write_text(NGINX.format(root=root, port=port, places=places, user=user))
     processes.start("nginx", ["nginx", "-c", root / "nginx.conf"], lambda: listens(port))
     return f"http://127.0.0.1:{port}"

@@ -1,8 +1,8 @@
 package bywash
 
 // How long a request may run, per class: the controller of paper 2 (SERT §3.2), as in
-// crates/engine/src/terminate/loss.rs. Both must agree with lab/golden/termination.csv. Of the
-// requests of a class that arrived in an interval, the fraction p was lost: refused, terminated by
+// crates/engine/src/terminate/loss.rs. Both must agree with lab/golden/termination.csv. The
+// fraction p of the requests of a class that arrived in an interval was lost: refused, terminated by
 // the threshold, or ended by a deadline when they had run for RunMin. The threshold of the next
 // interval follows from p. A client that leaves, and a deadline before RunMin, say nothing about
 // the load: a request that arrived in this interval and ends so counts as not arrived.

@@ -148,7 +148,7 @@ impl Minutes {
     }
 
     /// Returns the minute with most requests and the one with the highest concurrency, for a log
-    /// between two times. Of the first and the last minute only the observed part counts, and they
+    /// between two times. The first and the last minute count with their observed part. They
     /// are no peak if less than half was observed. A log that is shorter than a minute is one peak.
     pub(crate) fn peaks(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
         if log.1.since(log.0).as_nanos() < MINUTE {

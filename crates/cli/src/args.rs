@@ -294,7 +294,7 @@ pub(crate) struct Bypass {
     /// on: act as a plain proxy without decisions; off: decide again
     #[arg(value_enum)]
     pub(crate) switch: Switch,
-    /// Author of the decision [default: the user who is logged in]
+    /// Author of the decision [default: the login name]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     /// Reason, for the operator who decides next

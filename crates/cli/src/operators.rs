@@ -148,12 +148,12 @@ impl Key {
     }
 }
 
-/// Returns the name of the user who is logged in, or a placeholder if it is unknown.
+/// Returns the login name, or a placeholder if it is unknown.
 pub(crate) fn user() -> String {
     author(None).unwrap_or_else(|_| "an operator".into())
 }
 
-/// Returns the author of a decision: the given name, else the user who is logged in, else the user
+/// Returns the author of a decision: the given name, else the login name, else the user
 /// of this process.
 ///
 /// # Errors

@@ -98,7 +98,7 @@ pub(crate) struct Refusal {
 }
 
 impl Kind {
-    /// Reads a value that is of this kind and in range. Of a list it returns the usable items. Each
+    /// Reads a value that is of this kind and in range. From a list it returns the usable items. Each
     /// other item is rejected on its own, so that it does not hide problems of the usable ones.
     pub(crate) fn read(
         &self,

@@ -29,7 +29,7 @@ struct Poison {
     addresses: u64,
     /// The poisoner's requests per second while the site is busy.
     rate: u64,
-    /// The duration of a request for the page, in seconds. Of the processor it takes [`COST`].
+    /// The duration of a request for the page, in seconds. It takes [`COST`] of the processor.
     lasts: f64,
     seed: u64,
 }

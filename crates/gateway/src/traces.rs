@@ -53,8 +53,8 @@ impl Parent {
         if all.next().is_some() { None } else { Self::parse(first) }
     }
 
-    /// Parses the field by sections 3.2.1 and 3.2.2. Of a later version the part that this version
-    /// knows is read (section 3.2.4).
+    /// Parses the field by sections 3.2.1 and 3.2.2. If the version is later, the
+    /// known part is read (section 3.2.4).
     fn parse(text: &[u8]) -> Option<Self> {
         let (known, later) = text.split_at_checked(LENGTH)?;
         let [v0, v1, b'-', rest @ ..] = known else { return None };

@@ -3,7 +3,7 @@
 //!
 //! A listening socket belongs to the kernel, not to the process that created it. As long as one
 //! process has it open, clients connect to it and wait in its queue until a process accepts them.
-//! So nothing here closes a socket and binds it again. A socket is created once, by the supervisor
+//! Therefore no function here closes a socket and binds it again. A socket is created once, by the supervisor
 //! ([`from_supervisor`]) or by the first process, and is then handed over from process to process
 //! ([`hand_over`], [`from_predecessor`]). Two processes may accept from it at the same time, and no
 //! connection is refused at any moment in between.

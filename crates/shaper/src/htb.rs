@@ -122,7 +122,7 @@ fn class(about: Subject, attributes: &[u8]) -> Option<Class> {
 /// Installs the root without classes. Packets that are sent until the classes exist are not shaped.
 ///
 /// # Errors
-/// Of kind `AlreadyExists` if another program has installed a root. The kernel checks that.
+/// Returns `AlreadyExists` if another program has installed a root. The kernel checks that.
 pub(crate) fn make_root(kernel: &mut Kernel, device: u32) -> io::Result<()> {
     let mut global = Vec::new();
     for word in [VERSION, RATE_TO_QUANTUM, DEFAULT, 0, 0] {

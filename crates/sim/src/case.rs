@@ -81,8 +81,8 @@ pub struct Outturn {
     pub delayed: u64,
     /// Their total wait.
     pub waited: Span,
-    /// The results of adversaries, if there were any. Of the fields above only `started`, `delayed`
-    /// and `waited` include them.
+    /// The results of adversaries, if there were any. The fields `started`, `delayed` and `waited`
+    /// above include them, the others do not.
     pub hostile: Option<Got>,
     /// Events of the run.
     pub events: u64,

@@ -216,8 +216,7 @@ fn abandonment_is_as_erlang_a_says() {
 }
 
 /// Checks patience that lasts until the answer: each request present leaves at rate θ = 1/patience.
-/// Of the servers' busy time μ/(μ + θ) goes to completed services, and the rest to clients that
-/// leave.
+/// Completed services take μ/(μ + θ) of the servers' busy time. Clients that leave take the rest.
 #[test]
 fn useful_and_wasted_work_are_as_the_chain_says_when_clients_leave_while_being_served() {
     for (servers, rho, patience) in [(1, 0.9, 5.0), (2, 1.4, 10.0)] {

@@ -2,8 +2,8 @@
 // The controller of how long a request may run, per class.
 //
 // Source: paper 2, SERT §3.2, as in crates/engine/src/terminate/loss.rs. Both must agree with
-// lab/golden/termination.csv. Of the requests of a class that arrived in an interval, the fraction
-// p was lost: refused, terminated by the threshold, or ended by a deadline when they had run for
+// lab/golden/termination.csv. The fraction p of the requests of a class that arrived in an
+// interval was lost: refused, terminated by the threshold, or ended by a deadline when they had run for
 // runMin. The threshold of the next interval follows from p. A client that leaves, and a deadline
 // before runMin, say nothing about the load: a request that ends so in the interval of its arrival
 // counts as not arrived.

@@ -1,7 +1,7 @@
 """The controller of how long a request may run, per class.
 
 Source: paper 2, SERT §3.2, as in `crates/engine/src/terminate/loss.rs`. Both must agree with
-`lab/golden/termination.csv`. Of the requests of a class that arrived in an interval, the fraction p
+`lab/golden/termination.csv`. The fraction p of the requests of a class that arrived in an interval
 was lost: refused, terminated by the threshold, or ended by a deadline when they had run for
 `run_min`. The threshold of the next interval follows from p. A client that leaves, and a deadline
 before `run_min`, say nothing about the load: a request that ends so in the interval of its arrival

@@ -64,7 +64,7 @@ pub(crate) struct Show {
 /// The author and the reason of a decision.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Author {
-    /// Author of the decision [default: the user who is logged in]
+    /// Author of the decision [default: the login name]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     /// Reason, for the operator who decides next

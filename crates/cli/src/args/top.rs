@@ -30,7 +30,7 @@ pub(crate) struct Top {
     /// Print a JSON document on each line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Author of decisions (default: the user who is logged in)
+    /// Author of decisions (default: the login name)
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]

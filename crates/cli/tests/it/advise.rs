@@ -391,8 +391,8 @@ fn an_order_that_is_told_is_found_among_many_pages_that_are_asked_for_more() {
 
 #[test]
 fn the_forecast_asks_for_as_much_as_the_log_where_clients_leave() {
-    // Five visitors come each second and mean to see three pages of 0.1 s. Of three visitors one
-    // leaves at the first page, and one at the second.
+    // Five visitors come each second and mean to see three pages of 0.1 s. A third
+    // of the visitors leaves at the first page, and a third at the second.
     let mut lines = Vec::new();
     for client in 0..3000_u64 {
         for step in 0..=client % 3 {

@@ -19,8 +19,8 @@
 //! # Attacks
 //!
 //! Templates learn only from requests that the application has answered well ([`Asked::is_good`]).
-//! So a client that requests a million pages that do not exist changes no name. A client that
-//! requests a million pages that exist can cause new pages of that place to be named `*`, for the
+//! Requests for a million pages that do not exist therefore change no name. A client that requests
+//! a million pages that exist can cause new pages of that place to be named `*`, for the
 //! time of the attack and half an hour after it. Names that account for much keep their place, and
 //! so do pins and the patterns of rules. At most [`MOST`] entries of some 100 bytes are remembered.
 //!

@@ -22,7 +22,7 @@ use super::parameters::Parameters;
 use super::query::{Query, QueryFit};
 use super::reading::{DEEPEST, PathReading};
 
-/// A pattern of requests. Of several that match one request the greatest is the most specific.
+/// A pattern of requests. If several match a request, the greatest is the most specific.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     path: Path,

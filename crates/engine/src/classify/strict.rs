@@ -20,8 +20,7 @@
 //! spelling of it, that is: p is one of the readings of q. The class of each reading is in the set,
 //! including the class `other` where no pattern matches. So C(q) ⊇ C(p), and q is treated in no
 //! respect better than p. This also holds for the literal path, which is always the first reading.
-//! So a request never gains over the treatment that its spelling would get from an application that
-//! takes it literally.
+//! The result: no request is treated better than an application would treat its literal spelling.
 //!
 //! **A slash at the end** makes no reading of its own: `/a` and `/a/` are both plain. For `/a/` the
 //! class of `/a` is in the set as well if a pattern matches `/a`. For `/a`, that of `/a/` is in the
@@ -30,7 +29,7 @@
 //! that the file does not name is covered by the other form.
 //!
 //! **What is not compared.** Rank is compared by the file's values: tier, then utility. Under
-//! `value-index` the rank of the lowest class is its learned rank. Of two classes that may be
+//! `value-index` the rank of the lowest class is its learned rank. If two classes may be
 //! stopped after different times, [`stops_as`] takes the one with the shorter `run_max`, whose
 //! `run_min` may be longer.
 

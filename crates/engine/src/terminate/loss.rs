@@ -1,7 +1,7 @@
 //! The controller of paper 2: the more is lost, the less time is granted.
 //!
-//! Source: paper 2, SERT §3.2 [seed 2.2]. Of the requests of a class that arrived in an interval,
-//! *p* were refused or stopped. The threshold of the next interval is LB + F(p)(UB − LB), where F
+//! Source: paper 2, SERT §3.2 [seed 2.2]. The fraction *p* of the requests of a class that
+//! arrived in an interval was refused or stopped. The threshold of the next interval is LB + F(p)(UB − LB), where F
 //! is 1 up to the low watermark, 0 from the high one on, and ((HW − p)/(HW − LW))^α between.
 //!
 //! Losses that have nothing to do with load are not in p: requests beyond a principal's cap of

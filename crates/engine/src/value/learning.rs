@@ -4,7 +4,7 @@
 //! them to be better than one by standing alone. From then on they are *known*. Every
 //! [`Learn::every`], at the next event, counts fade and the index is recomputed. From one
 //! publication to the next no index and no lift changes by more than [`Learn::drift`] per hour
-//! allows. So an attacker who wants to distort the index has to keep paying for hours, visibly. The
+//! allows. To distort the index, an attacker has to keep paying for hours, visibly. The
 //! bound also holds across a restart and a reload, because the published values are kept with the
 //! counts. A fixed (pinned) value is neither corrected by its outcome nor bounded, and the first
 //! value after the end of a pin is not bounded either.

@@ -11,7 +11,7 @@
 //! samples fade.
 //!
 //! When a response begins, the client's kernel fills its buffer, however slowly the client reads.
-//! So the first quarter of a second is excluded from the mean.
+//! Therefore the first quarter of a second is excluded from the mean.
 //!
 //! Until the gateway waits for the client for the first time, nothing is computed and no timer is
 //! set.

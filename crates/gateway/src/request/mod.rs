@@ -168,18 +168,7 @@ async fn admit(
 ) -> Result<Admitted, Box<Reply>> {
     let shared = &worker.shared;
     let (mut deadline, mut client) = (ClientDeadline::NEVER, ClientRate::default());
-    if shared.is_bypassed() || !record.is_enforced() {
-        let most = record.settings().config.limits.observed;
-        let Some(seat) = CountedSeat::observed(shared, most) else {
-            return Err(Box::new(has_no_place(shared, &mut record, voice)));
-        };
-        record.sits(seat);
-    }
-    if shared.is_bypassed() {
-        return Ok(Admitted { record, upload, place: Place::None, deadline, client });
-    }
-    if let Some(place) = place_of_file(shared, &record) {
-        shared.metrics.file_skipped();
+    if let Some(place) = place_without_slot(shared, &mut record, voice)? {
         return Ok(Admitted { record, upload, place, deadline, client });
     }
     let began = shared.driver.now();
@@ -228,6 +217,31 @@ async fn admit(
         client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
     Ok(Admitted { record, upload, place: Place::Slot(ticket), deadline, client })
+}
+
+/// Returns the place of a request that runs at once, because the gateway is bypassed or because it
+/// is for a file; `None` if the engine decides. Refuses the request if too many run without a slot.
+fn place_without_slot(
+    shared: &Arc<Shared>,
+    record: &mut Record,
+    voice: &Voice,
+) -> Result<Option<Place>, Box<Reply>> {
+    let is_bypassed = shared.is_bypassed();
+    if is_bypassed || !record.is_enforced() {
+        let most = record.settings().config.limits.observed;
+        let Some(seat) = CountedSeat::observed(shared, most) else {
+            return Err(Box::new(has_no_place(shared, record, voice)));
+        };
+        record.sits(seat);
+    }
+    if is_bypassed {
+        return Ok(Some(Place::None));
+    }
+    let place = place_of_file(shared, record);
+    if place.is_some() {
+        shared.metrics.file_skipped();
+    }
+    Ok(place)
 }
 
 /// Returns the permit of a request for a file that may run without a slot. A request that is only

@@ -184,7 +184,7 @@ impl StaticFiles {
         self.entry(key).load(Ordering::Relaxed) == (key.hash & !COUNT) | ENOUGH
     }
 
-    /// Records the conclusion about this target. Of two simultaneous conclusions one may be lost.
+    /// Records the conclusion about this target. If two come at once, one may be lost.
     pub(super) fn note(&self, key: FileKey, shows: Shows) {
         let (entry, own) = (self.entry(key), key.hash & !COUNT);
         let now = entry.load(Ordering::Relaxed);

@@ -5,8 +5,8 @@
 //! request with a safe method a redirection says that there is nothing to see: a visitor without an
 //! order is sent from the confirmation page to the basket.
 //!
-//! A class may define its successes by status, by fields, and by fields of a JSON body. Of a body
-//! the first [`READ`] bytes are examined once it is complete. Until then the response brings no
+//! A class may define its successes by status, by fields, and by fields of a JSON body. The
+//! first [`READ`] bytes of a body are examined once it is complete. Until then the response brings no
 //! revenue, so no token records such an order.
 //!
 //! One response counts for at most a hundred times the mean. The amount may follow from what a

@@ -37,8 +37,8 @@
 //! A probe is the operator's own definition of health. If all servers are `Down`, there is no
 //! server, and the response is sent at once (as in HAProxy), so that no slot is held by a
 //! connection that times out. Envoy would send the requests out nevertheless. But a server may
-//! report that it is down in order to get no requests, and an operator who does not want to depend
-//! on probes can configure none.
+//! report that it is down in order to get no requests, and an operator can configure no
+//! probes at all.
 //!
 //! **Success and failure.** These are failures: a connection that was not made; one that was not
 //! made within a second before its client left; and a response that was not HTTP, incomplete, or

@@ -143,14 +143,20 @@ fn is_none_of_a_request_that_is_only_observed() {
     assert_eq!(gateway.count("departed"), 0);
 }
 
-/// A reload does not change how the slot of a running request is held.
-#[test]
-fn is_held_across_a_reload() {
+/// Starts a gateway whose only slot is held for a client that has left.
+fn departed() -> (Upstream, Calls, Running, Call) {
     let (upstream, calls, gateway) = one_slot_where("unnoticed");
     let client = gateway.asks("/");
     let call = calls.next();
     fin(client);
     gateway.waits_for("departed", 1);
+    (upstream, calls, gateway, call)
+}
+
+/// A reload does not change how the slot of a running request is held.
+#[test]
+fn is_held_across_a_reload() {
+    let (upstream, calls, gateway, call) = departed();
     let noticed = Setup::before(&upstream).limit(1).set("upstream.departures", "'noticed'");
     gateway.reload(&noticed).unwrap();
     let mut next = gateway.asks("/next");
@@ -165,11 +171,7 @@ fn is_held_across_a_reload() {
 
 #[test]
 fn does_not_keep_a_gateway_that_stops() {
-    let (_upstream, calls, gateway) = one_slot_where("unnoticed");
-    let client = gateway.asks("/");
-    let call = calls.next();
-    fin(client);
-    gateway.waits_for("departed", 1);
+    let (_upstream, _calls, gateway, call) = departed();
     assert_eq!(gateway.into_gateway().stop(Span::from_secs(3600)), 0);
     eventually("the connection is closed", || call.is_abandoned());
 }

@@ -342,8 +342,8 @@ void a_standard_signal_does_as_well() {
     }
 }
 
-// Of two pending standard signals only one is delivered: it is the timer's, and the order's is
-// lost. The next order must arrive.
+// The kernel delivers only one of two pending standard signals: the timer's. The order's is lost.
+// The next order must arrive.
 void a_standard_signal_that_stands_for_two_is_not_the_last() {
     // Use libc's own function: the library would take the call for one that leaves something
     // behind.

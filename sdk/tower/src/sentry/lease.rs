@@ -52,7 +52,7 @@ pub struct Leased<C: Send + 'static> {
     stage: Stage,
 }
 
-/// What becomes of the connection when the guard is dropped.
+/// The way in which the connection ends when the guard is dropped.
 enum Stage {
     /// The daemon was not asked, or it has refused: the connection can be dropped.
     Free,

@@ -1,6 +1,6 @@
 //! Parses the times of `%t`: in brackets as in the common format, as a count since 1970 or its
-//! fraction, or by conversions of `strftime(3)`. Of these, only those are supported that express a
-//! date, a time of day and a zone independently of the locale (and `%b` in English).
+//! fraction, or by conversions of `strftime(3)`. The supported conversions express a
+//! date, a time of day or a zone independently of the locale (and `%b` in English).
 
 use bywash_units::Span;
 
