@@ -22,7 +22,8 @@ import play
 import stack
 
 HAPROXY = [4, 8, 16]
-PROGRAMS = ["bare", *(f"haproxy-{maxconn}" for maxconn in HAPROXY), "bywash", "slope", "init"]
+BYWASH = ["bywash", "slope", "init", "tokens"]
+PROGRAMS = ["bare", *(f"haproxy-{maxconn}" for maxconn in HAPROXY), *BYWASH]
 PROBE, WINDOW = 20, 30  # seconds
 CLIENTS = 20  # of the probe
 TOPS = [1.25, 2.5]  # of the ramp, as shares of what the probe was given
@@ -84,8 +85,9 @@ def show_ramp(found):
 
 
 def configurations(kind, url, root):
-    """The files of bywash: what `advise` makes of the ramp's log, the same with slope, and what `init` writes."""
-    files = {"bywash": root / "advise.toml", "slope": root / "slope.toml", "init": root / "init.toml"}
+    """The files of bywash: what `advise` makes of the ramp's log, the same with slope, what `init` writes, and the same with
+    tokens as sessions."""
+    files = {"bywash": root / "advise.toml", "slope": root / "slope.toml", "init": root / "init.toml", "tokens": root / "tokens.toml"}
     advise = [play.BYWASH, "advise", root / "ramp.log", "--upstream", url, "--out", files["bywash"], "--force"]
     (root / "advise.txt").write_text(subprocess.run(advise, check=True, capture_output=True, text=True).stdout)
     text = enforce(files["bywash"])
@@ -96,12 +98,20 @@ def configurations(kind, url, root):
     if re.search(r"^  init ", commands, re.M):
         init = [play.BYWASH, "init", kind.PRESET, "--upstream", url, "--out", files["init"], "--force"]
         subprocess.run(init, check=True, stdout=sys.stderr)
-        enforce(files["init"])
+        files["tokens"].write_text(tokens(enforce(files["init"]), root))
     else:
-        del files["init"]
+        del files["init"], files["tokens"]
     for file in files.values():
         subprocess.run([play.BYWASH, "check", file], check=True, stdout=sys.stderr)
     return files
+
+
+def tokens(text, root):
+    """The text of a file with session tokens in place of the application's sessions."""
+    keys = root / "token.keys"
+    keys.unlink(missing_ok=True)
+    subprocess.run([play.BYWASH, "token-keys", keys], check=True, stdout=sys.stderr)
+    return re.sub(r"^session = .*", f'session = "token"\ntoken_keys = "{keys}"', text, flags=re.M)
 
 
 def enforce(file):
@@ -162,7 +172,7 @@ def tables(root, kind):
 
 def compare(means, kind):
     """What is wanted, and what came of it."""
-    for program in ("bywash", "slope", "init"):
+    for program in BYWASH:
         for load in sorted({load for load, one in means if one == program}):
             mine, peers = means[load, program], [means[load, f"haproxy-{n}"] for n in HAPROXY if (load, f"haproxy-{n}") in means]
             if peers:
@@ -209,7 +219,7 @@ def main():
             found.write_text(json.dumps(ramp(visitors, url, root, chosen.ramp), indent=1) + "\n")
         files = configurations(kind, url, root)
         rho = visitors.rho(json.loads(found.read_text())["knee"])
-        programs = [program for program in chosen.programs if program in files or program not in ("bywash", "slope", "init")]
+        programs = [program for program in chosen.programs if program in files or program not in BYWASH]
         for turn, (seed, load) in enumerate((seed, load) for seed in range(1, chosen.seeds + 1) for load in chosen.loads):
             for number in range(len(programs)):
                 program = programs[(turn + number) % len(programs)]
