@@ -6,7 +6,7 @@
 use std::array;
 
 use super::{BATCH, SESSIONS, Site, Way};
-use bywash_engine::terminate::Bounds;
+use bywash_engine::Bounds;
 use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
     Options, Reading, Request, RequestId, Service, SessionKey, Signals, Tier, catalog,

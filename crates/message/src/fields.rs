@@ -187,6 +187,13 @@ impl Fields {
         self.present = present;
     }
 
+    /// Removes a field in every spelling that some application takes for it.
+    pub fn remove_alike(&mut self, name: &[u8]) {
+        if self.iter().any(|field| alike(field.spelled, name)) {
+            self.retain(|field| !alike(field.spelled, name));
+        }
+    }
+
     /// Writes `name: value` and CR LF for each field, with the name as it was spelled.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut run = 0..0;

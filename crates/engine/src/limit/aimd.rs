@@ -7,7 +7,7 @@
 use bywash_units::{Span, Time};
 
 use super::{Ended, Limit, Load, Range, Way};
-use crate::catalog::LimitSettings;
+use super::LimitSettings;
 
 /// Additive increase, multiplicative decrease.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use bywash_units::Time;
 
 use super::{Ended, Limit, Load};
-use crate::catalog::LimitSettings;
+use super::LimitSettings;
 
 /// A number of slots that the operator knows to be right.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use bywash_units::Time;
 
 use super::rounds::{Round, Rounds};
 use super::{Ended, Limit, Load, Range};
-use crate::catalog::LimitSettings;
+use super::LimitSettings;
 
 const TOLERANCE: f64 = 1.5;
 const QUEUE: f64 = 4.0;

@@ -15,7 +15,7 @@ use bywash_units::Time;
 
 use super::rounds::{Round, Rounds};
 use super::{Ended, Limit, Load, Range};
-use crate::catalog::LimitSettings;
+use super::LimitSettings;
 
 /// The number of rounds per slot after which the least latency is forgotten.
 const ROUNDS_PER_SLOT: f64 = 22.5;

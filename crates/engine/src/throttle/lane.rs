@@ -3,7 +3,8 @@
 use bywash_units::{Span, Time};
 
 use super::tokens::Tokens;
-use super::{Rule, RuleId};
+use super::Rule;
+use crate::request::RuleId;
 use crate::queue::{Principal, Principals};
 
 /// The state of a lane, except for its requests.

@@ -18,7 +18,6 @@ use super::graph::{Counts, Graph, Place, Visit};
 use super::lift::{self, Lift};
 use super::work::Works;
 use crate::request::{Class, ClassId, Signals, Tier};
-use crate::session::Step;
 
 /// The settings of learning.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -20,7 +20,7 @@ use bywash_engine::Reason;
 use bywash_units::Time;
 
 use super::{ClientDeadline, Upload};
-use crate::body::BodyError;
+use crate::io::body::BodyError;
 use crate::driver::{Decision, Driver, Refusal, Ticket};
 
 /// The interval at which a request without a complete body asks whether a slot is free.
