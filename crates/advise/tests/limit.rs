@@ -344,7 +344,7 @@ fn the_file_says_why() {
     let lines = Station::of(4).log(&minutes(&[2.5; 6], &SHOP));
     let nothing = text(&lines, NOBODY);
     for part in
-        ["# The log cannot decide", "not named (--cores)", "[limit]\n", "policy = \"slope\"\n"]
+        ["# The log cannot decide", "not given (--cores)", "[limit]\n", "policy = \"slope\"\n"]
     {
         assert!(nothing.contains(part), "{part}: {nothing}");
     }

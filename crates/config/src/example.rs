@@ -26,8 +26,7 @@ fn write(out: &mut String, section: &Section) {
     if section.name.is_empty() {
         comment(
             out,
-            "The configuration of bywash. Every key has its default here. Unknown keys \
-                      are errors.",
+            "The configuration of bywash. Every key has its default here. Unknown keys are errors.",
         );
     } else {
         out.push('\n');

@@ -66,10 +66,7 @@ fn check_bounds(chosen: &Chosen<Limits>, start: Option<&Start>, report: &mut Rep
         (
             most,
             message,
-            format!(
-                "write max = {slots} or more under [limit], or start with fewer \
-                                 slots"
-            ),
+            format!("write max = {slots} or more under [limit], or start with fewer slots"),
         )
     } else if *slots < min {
         let message = format!("`{name}` {slots} is below `limit.min` {min}");

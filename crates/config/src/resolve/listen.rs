@@ -139,10 +139,8 @@ fn check_trust(values: &Values, report: &mut Report) {
         let network = text.get_ref().parse::<Network>();
         if network.is_ok_and(|network| network.is_everything()) {
             let name = shown(text.get_ref());
-            let message = format!(
-                "`listen.trusted_proxies` \"{name}\": the gateway believes \
-                                   every client"
-            );
+            let message =
+                format!("`listen.trusted_proxies` \"{name}\": the gateway believes every client");
             let help = "name only the hops in front of the gateway".to_string();
             report.add(Finding::new(&code::EVERYBODY, text.span(), message).help(help));
         }

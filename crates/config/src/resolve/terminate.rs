@@ -64,10 +64,8 @@ pub(super) fn bounds(name: &str, values: &Values, report: &mut Report) -> Option
     let path = format!("class.{}", shown(name));
     if values.of(&keys::SAFE).word::<Safe>() == Safe::No {
         if let Some(at) = at {
-            let message = format!(
-                "`{path}` is not safe to stop: `run_min` and `run_max` have no \
-                                   effect"
-            );
+            let message =
+                format!("`{path}` is not safe to stop: `run_min` and `run_max` have no effect");
             let help =
                 "write safe = \"read-only\" if its requests change nothing, or remove these keys";
             report.add(Finding::new(&code::NOT_SAFE, at, message).help(help.to_string()));

@@ -44,10 +44,8 @@ fn pair(chain: &Spanned<String>, key: &Spanned<String>) -> Certificate {
 }
 
 fn unequal(values: &Values, chains: usize, keys: usize) -> Finding {
-    let message = format!(
-        "`tls.certificates` and `tls.keys` have different lengths: {chains} and \
-                           {keys}"
-    );
+    let message =
+        format!("`tls.certificates` and `tls.keys` have different lengths: {chains} and {keys}");
     let help =
         "write the key of each certificate at the same position in the other list".to_string();
     let places = [keys::CERTIFICATES, keys::KEYS].map(|key| values.given(&key).map(|(_, at)| at));
