@@ -297,7 +297,7 @@ fn a_log_that_is_never_full_bounds_the_limit_from_below() {
     assert_eq!((of(None, Some(16)).slots, of(None, Some(16)).by), (32, By::Cores));
     assert_eq!((of(Some(20), Some(16)).slots, of(Some(20), Some(16)).by), (20, By::Workers));
     let few = of(None, Some(1));
-    assert!(few.by == By::Load && few.slots > 2, "what was carried counts: {few:?}");
+    assert!(few.by == By::Load && few.slots > 2, "the load that was carried counts: {few:?}");
 }
 
 #[test]

@@ -360,7 +360,7 @@ fn what_is_there_stays_until_the_new_is_whole_and_a_log_is_never_written_over() 
     let full = bywash(&["advise", &log, "--out", "/dev/full", "--force"]);
     assert_eq!(full.code, Some(1));
     assert!(full.err.contains("cannot write /dev/full"), "{}", full.err);
-    assert!(full.out.contains("requests"), "what was found is told all the same");
+    assert!(full.out.contains("requests"), "the findings are printed nevertheless");
     let early = bywash(&["advise", &log, "--upstream", "localhost:3000"]);
     assert_eq!(early.code, Some(2), "{}", early.err);
 }

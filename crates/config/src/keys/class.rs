@@ -108,7 +108,7 @@ pub(crate) const EARNS: Key = Key::new(
 );
 pub(crate) const EARNS_HEADER: Key = Key::optional(
     "earns_header",
-    Kind::Text { takes: "the name of a field", regex: super::TOKEN },
+    Kind::Text { takes: "the name of a header field", regex: super::TOKEN },
     "Order-Total",
     "Only answers with this header field count as successes. Its value, digits and a point, is \
      the revenue, at most 100 times `earns`. The gateway does not pass the field on to the client.",

@@ -46,7 +46,7 @@ pub(crate) const KEY_FILE: Key = Key::optional(
 );
 pub(crate) const CUSTOMER_HEADER: Key = Key::optional(
     "customer_header",
-    Kind::Text { takes: "the name of a field", regex: super::TOKEN },
+    Kind::Text { takes: "the name of a header field", regex: super::TOKEN },
     "X-Customer-Level",
     "The header field in which the hops of listen.trusted_proxies name the level of the customer. \
      The gateway does not pass it on, and ignores the field of all other clients.",

@@ -298,7 +298,7 @@ fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Clas
     }
     let other = ClassId((drafts.len() - 1) as u8);
     Classifier::new(rules, other, ignores_case)
-        .expect("patterns that stand twice are left out above")
+        .expect("patterns that occur twice are left out above")
 }
 
 /// Returns the host and the fields that requests of a class must have.

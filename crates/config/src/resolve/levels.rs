@@ -169,7 +169,7 @@ fn check_whole(values: &Values, names: &Names, report: &mut Report) {
             for key in [keys::KEY_FILE, keys::CUSTOMER_HEADER] {
                 let Some((_, at)) = values.given(&key) else { continue };
                 let message = format!("`levels.{}` has no effect: there are no levels", key.name);
-                let help = format!("write {}, the best first", keys::NAMES.line());
+                let help = format!("write {}, best first", keys::NAMES.line());
                 report.add(Finding::new(&code::LEVELS_UNUSED, at, message).help(help));
             }
         }
