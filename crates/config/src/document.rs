@@ -154,7 +154,7 @@ fn add_error(text: &str, error: &Error, report: &mut Report) {
     let at = error.span().unwrap_or_default();
     let given = text.get(at.clone()).unwrap_or_default();
     if error.message() == "duplicate key" {
-        let message = format!("`{}` stands twice in the same table", shown(given));
+        let message = format!("`{}` occurs twice in the same table", shown(given));
         let help = "keep one of them".to_string();
         report.add(Finding::new(&code::DUPLICATE, at, message).help(help));
         return;

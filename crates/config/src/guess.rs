@@ -119,9 +119,9 @@ fn number(given: &str) -> Option<f64> {
 /// Returns the help text for a number that is out of range, or that is not written as a number.
 fn bounded<T: Copy + PartialOrd + Display>(exact: f64, meant: T, min: T, max: T) -> String {
     if exact < 0.0 || meant < min {
-        format!("the nearest is {min}")
+        format!("the nearest allowed value is {min}")
     } else if meant > max {
-        format!("the nearest is {max}")
+        format!("the nearest allowed value is {max}")
     } else {
         format!("write {meant}, without quotes")
     }
@@ -170,7 +170,7 @@ fn meant(text: impl AsRef<str>) -> String {
 }
 
 fn nearest_is(text: &str) -> String {
-    format!("the nearest is {}", quote(text))
+    format!("the nearest allowed value is {}", quote(text))
 }
 
 fn quote(text: &str) -> String {
@@ -205,8 +205,8 @@ mod tests {
             let expected = Some(format!("did you mean \"{meant}\"?"));
             assert_eq!(span(given, min, max), expected, "{given}");
         }
-        assert_eq!(span("2h", min, max).as_deref(), Some("the nearest is \"1h\""));
-        assert_eq!(span("1ms", min, max).as_deref(), Some("the nearest is \"10ms\""));
+        assert_eq!(span("2h", min, max).as_deref(), Some("the nearest allowed value is \"1h\""));
+        assert_eq!(span("1ms", min, max).as_deref(), Some("the nearest allowed value is \"10ms\""));
         assert_eq!(span("soon", min, max), None);
     }
 

@@ -255,7 +255,7 @@ impl Kind {
             Self::Number { min, max: f64::MAX } => format!("a number, {min} or more"),
             Self::Number { min, max } => format!("a number from {min} to {max}"),
             Self::Span { min, max } => {
-                format!("a span from \"{}\" to \"{}\"", span_text(*min), span_text(*max))
+                format!("a duration from \"{}\" to \"{}\"", span_text(*min), span_text(*max))
             }
             Self::Bytes { min, max } => {
                 format!("a size from {} to {}", size::text(*min), size::text(*max))

@@ -155,9 +155,9 @@ pub(crate) fn stranger(
 ) -> Finding {
     let message = format!("unknown key `{}` in [{}]", shown(name), table.path);
     let names = || keys.iter().map(|key| key.name);
-    let help = guess::did_you_mean(name, names())
-        .or_else(|| home_of(name))
-        .unwrap_or_else(|| format!("it takes `{}`", names().collect::<Vec<_>>().join("`, `")));
+    let help = guess::did_you_mean(name, names()).or_else(|| home_of(name)).unwrap_or_else(|| {
+        format!("this table takes `{}`", names().collect::<Vec<_>>().join("`, `"))
+    });
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
 }
 

@@ -109,25 +109,26 @@ pub(super) fn passed(text: &str, at: Range<usize>, report: &mut Report) -> Optio
         return Some(name);
     }
     let message =
-        format!("`listen.pass_fields` takes the name of a field, not \"{}\"", shown(text));
+        format!("`listen.pass_fields` takes the name of a header field, not \"{}\"", shown(text));
     let help = if is_plain {
-        format!("`{name}` is the gateway's to write, or never passes: leave it out")
+        format!("the gateway writes `{name}` itself, or never passes it: remove it")
     } else {
-        "letters, digits and hyphens, like \"x-http-method-override\"".to_string()
+        "use letters, digits and hyphens, like \"x-http-method-override\"".to_string()
     };
     report.add(Finding::new(&code::FIELD_NAME, at, message).help(help));
     None
 }
 
 fn no_field(path: &str, text: &str, at: Range<usize>, (messages, like): (&str, &str)) -> Finding {
-    let message = format!("`{path}` takes the name of a field, not \"{}\"", shown(text));
+    let message = format!("`{path}` takes the name of a header field, not \"{}\"", shown(text));
     let help = if is_token(text) {
         let name = text.to_ascii_lowercase();
         format!(
-            "{messages} need their `{name}`, and this one goes no further: give it a name of its own"
+            "{messages} need `{name}` for something else, and the gateway removes this field: \
+             choose another name"
         )
     } else {
-        format!("letters, digits and hyphens, like \"{like}\"")
+        format!("use letters, digits and hyphens, like \"{like}\"")
     };
     Finding::new(&code::FIELD_NAME, at, message).help(help)
 }

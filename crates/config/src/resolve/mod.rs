@@ -102,7 +102,8 @@ pub(crate) fn sentry_of(document: &Document<'_>, report: &mut Report) -> Sentry 
     if sentry.socket.is_none() {
         let table = document.section(&keys::SENTRY, report);
         if table.given(&keys::SOCKET).is_none() {
-            let message = "`sentry.socket` is missing: nobody could say anything".to_string();
+            let message = "`sentry.socket` is missing: the stop daemon would get no notifications"
+                .to_string();
             let help = format!("write {} under [sentry]", keys::SOCKET.line());
             report.add(Finding::new(&code::MISSING, table.table(), message).help(help));
         }
@@ -147,7 +148,8 @@ fn buffers(values: &Values, report: &mut Report) -> Queue {
     if total < one {
         let message = "`queue.body_buffer_total` is smaller than `queue.body_buffer`".to_string();
         let at = values.at(&keys::BODY_BUFFER_TOTAL);
-        let help = "not even one body of the allowed size can be read ahead".to_string();
+        let help = "set it to `body_buffer` or more, so that there is room for at least one body"
+            .to_string();
         report.add(Finding::new(&code::BUFFERS, at, message).help(help));
     }
     let skip_files = values.of(&keys::SKIP_FILES).truth();
