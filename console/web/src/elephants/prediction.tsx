@@ -13,7 +13,7 @@ export function Prediction({
     preview: Previewed | undefined;
     isShort?: boolean;
 }) {
-    if (preview?.unpredicted) return <p class="note">No prediction: {preview.unpredicted}.</p>;
+    if (preview?.unpredicted) return <p class="note">Prediction: {preview.unpredicted}.</p>;
     const effect = preview?.effect;
     if (!effect || !found) return null;
     const text = predictedText(found, effect, preview.grants);
