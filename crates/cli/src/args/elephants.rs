@@ -114,7 +114,7 @@ impl Otherwise {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Ask {
-    /// Name of the route, as in the console's list of all kinds: '/search?q'
+    /// Name of the route, as in the console's list of all routes: '/search?q'
     pub(crate) pattern: String,
     #[command(flatten)]
     pub(crate) author: Author,

@@ -84,7 +84,7 @@ fn without_a_terminal_it_is_a_table_and_ends_when_nobody_reads() {
     let admin = gateway.operators();
     let outcome = bywash(&["top", "-n", "2", "--interval", "100ms", "--admin", &admin]);
     assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""));
-    for words in ["OBSERVE", "transactions ", "CLASS", "GAVE-UP", "search", "transact"] {
+    for words in ["OBSERVE", "transactions ", "CLASS", "ORPHANED", "search", "transact"] {
         assert_eq!(outcome.out.matches(words).count() % 2, 0, "{words}: {}", outcome.out);
         assert!(outcome.out.contains(words), "{words}: {}", outcome.out);
     }

@@ -29,7 +29,7 @@ fn help() -> String {
     }
     words.push_str("\nTimes of day are UTC.\n\n");
     for (column, what) in MEANS {
-        let _ = writeln!(words, "{column:<12}{what}");
+        let _ = writeln!(words, "{column:<14}{what}");
     }
     words
 }
