@@ -40,7 +40,7 @@ fn told(problems: &Problems, complaints: &Complaints, args: &Check) -> String {
     if args.file.exists() {
         return text;
     }
-    format!("{text}`bywash example > bywash.toml` makes a first file, with every key explained")
+    format!("{text}`bywash example > bywash.toml` writes a first file that explains every key")
 }
 
 fn praise(warnings: &Problems, complaints: &Complaints, names: &[String], file: &str) {
