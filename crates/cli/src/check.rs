@@ -58,7 +58,7 @@ fn praise(warnings: &Problems, complaints: &Complaints, names: &[String], file: 
         + warnings.more()
         + complaints.warnings.len()
         + names.len();
-    say(format!("{file}: all right but for {count} warning{}", if count == 1 { "" } else { "s" }));
+    say(format!("{file}: all right, with {count} warning{}", if count == 1 { "" } else { "s" }));
 }
 
 /// Returns a line for each complaint. A path may contain any character, even a line feed.

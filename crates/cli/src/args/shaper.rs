@@ -15,11 +15,11 @@ other traffic may use the whole total, and goes first.
 A gateway on this machine finds the lanes by itself. It needs CAP_NET_RAW to use them (before Linux
 5.17: CAP_NET_ADMIN). Without that capability it limits elephants by buckets.
 
-If somebody has installed a queueing discipline on the device, the command fails and leaves it alone.
-The command replaces a discipline that the kernel has chosen by itself. That discipline comes back
-when the command ends by SIGTERM or Ctrl-C. In between, a device with several hardware queues has
-only one. If the device vanishes, or if somebody changes what the command has installed, the command
-removes the rest and exits with code 1. It needs CAP_NET_ADMIN and no other right.";
+If another program has installed a queueing discipline on the device, the command fails and leaves
+the discipline alone. The command replaces a discipline that the kernel has chosen by itself, which
+returns when the command ends by SIGTERM or Ctrl-C. In between, a device with several hardware queues
+has only one. If the device vanishes, or if another program changes the lanes, the command removes
+the rest and exits with code 1. It needs CAP_NET_ADMIN and no other right.";
 
 /// The actions on a device.
 #[derive(Debug, Subcommand)]

@@ -50,7 +50,7 @@ fn judge(before: Reading, after: Reading) -> Finding {
         Finding::problem(CHECK, found, remedy)
     } else if !SANE.contains(&seconds) {
         let found =
-            format!("the wall clock says {}: no certificate is valid at that time", date(seconds));
+            format!("the wall clock shows {}: no certificate is valid at that time", date(seconds));
         Finding::problem(CHECK, found, "set it: `timedatectl set-ntp true`")
     } else if stepped > STEP {
         let found = format!("the wall clock jumped by {} ms during the check", stepped.as_millis());

@@ -42,20 +42,20 @@ impl Seen {
             (true, Some(name), _) => Finding::problem(
                 FIELDS,
                 format!(
-                    "the hop comes from {peer}, is trusted, and passes {name} on as its client wrote it: \
+                    "the hop connects from {peer}, is trusted, and passes {name} on as its client wrote it: \
                      clients can forge it"
                 ),
                 "let the hop overwrite X-Forwarded-*; examples/ shows how",
             ),
             (true, None, Some(name)) => {
                 let name = name.text();
-                let found = format!("the hop comes from {peer}, is trusted, and writes {name}");
+                let found = format!("the hop connects from {peer}, is trusted, and writes {name}");
                 Finding::ok(FIELDS, found)
             }
             (_, _, None) => Finding::warning(
                 FIELDS,
                 format!(
-                    "the hop comes from {peer} and does not name its client in X-Forwarded-For or \
+                    "the hop connects from {peer} and does not name its client in X-Forwarded-For or \
                      Forwarded: every client has the hop's address"
                 ),
                 "nginx: proxy_set_header X-Forwarded-For $remote_addr; HAProxy: option forwardfor; \
