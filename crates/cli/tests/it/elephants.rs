@@ -367,7 +367,7 @@ fn a_kind_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back() 
     for none in ["fast", "nan", "inf", ""] {
         let rate = format!("--rate={none}");
         let (code, text) = site.elephants(&["approve", "2", &rate, "--by", "x", "--why", "y"]);
-        assert!(code == Some(2) && text.contains("it is a number, or none"), "{none}: {text}");
+        assert!(code == Some(2) && text.contains("write a number, or none"), "{none}: {text}");
     }
 }
 
