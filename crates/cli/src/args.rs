@@ -150,9 +150,9 @@ In HAProxy:
       option abortonclose
       server doctor 127.0.0.1:7079
 
---slow tests whether the application stops its work when bywash closes the connection. The test sends
-upstream.limit requests for the path at once, twice, directly to the application. Choose a quiet
-moment, and a path that takes a second or more and changes nothing.
+--slow tests whether the application stops its work when bywash closes the connection. The test
+sends upstream.limit requests for the path at once, twice, directly to the application. Choose a
+quiet moment, and a path that takes a second or more and changes nothing.
 
 Exit code 1 means that the doctor found a problem. Run the doctor while the service runs: it then
 checks the limits of the service instead of those of the shell.";

@@ -18,8 +18,8 @@ use crate::{operator, operators};
 pub(crate) fn console(args: &Console) -> Result<(), Failure> {
     let AdminAddress::Tcp(address) = &args.which.admin else {
         return Err(Failure::usage(format!(
-            "a browser cannot open a unix socket: forward it to a local port with `ssh -L 7070:{} HOST`, and \
-             open http://localhost:7070/, which needs no token",
+            "a browser cannot open a unix socket: forward it to a local port with `ssh -L 7070:{} \
+             HOST`, and open http://localhost:7070/, which needs no token",
             args.which.admin.to_string().trim_start_matches("unix:")
         )));
     };

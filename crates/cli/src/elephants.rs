@@ -79,8 +79,8 @@ fn headline(all: &Value, none: bool) -> String {
     let mut words = String::new();
     let resources = all["resources"].as_array().map_or(&[][..], Vec::as_slice);
     if resources.is_empty() {
-        return "No resource has been read yet. The first reading comes about ten seconds after the start; if none comes, \
-                name one in the file: [resource.NAME] read = \"host/cpu\".\n"
+        return "No resource has been read yet. The first reading comes about ten seconds after the \
+                start; if none comes, name one in the file: [resource.NAME] read = \"host/cpu\".\n"
             .into();
     }
     let seen = number(&all["seen_s"]);
@@ -100,8 +100,8 @@ fn headline(all: &Value, none: bool) -> String {
             (None, Some(used)) if used > 1.0 && resource["name"] == bywash_control::SLOTS => {
                 let percent = 100.0 * used;
                 format!(
-                    "{percent:.0} % of the present limit: the limit was higher before, or requests that are only observed run \
-                     beyond it"
+                    "{percent:.0} % of the present limit: the limit was higher before, or requests \
+                     that are only observed run beyond it"
                 )
             }
             (None, Some(used)) => format!("{:.0} % used", 100.0 * used),
@@ -111,8 +111,8 @@ fn headline(all: &Value, none: bool) -> String {
     }
     if none {
         words.push_str(
-            "No route stands out: none uses a twentieth of a measured resource, or a fifth of the slots with requests \
-             that each run longer than others.\n",
+            "No route stands out: none uses a twentieth of a measured resource, or a fifth of the \
+             slots with requests that each run longer than others.\n",
         );
     }
     words
@@ -285,7 +285,8 @@ fn evidence(found: &Value) -> String {
     );
     let _ = writeln!(
         words,
-        "share     {:.0} % of the used amount, which is {:.0} % of the capacity; {:.2} requests a second",
+        "share     {:.0} % of the used amount, which is {:.0} % of the capacity; {:.2} requests a \
+         second",
         100.0 * number(&found["share"]),
         100.0 * number(&found["used"]),
         number(&found["rate"]),

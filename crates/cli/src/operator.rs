@@ -29,8 +29,9 @@ const LIMITS: Limits = Limits { target: 0, fields: 64, bytes: 16 * 1024 };
 const TOKEN: Duration = Duration::from_secs(60);
 
 /// The message for users without a key, with the remedy.
-pub(crate) const NO_KEY: &str = "no operators' key was found: `bywash run` creates one for its own user; as another user name it \
-     with --key FILE, or become that user or root";
+pub(crate) const NO_KEY: &str = "no operators' key was found: `bywash run` creates one for its own \
+                                 user; as another user name it with --key FILE, or become that \
+                                 user or root";
 
 /// Fetches the JSON document at a path.
 pub(crate) fn get<T: DeserializeOwned>(
@@ -86,7 +87,8 @@ pub(crate) fn token_for(
         return Ok(Some(token));
     }
     Err(Failure::running(format!(
-        "the program that answers at {address} has another operators' key than {}: name its key with --key FILE",
+        "the program that answers at {address} has another operators' key than {}: name its key \
+         with --key FILE",
         key.path().display()
     )))
 }
@@ -174,13 +176,15 @@ fn unreachable(admin: &AdminAddress, why: &Error) -> Failure {
 
 fn stranger() -> Error {
     Error::other(
-        "the program that listens there is not bywash; check that this is the address for operators",
+        "the program that listens there is not bywash; check that this is the address for \
+         operators",
     )
 }
 
 fn unanswered() -> Error {
     Error::other(
-        "it closed the connection before it answered; all its connections may be in use, or it is about to end: try again",
+        "it closed the connection before it answered; all its connections may be in use, or it is \
+         about to end: try again",
     )
 }
 

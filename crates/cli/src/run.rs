@@ -115,15 +115,14 @@ fn operators_key(config: &mut Config) {
     let listen = &mut config.listen;
     listen.operators_key = listen.operators_key.take().or_else(operators::own);
     let Some(path) = &listen.operators_key else {
-        say(
-            "bywash: no folder for an operators' key: listen.admin answers only probes; set listen.operators_key",
-        );
+        say("bywash: no folder for an operators' key: listen.admin answers only probes; set \
+             listen.operators_key");
         return;
     };
     if let Err(why) = operators::ensure(path) {
         say(format!(
-            "bywash: the operators' key {} cannot be used: {why}; until it can, listen.admin answers only \
-             probes",
+            "bywash: the operators' key {} cannot be used: {why}; until it can, listen.admin \
+             answers only probes",
             path.display()
         ));
     }
@@ -163,8 +162,8 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     limits.observed = part(limits.observed).max(1);
     let (observed, streams) = (limits.observed, limits.streams);
     say(format!(
-        "bywash: {sum}: it accepts only {left} connections, {observed} observed requests and {streams} streams; raise \
-         the limit (ulimit -n, LimitNOFILE=)"
+        "bywash: {sum}: it accepts only {left} connections, {observed} observed requests and \
+         {streams} streams; raise the limit (ulimit -n, LimitNOFILE=)"
     ));
     Ok(())
 }
@@ -227,8 +226,8 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
 pub(crate) fn tell_misplaced(gateway: &Gateway) {
     for (key, is, wanted) in gateway.misplaced() {
         say(format!(
-            "bywash: {key} is {is} and not {wanted}: a socket that was handed over keeps its address; \
-             stop and start bywash to change it"
+            "bywash: {key} is {is} and not {wanted}: a socket that was handed over keeps its \
+             address; stop and start bywash to change it"
         ));
     }
 }

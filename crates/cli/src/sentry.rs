@@ -53,9 +53,8 @@ pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
         match signals.wait_for(TURN) {
             Some(Told::End(_)) => break,
             Some(Told::Reload | Told::Upgrade) => {
-                say(
-                    "bywash: a new configuration needs a restart, which ends all leases and does no harm",
-                );
+                say("bywash: a new configuration needs a restart, which ends all leases and does \
+                     no harm");
             }
             None if daemon.is_running() => {}
             None => {

@@ -65,8 +65,8 @@ fn is_unnamed(word: &str) -> bool {
 
 fn wrong(word: &str) -> io::Error {
     let why = format!(
-        "the supervisor passed a socket named `{word}`: the names are http, https and admin, once each \
-         (FileDescriptorName=)"
+        "the supervisor passed a socket named `{word}`: the names are http, https and admin, once \
+         each (FileDescriptorName=)"
     );
     io::Error::new(ErrorKind::InvalidInput, why)
 }

@@ -59,8 +59,8 @@ pub enum HandoverError {
     /// The two processes speak different versions of the protocol. This upgrade needs a stop and a
     /// start.
     #[error(
-        "the other process uses version {theirs} of the handover protocol, this one version {ours}: \
-         stop the old process, then start the new one"
+        "the other process uses version {theirs} of the handover protocol, this one version \
+         {ours}: stop the old process, then start the new one"
     )]
     OtherVersion {
         /// The version of this process.

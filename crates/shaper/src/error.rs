@@ -12,8 +12,9 @@ pub enum ShaperError {
     NoDevice(Device),
     /// The device has a queueing discipline that another program has installed.
     #[error(
-        "{device} has a queueing discipline that bywash has not installed, {kind} {}: bywash leaves it \
-         alone; if it is not needed, remove it with `tc qdisc del dev {device} root`", handle(*.number)
+        "{device} has a queueing discipline that bywash has not installed, {kind} {}: bywash \
+         leaves it alone; if it is not needed, remove it with `tc qdisc del dev {device} \
+         root`", handle(*.number)
     )]
     Foreign {
         /// The device.

@@ -12,8 +12,8 @@ pub static METRICS: [&Subject; 1] = [&SUBJECT];
 
 static SUBJECT: Subject = Subject {
     title: "The stop daemon",
-    about: "The metrics of `bywash sentry` at `sentry.admin`: the stopped requests, and the effect in the databases. \
-            If a database has a problem, `/v1/status` describes it.",
+    about: "The metrics of `bywash sentry` at `sentry.admin`: the stopped requests, and the effect \
+            in the databases. If a database has a problem, `/v1/status` describes it.",
     metrics: &[
         &STOPS,
         &REFUSALS,
@@ -43,10 +43,8 @@ pub(crate) static STOPS: Metric = Metric {
     unit: "requests",
     labels: &[reason("why the request was stopped", || Reason::ALL.map(Reason::name).into())],
     help: "Requests that were stopped, by reason",
-    remedy: Do(
-        "If it does not grow while clients leave, no program tells the daemon: see bywash_orphans_lost_total of the \
-         gateway and `stats()` of an SDK.",
-    ),
+    remedy: Do("If it does not grow while clients leave, no program tells the daemon: see \
+         bywash_orphans_lost_total of the gateway and `stats()` of an SDK."),
 };
 pub(crate) static REFUSALS: Metric = Metric {
     name: "bywash_sentry_refusals",
@@ -55,10 +53,11 @@ pub(crate) static REFUSALS: Metric = Metric {
     labels: &[reason("the error in the daemon's answer", || Fault::ALL.map(Fault::name).into())],
     help: "Messages that the daemon refused, by reason",
     remedy: Do(
-        "`forbidden`: find out which user sends them; if the user may, name it in `sentry.leases` or `sentry.stops`. \
-         `unknown_database`: the application uses another name than that of `[database.NAME]`. `full`: the \
-         application takes leases and does not release them. `malformed`: find out which program sends them. \
-         `taken` and `not_leased` happen now and then.",
+        "`forbidden`: find out which user sends them; if the user may, name it in `sentry.leases` \
+         or `sentry.stops`. `unknown_database`: the application uses another name than that of \
+         `[database.NAME]`. `full`: the application takes leases and does not release them. \
+         `malformed`: find out which program sends them. `taken` and `not_leased` happen now and \
+         then.",
     ),
 };
 pub(crate) static CANCELLED: Metric = Metric {
@@ -85,11 +84,10 @@ pub(crate) static SPARED: Metric = Metric {
     unit: "statements",
     labels: &[DATABASE, reason("why it was spared", || Spared::ALL.map(Spared::name).into())],
     help: "Statements of stopped requests that were not cancelled, by reason",
-    remedy: Do(
-        "`refused`: grant the privilege that `/v1/status` names. `late`: raise `statements_per_second` if the database \
-         can bear it. `down`: see bywash_sentry_connected. `writes`, `other_user`: the configuration excludes them. \
-         `unsure`: use leases instead of marks. `gone`: nothing to do, the statement had ended.",
-    ),
+    remedy: Do("`refused`: grant the privilege that `/v1/status` names. `late`: raise \
+         `statements_per_second` if the database can bear it. `down`: see bywash_sentry_connected. \
+         `writes`, `other_user`: the configuration excludes them. `unsure`: use leases instead of \
+         marks. `gone`: nothing to do, the statement had ended."),
 };
 pub(crate) static STATEMENTS: Metric = Metric {
     name: "bywash_sentry_statements",
@@ -106,8 +104,8 @@ pub(crate) static CONNECTED: Metric = Metric {
     labels: &[DATABASE],
     help: "Whether the database answers; 0: the daemon cancels nothing there",
     remedy: Do(
-        "If it is 0, check that the database runs and that `password_file` has the right password. `/v1/status` shows \
-         the error.",
+        "If it is 0, check that the database runs and that `password_file` has the right password. \
+         `/v1/status` shows the error.",
     ),
 };
 pub(crate) static CANCEL_SECONDS: Metric = Metric {
@@ -117,8 +115,8 @@ pub(crate) static CANCEL_SECONDS: Metric = Metric {
     labels: &[],
     help: "Time from a stop to the answer to its cancellation, in seconds",
     remedy: Do(
-        "If it grows, the budget is used up (raise `statements_per_second` if the database can bear it), or the database \
-         answers slowly.",
+        "If it grows, the budget is used up (raise `statements_per_second` if the database can \
+         bear it), or the database answers slowly.",
     ),
 };
 pub(crate) static LEASES: Metric = Metric {
@@ -127,10 +125,8 @@ pub(crate) static LEASES: Metric = Metric {
     unit: "connections",
     labels: &[],
     help: "Connections that are leased",
-    remedy: Do(
-        "If it only grows, an application does not release its leases. If it stays 0, no application takes leases: see \
-         `stats()` of the SDK.",
-    ),
+    remedy: Do("If it only grows, an application does not release its leases. If it stays 0, no \
+         application takes leases: see `stats()` of the SDK."),
 };
 pub(crate) static LEASES_EXPIRED: Metric = Metric {
     name: "bywash_sentry_leases_expired",
@@ -149,6 +145,7 @@ pub(crate) static CONVERSATIONS: Metric = Metric {
     labels: &[],
     help: "Clients that are connected",
     remedy: Do(
-        "If the gateway or an application is missing, check that its user may enter the folder of `sentry.socket`.",
+        "If the gateway or an application is missing, check that its user may enter the folder of \
+         `sentry.socket`.",
     ),
 };

@@ -83,8 +83,8 @@ pub enum TlsError {
     },
     /// The kind or the size of the key is not supported.
     #[error(
-        "the key in {} cannot be used: {reason}; use RSA of 2048 to 8192 bits, ECDSA P-256 or P-384, \
-         or Ed25519", path.display()
+        "the key in {} cannot be used: {reason}; use RSA of 2048 to 8192 bits, ECDSA P-256 or \
+         P-384, or Ed25519", path.display()
     )]
     BadKey {
         /// The file.

@@ -80,7 +80,8 @@ pub enum KeyFault {
     },
     /// A line is not a key.
     #[error(
-        "line {line} is not a key: it must be 64 hexadecimal digits, as `bywash token-keys` prints them"
+        "line {line} is not a key: it must be 64 hexadecimal digits, as `bywash token-keys` prints \
+         them"
     )]
     NoKey {
         /// The line of the file, counted from 1.
@@ -143,8 +144,9 @@ impl Secrets {
     /// Returns the text of a file with these keys.
     pub fn to_text(&self) -> String {
         let mut text = String::from(
-            "# Keys of bywash for session tokens or for levels, never for both. Anyone who can read\n\
-             # this file can sign. The first key signs; the second, previous one still verifies.\n",
+            "# Keys of bywash for session tokens or for levels, never for both. Anyone who can \
+             read\n# this file can sign. The first key signs; the second, previous one still \
+             verifies.\n",
         );
         text.push_str(&self.first.line());
         text.extend(self.second.iter().map(Secret::line));

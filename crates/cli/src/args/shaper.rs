@@ -7,19 +7,19 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   bywash shaper run --device eth0 --total 950mbit --elephants 50mbit --ceiling 400mbit
 
---device names the device by which answers leave this machine. Set --total a little below the rate of
-the line, so that the queue forms on this machine and the kernel can choose from it. Elephants always
-get their own rate. They may use more, up to their ceiling, while other traffic leaves it free. All
-other traffic may use the whole total, and goes first.
+--device names the device by which answers leave this machine. Set --total a little below the rate
+of the line, so that the queue forms on this machine and the kernel can choose from it. Elephants
+always get their own rate. They may use more, up to their ceiling, while other traffic leaves it
+free. All other traffic may use the whole total, and goes first.
 
 A gateway on this machine finds the lanes by itself. It needs CAP_NET_RAW to use them (before Linux
 5.17: CAP_NET_ADMIN). Without that capability it limits elephants by buckets.
 
 If another program has installed a queueing discipline on the device, the command fails and leaves
-the discipline alone. The command replaces a discipline that the kernel has chosen by itself, which
-returns when the command ends by SIGTERM or Ctrl-C. In between, a device with several hardware queues
-has only one. If the device vanishes, or if another program changes the lanes, the command removes
-the rest and exits with code 1. It needs CAP_NET_ADMIN and no other right.";
+the discipline alone. The command replaces a discipline that the kernel has chosen by itself,
+which returns when the command ends by SIGTERM or Ctrl-C. In between, a device with several
+hardware queues has only one. If the device vanishes, or if another program changes the lanes, the
+command removes the rest and exits with code 1. It needs CAP_NET_ADMIN and no other right.";
 
 /// The actions on a device.
 #[derive(Debug, Subcommand)]

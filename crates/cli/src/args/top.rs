@@ -12,8 +12,8 @@ Examples:
   bywash top --json --interval 10s | jq .transactions_per_min
 
 On a terminal, the command shows a screen. Its key ? lists all keys. Without a terminal, and with
---json or -n, the command prints a table or a JSON document (one line) every --interval. Exit code 69
-means that no gateway answers. A screen that is already open waits until the gateway is back.";
+--json or -n, the command prints a table or a JSON document (one line) every --interval. Exit code
+69 means that no gateway answers. A screen that is already open waits until the gateway is back.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

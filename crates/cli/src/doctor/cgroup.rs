@@ -23,8 +23,8 @@ pub(super) fn judge_cpu(grant: &Grant, workers: usize, cores: usize) -> Finding 
         Some(quota) if workers as f64 > quota => Finding::warning(
             CPU,
             format!(
-                "{workers} workers share a quota of {quota:.2} cores: when they are busy, the kernel \
-                 stops all of them for a part of every period"
+                "{workers} workers share a quota of {quota:.2} cores: when they are busy, the \
+                 kernel stops all of them for a part of every period"
             ),
             format!(
                 "listen.workers = {}, or a larger quota (CPUQuota= in the unit, --cpus, the \
@@ -68,7 +68,8 @@ pub(super) fn judge_memory(grant: &Grant, machine: Option<u64>, config: &Config)
         Finding::warning(MEMORY, format!("{found}: together that is too much"), remedy)
     } else if budget.connections() < connections {
         let found = format!(
-            "{found}: that is room for {} idle connections, and limits.connections is {connections}",
+            "{found}: that is room for {} idle connections, and limits.connections is \
+             {connections}",
             budget.connections()
         );
         let remedy = "more memory (MemoryMax= in the unit), or lower limits.connections";

@@ -42,8 +42,8 @@ impl Seen {
             (true, Some(name), _) => Finding::problem(
                 FIELDS,
                 format!(
-                    "the hop connects from {peer}, is trusted, and passes {name} on as its client wrote it: \
-                     clients can forge it"
+                    "the hop connects from {peer}, is trusted, and passes {name} on as its client \
+                     wrote it: clients can forge it"
                 ),
                 "let the hop overwrite X-Forwarded-*; examples/ shows how",
             ),
@@ -55,8 +55,8 @@ impl Seen {
             (_, _, None) => Finding::warning(
                 FIELDS,
                 format!(
-                    "the hop connects from {peer} and does not name its client in X-Forwarded-For or \
-                     Forwarded: every client has the hop's address"
+                    "the hop connects from {peer} and does not name its client in X-Forwarded-For \
+                     or Forwarded: every client has the hop's address"
                 ),
                 "nginx: proxy_set_header X-Forwarded-For $remote_addr; HAProxy: option forwardfor; \
                  and name the hop in listen.trusted_proxies",
@@ -84,7 +84,8 @@ impl Seen {
             return Finding::warning(
                 REUSE,
                 format!(
-                    "the hop speaks {version} to the server behind it: a new connection for each request"
+                    "the hop speaks {version} to the server behind it: a new connection for each \
+                     request"
                 ),
                 "nginx: proxy_http_version 1.1, proxy_set_header Connection \"\", and `keepalive` in \
                  an upstream block; HAProxy: no `option httpclose`",

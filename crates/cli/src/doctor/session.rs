@@ -17,8 +17,8 @@ pub(super) fn cookie(status: &Value) -> Option<Finding> {
     let name = cookie.name.as_deref().map(plain);
     let finding = match (&cookie.warning, name) {
         (Some(warning), _) => {
-            let remedy = "set identify.session to the application's session cookie, or to \"auto\", \"token\" \
-                          or \"none\"; then reload";
+            let remedy = "set identify.session to the application's session cookie, or to \
+                          \"auto\", \"token\" or \"none\"; then reload";
             Finding::warning(CHECK, plain(warning), remedy)
         }
         (None, None) => {

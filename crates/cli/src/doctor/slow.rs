@@ -159,9 +159,9 @@ fn told(times: Times, crowd: usize, path: &str) -> Finding {
     finding.with("beside_abandoned_ms", millis(left)).with("crowd", crowd)
 }
 
-const REMEDY: &str = "let it stop when the client closes (ASGI: http.disconnect; Go: the \
-                      request's context; Node: the response's `close`). A WSGI or CGI worker \
-                      cannot: when many clients leave, it works on more than upstream.limit requests";
+const REMEDY: &str = "let it stop when the client closes (ASGI: http.disconnect; Go: the request's \
+                      context; Node: the response's `close`). A WSGI or CGI worker cannot: when \
+                      many clients leave, it works on more than upstream.limit requests";
 
 /// The tested application.
 struct Application {

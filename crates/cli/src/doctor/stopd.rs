@@ -37,7 +37,8 @@ async fn daemon(socket: &Path) -> Finding {
             let found = format!("{place} cannot be reached: {error}; no query is cancelled");
             let remedy = match error.kind() {
                 ErrorKind::PermissionDenied => {
-                    "let the user of the service enter the folder of the socket and write to the socket"
+                    "let the user of the service enter the folder of the socket and write to the \
+                     socket"
                 }
                 _ => "start it (`bywash sentry`), or correct sentry.socket",
             };

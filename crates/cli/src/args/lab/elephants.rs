@@ -8,9 +8,9 @@ Examples:
   bywash lab elephants --urls 2000 --minutes 30 --seeds 20 --json
 
 The site is a closed loop of 400 visitors and a database with two processors. Two pages use nearly
-all of its time, in shares of 70 and 30 %. The loads are light (10 % of the capacity), steady (60 %),
-varying (60 %, in waves of half more and half less) and saturated (150 %). 28 pages are those of
-RUBiS; other numbers are flows of eight pages.
+all of its time, in shares of 70 and 30 %. The loads are light (10 % of the capacity), steady (60
+%), varying (60 %, in waves of half more and half less) and saturated (150 %). 28 pages are those
+of RUBiS; other numbers are flows of eight pages.
 
 precision  share of the pages called elephants that are elephants
 recall     share of the elephants that are called elephants
