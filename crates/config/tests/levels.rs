@@ -125,8 +125,8 @@ fn levels_are_not_sent_unsigned() {
     assert!(help.contains("key_file = \"/etc/bywash/level.keys\""), "{help}");
     for (name, text, mode, why) in [
         ("open", KEY, 0o644, "its mode is 644"),
-        ("empty", "", 0o600, "there is no key"),
-        ("short", "0011", 0o600, "line 1 is no key"),
+        ("empty", "", 0o600, "the file contains no key"),
+        ("short", "0011", 0o600, "line 1 is not a key"),
         ("long", &KEY.repeat(100), 0o600, "more than 4096 bytes"),
     ] {
         let file = KeyFile::new(name, text, mode);

@@ -80,7 +80,7 @@ test('any other answer lets a query run without a lease, and closes what is rele
   answers({ LEASE: 'ERR full there are too many leases' })
   await run()
   assert.deepEqual([daemon.lines(), closed], [[LEASE], []])
-  answers({ RELEASE: 'ERR not_leased there is no such lease of yours' })
+  answers({ RELEASE: 'ERR not_leased you have no such lease' })
   await run()
   assert.deepEqual(closed, [])
   answers({ RELEASE: 'ERR forbidden add this user' })

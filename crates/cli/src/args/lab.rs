@@ -34,14 +34,14 @@ pub(crate) struct Demo {
     /// Write the HTML report here
     #[arg(long, value_name = "FILE", default_value = "out/demo.html")]
     pub(crate) report: PathBuf,
-    /// Print the result as JSON when it is over
+    /// Print the result as JSON at the end
     #[arg(long)]
     pub(crate) json: bool,
-    /// Seed of the crowd: another seed, other visitors
+    /// Seed of the visitors: another seed gives other visitors
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Keep the shop open afterwards, with a crawler in it, for an operator at the console: until
-    /// Ctrl-C, half an hour at most (auto: on a terminal)
+    /// Keep the shop and a crawler running afterwards, so that you can use the console: until
+    /// Ctrl-C, at most half an hour (auto: only on a terminal)
     #[arg(long, value_enum, default_value_t = Stay::Auto)]
     pub(crate) stay: Stay,
 }

@@ -8,10 +8,10 @@ Examples:
   bywash lab compare before.json after.json
   bywash lab compare lab/scenarios/seed-1.toml:8Q-LIFO-Pri lab/scenarios/seed-1.toml:session-first
 
-A difference is called larger than chance when chance alone would exceed it less than once in twenty
-times, by Student's t: with two seeds 12.7 standard errors, with five 2.8, with thirty 2.0. Where
-both sides had the same visitors, seed by seed, their differences are compared, and much smaller
-ones show.";
+The output calls a difference larger than chance if chance alone would exceed it less than once in
+twenty times, by Student's t. That takes 12.7 standard errors with two seeds, 2.8 with five and 2.0
+with thirty. If both sides had the same visitors, the command compares them seed by seed, which
+shows much smaller differences.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

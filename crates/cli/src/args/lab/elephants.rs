@@ -7,14 +7,15 @@ Examples:
   bywash lab elephants
   bywash lab elephants --urls 2000 --minutes 30 --seeds 20 --json
 
-A closed loop of 400 visitors and a database with two processors; two pages use nearly all of its time, in shares
-of 70 and 30 %. Load: light (10 % of what it can do), steady (60 %), varying (the same, half more and half less
-in waves), saturated (150 %). 28 pages are those of RUBiS, other numbers are flows of eight pages.
+The site is a closed loop of 400 visitors and a database with two processors. Two pages use nearly
+all of its time, in shares of 70 and 30 %. The loads are light (10 % of the capacity), steady (60
+%), varying (60 %, in waves of half more and half less) and saturated (150 %). 28 pages are those
+of RUBiS; other numbers are flows of eight pages.
 
-precision  of the pages that are called elephants, those that are
-recall     of the elephants, those that are called so
-error      of their costs, on average; of the seed's way (Pearson's coefficient, p < 0.05) there are none
-covered    of their intervals, those with the true cost in them (aim 0.95)";
+precision  share of the pages called elephants that are elephants
+recall     share of the elephants that are called elephants
+error      mean error of their costs; the paper's method (Pearson's coefficient, p < 0.05) has none
+covered    share of their intervals that contain the true cost (goal: 0.95)";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

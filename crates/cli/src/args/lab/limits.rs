@@ -11,16 +11,16 @@ Examples:
   bywash lab limits lab/scenarios/limits-capacity.toml
   bywash lab limits lab/scenarios/limits-start.toml --seeds 10 --json
 
-slots     the mean, beside the workers that there were
-settled   seconds after the change until the limit lay between nine tenths of the workers and half
-          as many more and two, for four fifths of the rest: the median of the seeds
-lost      of what the workers could have done
-inside    requests that waited inside the application, for each worker";
+slots     mean number, next to the number of workers
+settled   seconds after the change until the limit lay in the band for four fifths of the remaining
+          time: the median of the seeds. The band is 0.9 x the workers to 1.5 x the workers + 2
+lost      share of the work that the workers could have done and did not do
+inside    requests that waited inside the application, per worker";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LimitsRun {
-    /// The scenario file, whose queue should always be full
+    /// The scenario file; its queue should always be full
     pub(crate) scenario: PathBuf,
     /// Number of seeds, instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]

@@ -9,7 +9,8 @@ Examples:
   bywash lab run lab/scenarios/flash-crowd.toml --target http://127.0.0.1:8080
   bywash lab run lab/scenarios/seed-1.toml --target http://127.0.0.1:8080 --rho 1.4 --json
 
-Everybody in the scenario is a real client with a connection of her own. Load only what is yours.";
+Every visitor in the scenario is a real client with its own connection. Send load only to servers
+that are yours.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -32,7 +33,7 @@ pub(crate) struct LiveRun {
     /// Give every visitor their own address of 127.0.0.0/8, if the target is on loopback
     #[arg(long)]
     pub(crate) own_addresses: bool,
-    /// URL of the shop itself, whose /-/stats tell how much of its work was wasted
+    /// URL of the shop itself, which reports at /-/stats how much of its work was wasted
     #[arg(long, value_name = "URL")]
     pub(crate) shop: Option<String>,
     /// Label of the run in the result

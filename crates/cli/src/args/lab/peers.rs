@@ -14,9 +14,10 @@ Examples:
   bywash lab peers lab/scenarios/peers.toml --rho 5 --peers bywash,haproxy-expert --limit 2x
   bywash lab peers lab/scenarios/peers.toml --envoy \"$(scripts/envoy)\" --report out/peers.html
 
-Everybody in the scenario is a real client, every peer a process with one worker, in front of a shop
-with a database of its own, all on loopback. They end with this command, however that ends. A peer
-that is not installed is named and left out; HAProxy and nginx are looked for by their names.";
+Every visitor in the scenario is a real client. Every peer is a process with one worker, in front of
+a shop with its own database. All of them run on loopback and end with this command, however the
+command ends. A peer that is not installed is named and left out. HAProxy and nginx are started by
+their names, `haproxy` and `nginx`.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -11,11 +11,17 @@ Examples:
   zcat access.log.*.gz | bywash lab replay - --config bywash.toml --workers 16 --speed 2
   bywash lab replay lab/logs/evening.log --config lab/logs/bywash.toml --report out/evening.html
 
-Read are our own log, what `bywash tap --json` prints, and the common and combined formats of nginx
-and Apache httpd, with nginx's times as rt=$request_time urt=$upstream_response_time behind if they
-are there; and, told by the first lines, JSON of nginx with its variables' names as keys, HAProxy's
-httplog, the access logs of Caddy and Envoy, and W3C extended as IIS writes it. A file may be packed
-with gzip. What a log cannot tell is assumed, and the output says what.";
+Formats, detected from the first lines:
+  bywash: its own log, and the output of `bywash tap --json`
+  nginx, Apache httpd: the common and combined formats; nginx's times may follow, as
+    rt=$request_time urt=$upstream_response_time
+  nginx: JSON with the names of its variables as keys
+  HAProxy: httplog
+  Caddy, Envoy: their access logs
+  IIS: W3C extended
+
+A log may be compressed with gzip. If a log lacks a value, the command assumes one, and the output
+says which.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -52,7 +58,7 @@ pub(crate) struct Replay {
     /// five seconds
     #[arg(long, default_value_t = 0, value_parser = RangedU64ValueParser::<u32>::new().range(0..=100))]
     pub(crate) retries: u32,
-    /// Classes whose success is an order [default: those that earn]
+    /// Classes whose success is an order [default: those with `earns`]
     #[arg(long, value_delimiter = ',', value_name = "CLASS,…")]
     pub(crate) order: Vec<String>,
     /// Print the result as JSON

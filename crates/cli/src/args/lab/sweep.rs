@@ -12,8 +12,8 @@ Examples:
   bywash lab sweep lab/scenarios/seed-1.toml --vary servers.workers=1,4 --vary client.retries=0,2
   bywash lab sweep lab/scenarios/seed-1.toml --vary policy.session-first.capacity=50,100,200
 
-KEY is any key of the scenario file; a class or policy is named: class.main.service.mean. Every
-combination is played with every policy.";
+KEY is any key of the scenario file. The key of a class or policy contains its name:
+class.main.service.mean. The command plays every combination with every policy.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
