@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
 use crate::code;
-use crate::guess;
+use crate::spelling;
 use crate::key::Section;
 use crate::keys;
 use crate::kind::described;
@@ -126,7 +126,7 @@ fn stranger(name: &str, at: Range<usize>) -> Finding {
     let tables = keys::SECTIONS.iter().map(|section| section.name);
     let known = keys::ROOT.keys.iter().map(|key| key.name).chain(tables);
     let message = format!("unknown key `{}`", shown(name));
-    let help = guess::did_you_mean(name, known).or_else(|| read::home_of(name));
+    let help = spelling::did_you_mean(name, known).or_else(|| read::home_of(name));
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
 }
 

@@ -31,7 +31,6 @@ mod elephants;
 mod every_key;
 mod example;
 mod file;
-mod guess;
 mod identify;
 mod json;
 mod key;
@@ -39,6 +38,7 @@ mod keys;
 mod kind;
 mod levels;
 mod listen;
+mod mode;
 mod network;
 mod problem;
 mod read;
@@ -51,19 +51,22 @@ mod sentry;
 mod size;
 mod socket;
 mod source;
+mod spelling;
 mod success;
+mod token;
 mod upstream;
 mod value;
 mod words;
 
 pub use config::{
-    AccessLog, Answers, Charge, ClassConfig, Config, Details, Limits, Mode, Queue, State, Stop,
+    AccessLog, Answers, ClassConfig, Config, Details, Limits, Queue, State, Stop,
 };
 pub use elephants::{Act, Elephants, ReadFrom, Resource, Throttle};
 pub use example::example;
-pub use identify::{Identify, RetryHeader, Session, Signal, Token};
+pub use identify::{Charge, Identify, RetryHeader, Session, Signal, Token};
 pub use levels::{Level, Levels};
 pub use listen::{AdminAddress, Certificate, ForwardingField, HalfClose, Listen, Tls};
+pub use mode::Mode;
 pub use network::{Network, NoNetwork};
 pub use problem::{Elsewhere, Problem, Problems, Severity};
 pub use reference::reference;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use crate::code;
-use crate::guess;
+use crate::spelling;
 use crate::key::{Key, Presence, Section};
 use crate::keys;
 use crate::kind::Refusal;
@@ -155,7 +155,7 @@ pub(crate) fn stranger(
 ) -> Finding {
     let message = format!("unknown key `{}` in [{}]", shown(name), table.path);
     let names = || keys.iter().map(|key| key.name);
-    let help = guess::did_you_mean(name, names()).or_else(|| home_of(name)).unwrap_or_else(|| {
+    let help = spelling::did_you_mean(name, names()).or_else(|| home_of(name)).unwrap_or_else(|| {
         format!("this table takes `{}`", names().collect::<Vec<_>>().join("`, `"))
     });
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)

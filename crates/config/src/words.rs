@@ -2,7 +2,9 @@
 
 use bywash_engine::Tier;
 
-use crate::config::{Charge, Details, Mode, Safe};
+use crate::config::{Details, Safe};
+use crate::identify::Charge;
+use crate::mode::Mode;
 use crate::elephants::Act;
 use crate::listen::{ForwardingField, HalfClose};
 use crate::upstream::Departures;

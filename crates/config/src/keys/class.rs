@@ -4,7 +4,8 @@ use bywash_engine::Tier;
 
 use super::upstream::{TO_ANSWER, TO_CONNECT, TO_END};
 use super::{CLASSES, HOUR, millis};
-use crate::config::{Mode, Safe};
+use crate::config::Safe;
+use crate::mode::Mode;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;

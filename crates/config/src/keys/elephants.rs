@@ -4,7 +4,7 @@
 use bywash_units::Span;
 
 use super::{HOUR, millis};
-use crate::config::Mode;
+use crate::mode::Mode;
 use crate::elephants::Act;
 use crate::key::{Key, Section};
 use crate::kind::Kind;

@@ -3,7 +3,7 @@
 use bywash_engine::Signals;
 
 use super::{HOUR, WEEK, millis};
-use crate::config::Charge;
+use crate::identify::Charge;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;

@@ -1,7 +1,7 @@
 //! `[sentry]` and `[database.NAME]`: work for clients that have left is stopped.
 
 use super::TRUTH_NO;
-use crate::config::Mode;
+use crate::mode::Mode;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;

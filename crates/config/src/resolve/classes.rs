@@ -12,9 +12,11 @@ use toml::Spanned;
 use super::levels::Names;
 use super::{fields, server, terminate, timeouts};
 use crate::code::{self, Code};
-use crate::config::{ClassConfig, Mode};
+use crate::config::ClassConfig;
+use crate::mode::Mode;
+use crate::token::is_token;
 use crate::document::{Document, Entry};
-use crate::guess;
+use crate::spelling;
 use crate::key::Key;
 use crate::keys;
 use crate::levels::Level;
@@ -265,7 +267,7 @@ fn after_itself(name: &Spanned<String>) -> Finding {
 fn after_nothing(name: &Spanned<String>, drafts: &[Draft]) -> Finding {
     let message = format!("there is no class `{}`", shown(name.get_ref()));
     let names = drafts.iter().map(|draft| draft.name.as_str());
-    let help = guess::did_you_mean(name.get_ref(), names);
+    let help = spelling::did_you_mean(name.get_ref(), names);
     Finding::new(&code::AFTER, name.span(), message).help(help)
 }
 
@@ -348,7 +350,7 @@ fn field(text: &str) -> Option<Field> {
         Some((name, value)) => (name, Some(value.trim().to_string())),
         None => (text, None),
     };
-    fields::is_token(name).then(|| Field { name: name.to_ascii_lowercase(), value })
+    is_token(name).then(|| Field { name: name.to_ascii_lowercase(), value })
 }
 
 fn tie(text: &Spanned<String>, first: Range<usize>) -> Finding {

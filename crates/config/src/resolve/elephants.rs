@@ -9,7 +9,7 @@ use bywash_units::Rate;
 
 use super::server;
 use crate::code::{self, Code};
-use crate::config::Mode;
+use crate::mode::Mode;
 use crate::document::{Document, Entry};
 use crate::elephants::{Elephants, ReadFrom, Resource, Throttle};
 use crate::key::Section;

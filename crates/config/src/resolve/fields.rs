@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::token::is_token;
 use crate::code;
 use crate::report::{Finding, Report};
 use crate::source::shown;
@@ -131,11 +132,4 @@ fn no_field(path: &str, text: &str, at: Range<usize>, (messages, like): (&str, &
         format!("use letters, digits and hyphens, like \"{like}\"")
     };
     Finding::new(&code::FIELD_NAME, at, message).help(help)
-}
-
-/// Returns whether a text is a token of RFC 9110 §5.6.2, as RFC 6265 §4.1.1 requires of a cookie's
-/// name.
-pub(crate) fn is_token(name: &str) -> bool {
-    let is_mark = |c: char| "!#$%&'*+-.^_`|~".contains(c);
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || is_mark(c))
 }

@@ -9,11 +9,12 @@ use bywash_token::{Keys, Secrets};
 use bywash_units::Utility;
 use toml::Spanned;
 
-use super::fields::is_token;
 use super::server;
 use crate::code;
-use crate::config::{ClassConfig, Mode};
-use crate::guess;
+use crate::config::ClassConfig;
+use crate::mode::Mode;
+use crate::token::is_token;
+use crate::spelling;
 use crate::identify::{Identify, RetryHeader, Session, Signal, Token};
 use crate::keys;
 use crate::read::Values;
@@ -61,7 +62,7 @@ fn meant_session(text: &str) -> Option<String> {
             shown(&name)
         )
     };
-    guess::did_you_mean(text, ["none", "auto"]).or_else(|| (!name.is_empty()).then(meant))
+    spelling::did_you_mean(text, ["none", "auto"]).or_else(|| (!name.is_empty()).then(meant))
 }
 
 fn token(values: &Values, report: &mut Report) -> Option<Token> {
@@ -190,7 +191,7 @@ const SIGNALS_ARE: &str = "write cookie:NAME, cookie:NAME=VALUE, header:NAME, re
 fn no_signal(text: &Spanned<String>, why: &str, help: &str) -> Finding {
     let message = format!("the signal \"{}\" {why}", shown(text.get_ref()));
     let help =
-        guess::did_you_mean(text.get_ref(), ["returning"]).unwrap_or_else(|| help.to_string());
+        spelling::did_you_mean(text.get_ref(), ["returning"]).unwrap_or_else(|| help.to_string());
     Finding::new(&code::SIGNAL, text.span(), message).help(help)
 }
 

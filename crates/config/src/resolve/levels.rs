@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::fields;
 use crate::code;
-use crate::guess;
+use crate::spelling;
 use crate::identify::Identify;
 use crate::keys;
 use crate::levels::{Level, Levels, place};
@@ -70,7 +70,7 @@ impl Names {
         if found.is_none() && !self.doubtful {
             let message = format!("`{path}`: there is no level `{}`", shown(name));
             let names = || self.names.iter().map(String::as_str);
-            let help = guess::did_you_mean(name, names()).unwrap_or_else(|| {
+            let help = spelling::did_you_mean(name, names()).unwrap_or_else(|| {
                 let write = format!("write {} under [levels]", keys::NAMES.line());
                 let known = names().collect::<Vec<_>>().join("`, `");
                 if known.is_empty() { write } else { format!("the levels are `{known}`") }

@@ -18,7 +18,6 @@ mod timeouts;
 mod tls;
 mod upstream;
 
-pub(crate) use fields::is_token;
 
 use std::hash::Hasher;
 
@@ -31,7 +30,7 @@ use toml::Spanned;
 use crate::code;
 use crate::config::{AccessLog, Config, Limits, Queue, State, Stop};
 use crate::document::Document;
-use crate::guess;
+use crate::spelling;
 use crate::keys;
 use crate::read::Values;
 use crate::report::{Finding, Report};
@@ -232,7 +231,7 @@ fn access_log(values: &Values, report: &mut Report) -> AccessLog {
         other => {
             let text = shown(other);
             let message = format!("`log.access` takes stdout, off or a path, not \"{text}\"");
-            let help = guess::did_you_mean(other, ["stdout", "off"])
+            let help = spelling::did_you_mean(other, ["stdout", "off"])
                 .unwrap_or_else(|| format!("for a file of that name write \"./{text}\""));
             let at = values.at(&keys::ACCESS);
             report.add(Finding::new(&code::ACCESS_LOG, at, message).help(help));

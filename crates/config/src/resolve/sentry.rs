@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::server;
 use crate::code;
-use crate::config::Mode;
+use crate::mode::Mode;
 use crate::document::{Document, Entry};
 use crate::key::Key;
 use crate::keys;

@@ -17,7 +17,8 @@ use bywash_engine::ClassSet;
 use bywash_engine::catalog::Entry;
 use bywash_units::Span;
 
-use crate::config::{Details, Mode};
+use crate::config::Details;
+use crate::mode::Mode;
 use crate::key::{Key, Section};
 use crate::kind::{Kind, Listed};
 use crate::words::Worded;

@@ -1,5 +1,7 @@
 //! The kind of value that a key takes: how it is read, described and written.
 
+mod guess;
+
 use std::ops::{Range, RangeInclusive};
 
 use bywash_engine::catalog::{Entry, LIMITS, POLICIES, Policy, TERMINATIONS};
@@ -9,7 +11,6 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeValue};
 
 use crate::code::{self, Code};
-use crate::guess;
 use crate::size;
 use crate::source::shown;
 use crate::value::Value;

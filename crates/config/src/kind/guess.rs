@@ -1,7 +1,4 @@
-//! Guesses the intended name or value.
-//!
-//! Names are compared by Jaro-Winkler similarity. An edit distance of 2 would miss `retry` for
-//! `retries` and match any short word with any other.
+//! Guesses the value that was meant.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -9,39 +6,11 @@ use std::net::IpAddr;
 use bywash_units::Span;
 use toml::de::DeValue;
 
-use crate::kind::{Kind, span_text};
+use super::{Kind, span_text};
 use crate::size;
 use crate::socket;
 use crate::source::shown;
-
-/// Names less similar than this are not suggested.
-const ALIKE: f64 = 0.8;
-/// Longer names are not typing errors, and comparing them costs time.
-const LONGEST: usize = 64;
-
-/// Returns the name that was probably meant.
-pub(crate) fn name<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if given.len() > LONGEST {
-        return None;
-    }
-    let given = folded(given);
-    let likeness = |known: &str| strsim::jaro_winkler(&given, &folded(known));
-    let scored = known.into_iter().map(|known| (likeness(known), known));
-    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    best.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, known)| known)
-}
-
-/// Returns the help text «did you mean `x`?».
-pub(crate) fn did_you_mean<'a>(
-    given: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
-    name(given, known).map(|known| format!("did you mean `{}`?", shown(known)))
-}
-
-fn folded(name: &str) -> String {
-    name.to_ascii_lowercase().replace('-', "_")
-}
+use crate::spelling::{LONGEST, did_you_mean};
 
 /// Returns the help text for a rejected value.
 pub(crate) fn value(kind: &Kind, given: &DeValue<'_>) -> Option<String> {
@@ -180,21 +149,6 @@ fn quote(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_likeliest_name_is_suggested_and_an_unlikely_one_is_not() {
-        let known = ["retries", "limit", "connect_timeout", "response_timeout"];
-        let cases = [
-            ("retry", Some("retries")),
-            ("Limit", Some("limit")),
-            ("connect-timeout", Some("connect_timeout")),
-            ("respons_timeout", Some("response_timeout")),
-            ("banana", None),
-        ];
-        for (given, meant) in cases {
-            assert_eq!(name(given, known), meant, "{given}");
-        }
-    }
 
     #[test]
     fn spans_of_everyday_writing_are_understood() {
