@@ -66,7 +66,9 @@ impl Books {
             for order in &outcome.orders {
                 let phase =
                     visitor(order).and_then(|number| phase_of.get(number as usize)).copied();
-                let phase = phase.ok_or_else(|| Failure::running("an order of nobody's"))?;
+                let phase = phase.ok_or_else(|| {
+                    Failure::running("an order in the database belongs to no visitor of the run")
+                })?;
                 *count(&mut books.phases[phase]) += 1;
             }
         }

@@ -70,14 +70,14 @@ const DECISIONS: &[Column] = &[
 
 /// The meaning of each column of the classes, for the help.
 pub(super) const MEANS: &[(&str, &str)] = &[
-    ("IN/S", "requests that ended, a second"),
-    ("OK%", "of those, answered in time; LATE after their clients' patience"),
+    ("IN/S", "requests that ended, per second"),
+    ("OK%", "% of them answered in time; LATE: answered after the patience"),
     ("GAVE-UP", "% whose clients left"),
     ("SHED", "% refused: shed, expired or throttled"),
-    ("TERM, ERR", "% stopped for their age; failed by the upstream"),
-    ("P50, P99", "response times of answers, about"),
-    ("QUEUE", "requests that wait now, and their part of all that do"),
-    ("MODE", "and of how many visitors; * says otherwise than the file"),
+    ("TERM, ERR", "% stopped while they ran; % that no server answered in full"),
+    ("P50, P99", "response times of answers, approximate"),
+    ("QUEUE", "requests that wait now, and their share of all that wait"),
+    ("MODE", "mode, and % of visitors; *: overrides the file"),
 ];
 
 /// A class with its sums in the window.
@@ -91,7 +91,7 @@ pub(super) fn classes(classes: &[Class<'_>], waiting: u32) -> Grid {
     let rows = classes
         .iter()
         .map(|class| Row { id: class.of.name.clone(), cells: of_class(class, waiting) });
-    Grid { columns: CLASSES, fills: 0, rows: rows.collect(), none: "No class has that." }
+    Grid { columns: CLASSES, fills: 0, rows: rows.collect(), none: "No class matches the filter." }
 }
 
 fn of_class(Class { of, sums, overridden }: &Class<'_>, waiting: u32) -> Vec<Cell> {
@@ -148,7 +148,7 @@ pub(super) fn elephants(elephants: &[Elephant]) -> Grid {
         columns: ELEPHANTS,
         fills: 1,
         rows: elephants.iter().map(row).collect(),
-        none: "No elephant has that, or there is none.",
+        none: "There is no elephant, or none matches the filter.",
     }
 }
 
@@ -213,7 +213,7 @@ pub(super) fn requests(requests: &[Request]) -> Grid {
         columns: REQUESTS,
         fills: 8,
         rows: requests.iter().map(row).collect(),
-        none: "No request has that, or none has ended yet.",
+        none: "No request has ended yet, or none matches the filter.",
     }
 }
 
@@ -273,7 +273,7 @@ pub(super) fn decisions(notes: &[Note]) -> Grid {
         columns: DECISIONS,
         fills: 4,
         rows: notes.iter().map(row).collect(),
-        none: "Nobody has decided that, or anything yet.",
+        none: "There is no decision yet, or none matches the filter.",
     }
 }
 
