@@ -30,13 +30,13 @@ pub(super) fn after(
     side.looks_for_elephants()?;
     let calm = Scenario { profile: Profile::Poisson, length: crawler.length, ..crowd.clone() };
     say(format!(
-        "\n3. The shop behind bywash stays open. A crawler now requests sorted searches, the most\n   \
-         expensive page, six at a time, and visitors wait behind it. Open the console:\n\n     \
+        "\n3. The shop behind bywash stays open. A crawler now requests sorted searches, the\n   \
+         most expensive page, six at a time, and visitors wait behind it. Open the console:\n\n     \
          {link}\n\n   \
-         After about ten seconds it asks for a decision. \"Decide\" shows what bywash has found.\n   \
-         Approve the rule. Half a minute later the page shows how the other requests gain. Then\n   \
-         undo the rule, and see the visitors wait again.\n\n   \
-         Ctrl-C closes the shop and prints your decisions. It closes by itself in half an hour.\n",
+         After about ten seconds it asks for a decision. \"Decide\" shows what bywash has\n   \
+         found. Approve the rule. Half a minute later the page shows how the other requests\n   \
+         gain. Then undo the rule, and see the visitors wait again.\n\n   \
+         Ctrl-C closes the shop and prints your decisions. It closes after half an hour.\n",
     ));
     std::thread::scope(|scope| {
         let second = scope.spawn(|| play(crawler, &side.options(1.0, 2)));
@@ -139,7 +139,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                "bywash found that requests for /search?sort cause much of the load, and proposes a rule",
+                "bywash found that requests for /search?sort cause much of the load, and proposes \
+                 a rule",
                 "ana approved a rule for /search?sort: a crawler"
             ]
         );

@@ -24,8 +24,8 @@ pub(super) fn foretell(mut scenario: Scenario) -> Result<(), Failure> {
     let (result, _) = bywash_sim::run(&scenario, &|_, _| ()).map_err(Failure::running)?;
     say(format!(
         "1. Simulated: the shop of a paper of 2004. More visitors come than it can serve, and\n   \
-            it cannot see which clients have left. What it sells, as a share of what its capacity\n   \
-            allows, depends on the order of service (± is the standard error):\n\n{}",
+            it cannot see which clients have left. What it sells, as a share of what its\n   \
+            capacity allows, depends on the order of service (± is the standard error):\n\n{}",
         table(&scenario, &result)
     ));
     Ok(())

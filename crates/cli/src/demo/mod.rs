@@ -42,9 +42,7 @@ const FLASH_CROWD: &str = include_str!("../../../../lab/scenarios/flash-crowd.to
 
 pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
     prepare_report(&args.report)?;
-    say(
-        "More visitors come than a shop can serve, with and without bywash. It takes about a minute.",
-    );
+    say("More visitors than a shop can serve, with and without bywash. It takes about a minute.");
     say(if stays(args) {
         "Three parts: a simulation, a live run, and after about 75 s a crawler that you throttle.\n"
     } else {
@@ -124,8 +122,8 @@ fn introduce(
     let (link, top) = (bywash.console(folder)?, bywash.top(folder));
     say(format!(
         "2. Live: two identical shops with real databases and {} workers each, and the\n   \
-            same visitors for both. A visitor who waits too long for a page leaves. From second\n   \
-            {:.0} to {:.0} the load is {} times what a shop can serve.\n\n     \
+            same visitors for both. A visitor who waits too long for a page leaves. From\n   \
+            second {:.0} to {:.0} the load is {} times what a shop can serve.\n\n     \
               plain proxy  {}\n     bywash       {}\n\n   \
             Watch it in a browser:\n\n     {link}\n\n   \
             or in another terminal:\n\n     {top}\n",
