@@ -97,7 +97,7 @@ mod tests {
     fn everything_that_is_wrong_is_named() {
         let flaws = Flaws { not_started: 3, not_hidden: 4, exhausted: 5 };
         let text = verdict(Span::ZERO, flaws).expect("nothing of this is allowed");
-        for part in ["3 visitors", "4 connections", "5 connections", "7 at once"] {
+        for part in ["3 visitors", "4 connections", "5 connections", "at most 7"] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
     }
