@@ -62,8 +62,9 @@ fn costs(programs: &Programs, count: u32) -> Report {
         }));
     }
     let method = format!(
-        "PSS of the process, all slots taken: more for each of the first {count} connections of a kind, and of as many\n\
-         that come then. counted: what the gateway says of the latter (`memory.used`)."
+        "Growth of the process's PSS with all slots taken: for each of the first {count} \
+         connections of a kind, and for each of\nas many further ones. counted: the gateway's own \
+         number for the latter (`memory.used`)."
     );
     Report { table, method, json: json!({ "costs": list }), broken: Vec::new() }
 }

@@ -213,15 +213,16 @@ fn print(figures: &[Figure], options: &Options) {
 
 fn method(options: &Options) -> String {
     format!(
-        "Medians [min–max] of {rounds} rounds; ×: as a multiple of one thread without a lock. \
-         Slots free: {WINDOW} requests in\nflight per thread; 64 wait: {WAITING} for {SLOTS} \
-         slots, waking included. {SESSIONS} sessions are known. CPU: of all threads,\nper request, \
-         less that of the loop without an engine. Lost: what other programs had of the cores that \
-         the\nthreads wanted (with more threads than cores it cannot be told).\nFlat out, nothing \
-         but the engine is asked. One each: wall time from one request to the next; cores: how \
-         many\nmake as many requests, if each takes {proxied} ns.\nPaced, each request takes \
-         {proxied} ns besides. In calls: asking and telling the engine, median of the \
-         requests,\n% of a request, and p99; answer: from asking to knowing that there is a slot.",
+        "Medians [min–max] of {rounds} rounds. ×: multiple of one thread without a lock. Slots \
+         free: {WINDOW} requests in\nflight per thread; 64 wait: {WAITING} requests wait for \
+         {SLOTS} slots, and waking is included. {SESSIONS} sessions are\nknown. CPU: of all \
+         threads, per request, less that of the loop without an engine. Lost: share of the \
+         threads'\ncores that other programs used (unknown with more threads than cores).\nFlat \
+         out: the threads only call the engine. One each: wall time from one request to the next; \
+         cores: how many\ncores make as many requests, if each takes {proxied} ns.\nPaced: each \
+         request takes {proxied} ns in addition. In calls: time in the engine, median of the \
+         requests,\n% of a request, and p99; answer: from the question to the knowledge that there \
+         is a slot.",
         rounds = options.rounds,
         proxied = options.proxied,
     )

@@ -132,7 +132,10 @@ fn origins<'a>(options: &Options, places: &Places) -> io::Result<Vec<(&'a Origin
     for origin in KNOWN.iter().filter(|origin| options.origins.is_empty() || asked(origin)) {
         match origin.version(places) {
             Some(version) => present.push((origin, version)),
-            None => eprintln!("{}: left out, not installed (scripts/origins)", origin.name),
+            None => eprintln!(
+                "{}: left out, because it is not installed (run scripts/origins)",
+                origin.name
+            ),
         }
     }
     Ok(present)
@@ -156,7 +159,7 @@ fn print(front: &Front, results: &Results, show: usize) {
         count(|stage| matches!(stage, Stage::Origin(_) | Stage::Live(_))),
     );
     if results.left_out > 0 {
-        println!("{} mutations were left out: the time was over", results.left_out);
+        println!("{} mutations were left out: the time limit was reached", results.left_out);
     }
 }
 

@@ -161,7 +161,9 @@ fn check_control(stage: &mut Stage<'_>) -> io::Result<()> {
     if (tally.ghosts, tally.lost) == (CONTROLS, 0) {
         return Ok(());
     }
-    Err(io::Error::other(format!("queued requests whose client stays must all arrive: {tally:?}")))
+    Err(io::Error::other(format!(
+        "queued requests whose client stays did not all arrive: {tally:?}"
+    )))
 }
 
 fn table(tallies: &[Tally]) -> Table {

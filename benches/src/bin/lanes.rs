@@ -94,8 +94,8 @@ fn run(options: &Options) -> io::Result<()> {
     }
     println!("{}", Machine::here().line());
     println!(
-        "{ELEPHANTS} elephants of 500 kB in a loop, {ANTS} ants of 20 kB a second, a line of {} with {} \
-         bytes of queue; medians of {} runs of {} s [least–most]\n",
+        "{ELEPHANTS} elephants of 500 kB in a loop, {ANTS} ants of 20 kB per second, on a line of \
+         {} with a queue of {} bytes; medians of {} runs of {} s [min–max]\n",
         options.line, options.buffer, options.rounds, options.seconds
     );
     println!("{}", table(&ways, &runs));

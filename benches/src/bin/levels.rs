@@ -161,9 +161,9 @@ fn step(rounds: u32, seconds: f64) {
     let head =
         ["round", "load", "high p95: ms", "over the goal", "low mean: ms", "infeasible after"];
     for (title, step) in [
-        ("a step that can be borne: 95 % of the high level within 50 ms", step),
+        ("a feasible step: 95 % of the high level within 50 ms", step),
         (
-            "one that cannot: the high level alone is more than the pool",
+            "an infeasible step: the high level alone exceeds the pool's capacity",
             Step { high: 0.9, between: 1.5, ..step },
         ),
     ] {

@@ -60,7 +60,8 @@ fn main() -> ExitCode {
         Ok(0) => ExitCode::SUCCESS,
         Ok(wrong) => {
             println!(
-                "{wrong} innocent queries were cancelled although their connection was leased"
+                "the daemon cancelled {wrong} queries of other requests, although their connection \
+                 was leased"
             );
             ExitCode::from(PROMISE_NOT_KEPT)
         }
@@ -76,7 +77,7 @@ fn run(options: &Options) -> io::Result<usize> {
     let there: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.address().is_some()).collect();
     if there.is_empty() {
         return Err(io::Error::other(
-            "no database: scripts/with-databases postgres mariadb -- target/release/orphans",
+            "no database: run scripts/with-databases postgres mariadb -- target/release/orphans",
         ));
     }
     println!("{}", Machine::here().line());
@@ -88,7 +89,8 @@ fn run(options: &Options) -> io::Result<usize> {
             all.extend(latency::measure(&options.program, *kind, options.rounds, &mut table)?);
         }
         println!(
-            "\nClient closes at the gateway → the application's query returns cancelled\n{table}"
+            "\nFrom the client's close at the gateway until the application's query returns as \
+             cancelled\n{table}"
         );
         results.insert("latency".into(), json!(all));
     }
@@ -111,7 +113,8 @@ fn run(options: &Options) -> io::Result<usize> {
             }
         }
         println!(
-            "\nTwo requests in turn on a connection, stops for the first at any moment\n{table}"
+            "\nTwo requests one after the other on a connection, with stops of the first at any \
+             moment\n{table}"
         );
         results.insert("victims".into(), json!(all));
     }
@@ -121,7 +124,8 @@ fn run(options: &Options) -> io::Result<usize> {
             all.push(storm::measure(&options.program, *kind, options.resets, &mut table)?);
         }
         println!(
-            "\n{} clients reset their connections within a second; 100 statements a second\n{table}",
+            "\n{} clients reset their connections within a second; at most 100 statements per \
+             second\n{table}",
             options.resets
         );
         results.insert("storm".into(), json!(all));
