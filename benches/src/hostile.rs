@@ -26,7 +26,7 @@ use std::time::Duration;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Connections of each kind; few are measured badly, as memory comes in pages of 2 MiB
+    /// Connections of each kind; use many, because memory comes in pages of 2 MiB
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=2_000))]
     each: u32,
 }

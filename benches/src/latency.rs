@@ -23,10 +23,10 @@ use std::time::Duration;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Rounds; each goes every way once
+    /// Number of rounds; each measures every way once
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     reps: u32,
-    /// Length of a turn
+    /// Seconds of a turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
     /// Requests per second

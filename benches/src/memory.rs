@@ -28,10 +28,10 @@ use std::time::{Duration, Instant};
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Connections, or half as many as this process may have descriptors if that is less
+    /// Number of connections, at most half of the descriptors of this process
     #[arg(long, default_value_t = 9000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
-    /// Measure this program only; may be repeated
+    /// Measure only this program; may be repeated
     #[arg(long, value_enum)]
     only: Vec<Kind>,
 }

@@ -22,13 +22,13 @@ use std::time::Duration;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Length of the pulse
+    /// Seconds of the pulse
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
-    /// Load in the pulse, as a multiple of what can be served
+    /// Load in the pulse, as a multiple of the capacity
     #[arg(long, default_value_t = 10.0)]
     times: f64,
-    /// Measure this program only; may be repeated
+    /// Measure only this program; may be repeated
     #[arg(long, value_enum)]
     only: Vec<Kind>,
 }

@@ -50,25 +50,25 @@ const SPARE: u64 = 200;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// This attack only; may be repeated
+    /// Run only this attack; may be repeated
     #[arg(long, value_enum)]
     attack: Vec<Attack>,
-    /// Only rows whose names contain this text
+    /// Run only rows whose names contain this text
     #[arg(long, value_name = "TEXT", default_value = "")]
     row: String,
-    /// Attack this program only; may be repeated
+    /// Attack only this program; may be repeated
     #[arg(long, value_enum)]
     only: Vec<Kind>,
-    /// Rounds; the tables show medians
+    /// Number of rounds; the tables show medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     rounds: u32,
-    /// How long each attack lasts
+    /// Seconds that each attack lasts
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(2..=60))]
     seconds: u64,
-    /// Connections of the largest attacks, or as many as the descriptors allow
+    /// Connections of the largest attacks; fewer if the descriptors do not suffice
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1000..=100_000))]
     connections: u32,
-    /// Keys for the configuration of bywash that replace or complete it
+    /// File with keys to add to the configuration of bywash, or to replace in it
     #[arg(long, value_name = "FILE")]
     config_extra: Option<PathBuf>,
 }

@@ -17,25 +17,25 @@ use std::time::Duration;
 
 const THREADS: [usize; 3] = [1, 2, 4];
 
-/// Measures what a request pays for an engine that several threads share
+/// Measure what a request pays for an engine that several threads share
 #[derive(Debug, Parser)]
 struct Options {
-    /// Rounds; each runs every cell of the table once
+    /// Number of rounds; each runs every cell of the table once
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Milliseconds that a cell is run for in a round
+    /// Milliseconds that each cell runs in a round
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(10..))]
     millis: u64,
-    /// Nanoseconds of CPU that a proxied request takes (as `cost` prints)
+    /// Nanoseconds of CPU that a proxied request takes (`cost` prints it)
     #[arg(long, default_value_t = 13_000)]
     proxied: u64,
-    /// Share of the time that other programs may keep a run from its cores before it is done again
+    /// Share of the time that other programs may use the cores of a run before it is repeated
     #[arg(long, default_value_t = 0.05)]
     disturbed: f64,
-    /// How often a run is done at most; the least disturbed counts
+    /// Maximum number of repetitions of a run; the least disturbed one counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     tries: u32,
-    /// Also write the results to this file
+    /// Also write the results into this file, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }

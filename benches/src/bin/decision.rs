@@ -21,13 +21,13 @@ static COUNTING: Counting = Counting;
 
 const WAITING: [u32; 3] = [10, 10_000, 1_000_000];
 
-/// Measures one decision of each policy with 10, 10,000 and 1,000,000 requests waiting
+/// Measure one decision of each policy with 10, 10,000 and 1,000,000 requests waiting
 #[derive(Debug, Parser)]
 struct Options {
-    /// Batches of each kind of decision
+    /// Number of batches of each kind of decision
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
     batches: u32,
-    /// Also write the results to this file
+    /// Also write the results into this file, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }

@@ -18,38 +18,38 @@ use serde_json::json;
 
 const PROMISE_NOT_KEPT: u8 = 99;
 
-/// Measures what becomes of queries whose clients have left
+/// Measure what happens to database queries whose clients have left
 #[derive(Debug, Parser)]
 struct Options {
-    /// Only this
+    /// Measure only this
     #[arg(value_enum)]
     what: Option<What>,
-    /// The program under test
+    /// The bywash program
     #[arg(long, default_value = "target/release/bywash")]
     program: PathBuf,
-    /// Clients that leave, for each way
+    /// Number of clients that leave, for each way
     #[arg(long, default_value_t = 1000)]
     rounds: usize,
-    /// Rounds of two requests on one connection
+    /// Number of rounds of two requests on one connection
     #[arg(long, default_value_t = 10_000)]
     victims: usize,
-    /// How many connections they are played on, evenly: one time for each number
+    /// Numbers of connections; the rounds run once for each, spread evenly
     #[arg(long, value_delimiter = ',', default_value = "1,4",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=32))]
     connections: Vec<usize>,
-    /// Connections that are reset within a second
+    /// Number of connections that clients reset within a second
     #[arg(long, default_value_t = 5000)]
     resets: usize,
-    /// Also write the results to this file
+    /// Also write the results into this file, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// From the client's close to the cancelled query
+    /// Time from the client's close to the cancelled query
     Latency,
-    /// Queries of others that are hit
+    /// Queries of other requests that are cancelled
     Victims,
     /// Thousands of resets within a second
     Storm,

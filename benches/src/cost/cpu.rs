@@ -23,13 +23,13 @@ use std::time::Duration;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Rounds; each loads every proxy once
+    /// Number of rounds; each loads every proxy once
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     reps: u32,
-    /// Length of a proxy's turn in a round
+    /// Seconds of a proxy's turn in a round
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
-    /// Measure this case only; may be repeated
+    /// Measure only this case; may be repeated
     #[arg(long, value_enum)]
     case: Vec<Case>,
 }

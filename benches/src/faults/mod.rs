@@ -27,7 +27,7 @@ use trouble::Trouble;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// This fault only; may be repeated
+    /// Cause only this fault; may be repeated
     #[arg(long, value_enum)]
     fault: Vec<Trouble>,
 }

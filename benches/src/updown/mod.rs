@@ -29,13 +29,13 @@ use std::time::{Duration, Instant};
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Reloads
+    /// Number of reloads
     #[arg(long, default_value_t = 20)]
     reloads: u32,
-    /// Upgrades to a new process
+    /// Number of upgrades to a new process
     #[arg(long, default_value_t = 5)]
     upgrades: u32,
-    /// Kills of each program
+    /// Number of kills of each program
     #[arg(long, default_value_t = 20)]
     kills: u32,
 }
