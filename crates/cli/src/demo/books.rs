@@ -112,8 +112,8 @@ impl Books {
 
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new(&[
-            ("orders by visitors of the", Align::Left),
-            ("meant", Align::Right),
+            ("orders, by phase of arrival", Align::Left),
+            ("intended", Align::Right),
             ("capacity for", Align::Right),
             ("plain proxy", Align::Right),
             ("bywash", Align::Right),

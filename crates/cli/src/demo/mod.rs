@@ -145,7 +145,7 @@ fn requests(result: &RunResult) -> Table {
         ("answered in time", Align::Right),
         ("client gave up", Align::Right),
         ("refused at once", Align::Right),
-        ("work in vain", Align::Right),
+        ("wasted work", Align::Right),
     ]);
     for cell in &result.cells {
         table.push(shares(cell));

@@ -41,7 +41,7 @@ const ELEPHANTS: &[Column] = &[
     left("REQUESTS", "REQUESTS", 18, 30),
     left("RESOURCE", "RESOURCE", 10, 12),
     right("COST", "COST", 6, 8),
-    left("95% BETWEEN", "95% BETWEEN", 14, 17),
+    left("95% INTERVAL", "95% INTERVAL", 14, 17),
     right("IN/S", "IN/S", 5, 6),
     right("SHARE%", "SH%", 3, 6),
     left("STATE", "STATE", 14, 24),
@@ -61,10 +61,10 @@ const REQUESTS: &[Column] = &[
 
 const DECISIONS: &[Column] = &[
     left("WHEN", "WHEN", 11, 11),
-    left("WHAT", "WHAT", 10, 10),
-    left("OF WHAT", "OF WHAT", 20, 34),
-    left("WHO", "WHO", 8, 14),
-    left("WHY", "WHY", 14, 30),
+    left("ACTION", "ACTION", 10, 10),
+    left("SUBJECT", "SUBJECT", 20, 34),
+    left("AUTHOR", "AUTHOR", 8, 14),
+    left("REASON", "REASON", 14, 30),
     left("UNTIL", "UNTIL", 11, 11),
 ];
 

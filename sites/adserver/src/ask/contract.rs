@@ -115,7 +115,7 @@ const UNEVEN: Refusal = Refusal::Nonsense(
      banner has one",
 );
 const LANDING: Refusal = Refusal::Nonsense(
-    "landing must be an http or https URL of at most 2048 printable ASCII characters",
+    "landing must be an http or https URL of at most 2048 ASCII characters, without a user name",
 );
 const CATEGORY: Refusal = Refusal::Nonsense("category must be 1 to 64 characters of a-z 0-9 - _");
 
