@@ -22,7 +22,10 @@ pub enum AdServerError {
     },
     /// The file is a database, but not one whose tables this version knows.
     #[error(
-        "the database {} has schema version {found}, but this ad server needs {}", path.display(), expected)]
+        "the database {} has schema version {found}, but this ad server needs {}",
+        path.display(),
+        expected
+    )]
     Schema {
         /// The file asked for.
         path: PathBuf,

@@ -31,7 +31,7 @@ pub(super) fn after(
     let calm = Scenario { profile: Profile::Poisson, length: crawler.length, ..crowd.clone() };
     say(format!(
         "\n3. The shop behind bywash stays open. A crawler now requests sorted searches, the\n   \
-         most expensive page, six at a time, and visitors wait behind it. Open the console:\n\n     \
+         most expensive page, six at a time, and visitors wait behind it. The console:\n\n     \
          {link}\n\n   \
          After about ten seconds it asks for a decision. \"Decide\" shows what bywash has\n   \
          found. Approve the rule. Half a minute later the page shows how the other requests\n   \

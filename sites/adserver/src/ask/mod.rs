@@ -214,10 +214,10 @@ const SIZE_OF_SLOTS: Refusal =
 const PER_DAY: Refusal =
     Refusal::Nonsense("impressions_per_day must be a whole number from 1 to 1000000000");
 const OWN_CONCEPTS: Refusal = Refusal::Nonsense(
-    "concepts must be 1 to 16 names, separated by commas, each of 1 to 64 characters of a-z 0-9 - _",
+    "concepts must be 1 to 16 names with commas between, each of 1 to 64 characters of a-z 0-9 - _",
 );
 const CONCEPTS: Refusal = Refusal::Nonsense(
-    "concepts must be 1 to 32 names, separated by commas, each of 1 to 64 characters of a-z 0-9 - _",
+    "concepts must be 1 to 32 names with commas between, each of 1 to 64 characters of a-z 0-9 - _",
 );
 const COUNT: Refusal = Refusal::Nonsense("slots must be a whole number from 1 to 16");
 const SLOT: Refusal = Refusal::Nonsense(
