@@ -6,13 +6,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
 use crate::code;
-use crate::spelling;
 use crate::key::Section;
 use crate::keys;
 use crate::kind::described;
 use crate::read::{self, Table, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
 
 /// A configuration file as a TOML tree.
 pub(crate) struct Document<'t> {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use bywash_token::Keys;
 
-
 /// The principal that is charged for a request without a proven session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {

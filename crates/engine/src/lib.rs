@@ -51,8 +51,8 @@ pub use event::{AnswerKind, End, Event, Meter, Reading, Service};
 pub use pace::Pace;
 pub use reason::{Outcome, Reason};
 pub use request::{
-    AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, Request, RequestId, RuleId, SessionKey,
-    Signals, Standing, Tier, Upload,
+    AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, Request, RequestId, RuleId,
+    SessionKey, Signals, Standing, Tier, Upload,
 };
 pub use session::{Cursor, Evictions, Remembered, Slice};
 pub use value::{Counts, Learn, Learned, Learning};

@@ -14,13 +14,13 @@ use bywash_message::Limits;
 use bywash_tls::Expiry;
 use bywash_units::{Span, Time};
 
-use crate::process::wall::unix_ms;
 use crate::error::GatewayError;
 use crate::identity::levels::Levels;
-use crate::telemetry::metrics::{ClassMetrics, Metrics};
-use crate::telemetry::orphans::Teller;
 use crate::identity::session_cookie::SessionCookie;
 use crate::identity::tokens::Tokens;
+use crate::process::wall::unix_ms;
+use crate::telemetry::metrics::{ClassMetrics, Metrics};
+use crate::telemetry::orphans::Teller;
 use crate::telemetry::traces::Tracer;
 use crate::upstream::{SharedUpstreams, Upstreams, same_servers};
 

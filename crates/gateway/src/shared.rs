@@ -1,27 +1,27 @@
 //! The state that all threads of a gateway share.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bywash_control::Overrides;
 use tokio::sync::watch;
 
-use crate::state::audit::Audit;
 use crate::connections::Connections;
 use crate::driver::Driver;
 use crate::elephants::Elephants;
-use crate::telemetry::history::Chronicle;
-use crate::telemetry::journal::Journal;
 use crate::process::local_fault::{FaultLog, LocalFault};
 use crate::process::memory;
 use crate::process::memory::Memory;
-use crate::telemetry::metrics::Metrics;
 use crate::process::names::Names;
 use crate::process::secret::Secret;
-use crate::static_files::StaticFiles;
 use crate::settings::Settings;
+use crate::state::audit::Audit;
 use crate::state::stored::Stored;
 use crate::state::writer::StateWriter;
+use crate::static_files::StaticFiles;
+use crate::telemetry::history::Chronicle;
+use crate::telemetry::journal::Journal;
+use crate::telemetry::metrics::Metrics;
 
 /// The shared state, one per gateway, behind an `Arc`.
 pub(crate) struct Shared {

@@ -8,8 +8,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use bywash_engine::catalog::{ParameterError, TerminationSettings, find_termination};
 use bywash_engine::Bounds;
+use bywash_engine::catalog::{ParameterError, TerminationSettings, find_termination};
 use bywash_units::Span;
 
 /// The range of `run_min` and `run_max`, which is the gateway's as well.

@@ -11,9 +11,9 @@ Examples:
   bywash top -n 1
   bywash top --json --interval 10s | jq .transactions_per_min
 
-On a terminal, the command shows a screen. Its key ? lists all keys. Without a terminal, and with
---json or -n, the command prints a table or a JSON document (one line) every --interval. Exit code
-69 means that no gateway answers. A screen that is already open waits until the gateway is back.";
+On a terminal it shows a screen; press ? for its keys. Elsewhere, and with --json or -n, it prints a
+table or a JSON document (one line) every --interval. Exit code 69 means that no gateway answers. A
+screen that is open waits until the gateway answers again.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -30,7 +30,7 @@ pub(crate) struct Top {
     /// Print a JSON document on each line
     #[arg(long)]
     pub(crate) json: bool,
-    /// Author of decisions [default: the login name]
+    /// Author of decisions (default: the login name)
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     #[command(flatten)]

@@ -5,9 +5,9 @@ use bywash_engine::Tier;
 use super::upstream::{TO_ANSWER, TO_CONNECT, TO_END};
 use super::{CLASSES, HOUR, millis};
 use crate::config::Safe;
-use crate::mode::Mode;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
+use crate::mode::Mode;
 use crate::words::Worded;
 
 pub(crate) static CLASS: Section = Section {

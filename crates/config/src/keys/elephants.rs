@@ -4,10 +4,10 @@
 use bywash_units::Span;
 
 use super::{HOUR, millis};
-use crate::mode::Mode;
 use crate::elephants::Act;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
+use crate::mode::Mode;
 use crate::words::Worded;
 
 /// The most resources in a file. Each one is another regression.

@@ -18,9 +18,9 @@ use bywash_engine::catalog::Entry;
 use bywash_units::Span;
 
 use crate::config::Details;
-use crate::mode::Mode;
 use crate::key::{Key, Section};
 use crate::kind::{Kind, Listed};
+use crate::mode::Mode;
 use crate::words::Worded;
 
 pub(crate) use class::*;

@@ -1,9 +1,9 @@
 //! `[sentry]` and `[database.NAME]`: work for clients that have left is stopped.
 
 use super::TRUTH_NO;
-use crate::mode::Mode;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
+use crate::mode::Mode;
 use crate::words::Worded;
 
 /// The most databases in a file.

@@ -9,11 +9,11 @@ use bywash_units::Rate;
 
 use super::server;
 use crate::code::{self, Code};
-use crate::mode::Mode;
 use crate::document::{Document, Entry};
 use crate::elephants::{Elephants, ReadFrom, Resource, Throttle};
 use crate::key::Section;
 use crate::keys;
+use crate::mode::Mode;
 use crate::read::{self, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::token::is_token;
 use crate::code;
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::token::is_token;
 
 /// Answer fields that clients, caches or intermediaries need. Naming one of them for removal is a
 /// mistake.

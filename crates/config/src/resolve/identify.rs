@@ -12,14 +12,14 @@ use toml::Spanned;
 use super::server;
 use crate::code;
 use crate::config::ClassConfig;
-use crate::mode::Mode;
-use crate::token::is_token;
-use crate::spelling;
 use crate::identify::{Identify, RetryHeader, Session, Signal, Token};
 use crate::keys;
+use crate::mode::Mode;
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
+use crate::token::is_token;
 
 pub(super) fn identify(values: &Values, classes: &[ClassConfig], report: &mut Report) -> Identify {
     let identify = Identify {

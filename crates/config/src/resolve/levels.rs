@@ -10,13 +10,13 @@ use toml::Spanned;
 
 use super::fields;
 use crate::code;
-use crate::spelling;
 use crate::identify::Identify;
 use crate::keys;
 use crate::levels::{Level, Levels, place};
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
 use crate::value::Value;
 
 /// The names of levels, before the other values are known.

@@ -18,7 +18,6 @@ mod timeouts;
 mod tls;
 mod upstream;
 
-
 use std::hash::Hasher;
 
 use bywash_engine::catalog::LimitSettings;
@@ -30,13 +29,13 @@ use toml::Spanned;
 use crate::code;
 use crate::config::{AccessLog, Config, Limits, Queue, State, Stop};
 use crate::document::Document;
-use crate::spelling;
 use crate::keys;
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::sentry::Sentry;
 use crate::size;
 use crate::source::shown;
+use crate::spelling;
 use crate::upstream::Collector;
 
 use classes::Inherited;

@@ -4,12 +4,12 @@ use bywash_engine::catalog::{Decides, Entry, Policy, Settings};
 
 use crate::code;
 use crate::document::Document;
-use crate::spelling;
 use crate::key::{Key, Section};
 use crate::keys;
 use crate::read::{self, Table, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
 
 /// A policy as a table of the file sets it.
 pub(super) struct Chosen<D: Decides> {

@@ -8,10 +8,10 @@ use toml::Spanned;
 
 use super::server;
 use crate::code;
-use crate::mode::Mode;
 use crate::document::{Document, Entry};
 use crate::key::Key;
 use crate::keys;
+use crate::mode::Mode;
 use crate::read::{self, Values};
 use crate::report::{Finding, Report};
 use crate::sentry::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Sentry};

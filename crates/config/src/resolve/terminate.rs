@@ -1,7 +1,7 @@
 //! `[terminate]`, and the running time that a class grants its requests.
 
-use bywash_engine::catalog::{TERMINATIONS, TerminationSettings};
 use bywash_engine::Bounds;
+use bywash_engine::catalog::{TERMINATIONS, TerminationSettings};
 use bywash_units::Span;
 
 use super::policy;

@@ -14,7 +14,6 @@ use crate::limit::{Aimd, Fixed, Gradient2, Limit, LimitSettings, Limits, Slope, 
 /// A limit of the catalogue.
 pub type LimitPolicy = Policy<Limits>;
 
-
 /// The maximum of any limit.
 const MOST: u32 = 100_000;
 

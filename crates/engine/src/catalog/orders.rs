@@ -8,7 +8,6 @@ use super::{Domain, Parameter, Policy};
 use crate::queue::{ByClass, Order, OrderSettings, Single, session_first, value_index};
 use crate::request::Class;
 
-
 const CAPACITY: Parameter = Parameter {
     name: "capacity",
     domain: Domain::Count { min: 1, max: 1_000_000, default: 100 },

@@ -9,10 +9,8 @@ use crate::terminate::{
     Fixed, Loss, Marginal, Never, Terminate, TerminationSettings, Terminations,
 };
 
-
 /// A termination of the catalogue.
 pub type TerminationPolicy = Policy<Terminations>;
-
 
 /// All terminations; the first is the default. None of them stops a request whose class does not
 /// allow it.

@@ -6,8 +6,8 @@
 
 use bywash_units::{Span, Time};
 
-use super::{Ended, Limit, Load, Range, Way};
 use super::LimitSettings;
+use super::{Ended, Limit, Load, Range, Way};
 
 /// Additive increase, multiplicative decrease.
 #[derive(Debug)]

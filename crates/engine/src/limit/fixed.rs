@@ -2,8 +2,8 @@
 
 use bywash_units::Time;
 
-use super::{Ended, Limit, Load};
 use super::LimitSettings;
+use super::{Ended, Limit, Load};
 
 /// A number of slots that the operator knows to be right.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ pub use loss::Loss;
 pub use sojourn::Sojourn;
 pub use thresholds::Thresholds;
 
-use crate::parameters::{Decides, Settings};
 use crate::event::{Meter, Reading};
+use crate::parameters::{Decides, Settings};
 use crate::request::Standing;
 
 /// A detector for a scheduler that ranks by standing.

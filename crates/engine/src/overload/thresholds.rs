@@ -9,8 +9,8 @@
 
 use bywash_units::{Share, Span};
 
-use crate::parameters::{Decides, Settings};
 use crate::event::Meter;
+use crate::parameters::{Decides, Settings};
 
 /// The detector with two thresholds on a measurement.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Utility};
 
-use super::{Moment, Order, Push, Waiting, pressure};
 use super::OrderSettings;
+use super::{Moment, Order, Push, Waiting, pressure};
 use crate::event::{Meter, Reading};
 use crate::overload::Thresholds;
 use crate::reason::Reason;

@@ -37,15 +37,15 @@ use alloc::vec::Vec;
 
 use bywash_units::{Share, Span, Time};
 
+use super::OrderSettings;
 use super::behind::{Behind, Group};
 use super::departures::Departures;
 use super::floor::Floor;
 use super::occupied::Occupied;
 use super::principals::Principals;
 use super::{Behaved, Moment, Order, Push, Repeats, Waiting, pressure};
-use super::OrderSettings;
-use crate::lists::Lists;
 use crate::event::{Meter, Reading};
+use crate::lists::Lists;
 use crate::overload::Detector;
 use crate::reason::Reason;
 use crate::request::{Class, RequestId, Standing};

@@ -12,9 +12,9 @@
 
 use alloc::boxed::Box;
 
+use super::OrderSettings;
 use super::ranked::{Ranked, Ranking, Ranks};
 use super::{Order, Waiting};
-use super::OrderSettings;
 use crate::request::{Class, Standing};
 use crate::value::Values;
 

@@ -2,8 +2,8 @@
 //!
 //! Source: paper 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO variant [seed 1.1].
 
-use super::{Moment, Order, Push, Waiting, pressure};
 use super::OrderSettings;
+use super::{Moment, Order, Push, Waiting, pressure};
 use crate::reason::Reason;
 use crate::request::RequestId;
 

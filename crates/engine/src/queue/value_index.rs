@@ -15,9 +15,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::OrderSettings;
 use super::ranked::{Ranked, Ranking, Ranks};
 use super::{Order, Waiting};
-use super::OrderSettings;
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
 use crate::value::{Place, Values};
 

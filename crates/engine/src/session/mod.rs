@@ -29,8 +29,8 @@ use crate::value::{Place, Step};
 
 pub(crate) use keys::{KeyHasher, SPARE};
 use segments::{Segments, Victim};
-use walk::Walk;
 pub use walk::Page;
+use walk::Walk;
 
 /// A remembered session, as it may be kept across a restart of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

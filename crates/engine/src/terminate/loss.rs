@@ -13,9 +13,9 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Time};
 
+use super::TerminationSettings;
 use super::{Fate, Ran, Terminate};
 use crate::request::Bounds;
-use super::TerminationSettings;
 use crate::request::ClassId;
 
 /// The controller of paper 2.

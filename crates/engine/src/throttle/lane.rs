@@ -2,10 +2,10 @@
 
 use bywash_units::{Span, Time};
 
-use super::tokens::Tokens;
 use super::Rule;
-use crate::request::RuleId;
+use super::tokens::Tokens;
 use crate::queue::{Principal, Principals};
+use crate::request::RuleId;
 
 /// The state of a lane, except for its requests.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
 use bywash_control::{
     Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State, escaped,
 };
-use bywash_engine::classify::Pattern;
 use bywash_engine::RuleId;
+use bywash_engine::classify::Pattern;
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
@@ -14,10 +14,10 @@ use super::policy::unwritten;
 use super::said::word;
 use crate::decisions::elephants as decisions;
 use crate::decisions::watch::{MINUTE, before, capacities};
-use crate::shared::Shared;
-use crate::state::writer::Version;
-use crate::state::stored::DecisionError;
 use crate::process::wall;
+use crate::shared::Shared;
+use crate::state::stored::DecisionError;
+use crate::state::writer::Version;
 
 /// Returns all elephants, with the state of the watch.
 pub(super) fn list(shared: &Shared) -> Elephants {

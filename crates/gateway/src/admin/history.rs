@@ -20,8 +20,8 @@ use super::answer::{Answered, Refused, document, fields};
 use super::door::Pass;
 use super::status;
 use crate::request::reply::{Answer, Reply};
-use crate::telemetry::history::event;
 use crate::shared::Shared;
+use crate::telemetry::history::event;
 
 /// The number of events that may wait for a follower. Later ones are then merged into one larger
 /// event.

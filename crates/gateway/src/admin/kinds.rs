@@ -7,15 +7,21 @@ use bywash_units::Time;
 
 use super::answer::{Answered, Refused, document};
 use super::elephants::number_of;
-use crate::process::wall::unix_ms;
 use crate::decisions::watch::capacities;
+use crate::process::wall::unix_ms;
 use crate::shared::Shared;
 
 /// Returns every kind that is distinguished.
 pub(super) fn kinds(shared: &Shared) -> Kinds {
     let numbers: Vec<(u32, String)> = {
         let findings = shared.elephants.findings();
-        findings.book.get().entries().iter().map(|entry| (entry.number, entry.pattern.clone())).collect()
+        findings
+            .book
+            .get()
+            .entries()
+            .iter()
+            .map(|entry| (entry.number, entry.pattern.clone()))
+            .collect()
     };
     let (kinds, others) = shared.elephants.watched().kinds();
     let kind = |part: Part| Kind {

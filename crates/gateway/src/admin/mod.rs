@@ -50,11 +50,11 @@ use self::said::{query, said};
 use crate::client::{Handler, h1};
 use crate::connections::Phase;
 use crate::io::body::Body;
+use crate::io::stream::Stream;
+use crate::process::life::Life;
 use crate::request::ClientConnection;
 use crate::request::reply::{Answer, Reply};
-use crate::process::life::Life;
 use crate::shared::Shared;
-use crate::io::stream::Stream;
 
 /// How long a connection may be open, unless it watches: longer than any answer takes.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -197,7 +197,12 @@ struct Operator {
 }
 
 impl Handler for Operator {
-    async fn serve(&self, request: Request, body: Body, _client: Rc<dyn ClientConnection>) -> Reply {
+    async fn serve(
+        &self,
+        request: Request,
+        body: Body,
+        _client: Rc<dyn ClientConnection>,
+    ) -> Reply {
         self.held.give_back();
         let reply = self.respond(&request, body).await.unwrap_or_else(Refused::reply);
         match self.held.take(&reply) {

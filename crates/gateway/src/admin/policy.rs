@@ -11,11 +11,11 @@ use super::door::Who;
 use super::said::{word, word_for};
 use super::status;
 use crate::decisions::overrides::{self, BYPASSED, is_less};
+use crate::process::wall;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::state::writer::Version;
 use crate::state::stored::DecisionError;
-use crate::process::wall;
+use crate::state::writer::Version;
 
 pub(super) fn policy(shared: &Shared) -> Policy {
     let overrides = shared.overrides();
@@ -79,18 +79,16 @@ async fn override_for(
     revision: Option<u64>,
 ) -> Answered {
     let mut remarks = Vec::new();
-    let decided =
-        overrides::decide(shared, is_less(&target), |overrides, settings| {
-            let now = wall::now();
-            let mut word = word;
-            if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
-                word = word.until(now, end);
-                remarks.push(format!(
-                    "it ends at {end}, as was decided before: --for says another time"
-                ));
-            }
-            overrides.set(now, target, word, revision, &settings.class_names())
-        });
+    let decided = overrides::decide(shared, is_less(&target), |overrides, settings| {
+        let now = wall::now();
+        let mut word = word;
+        if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
+            word = word.until(now, end);
+            remarks
+                .push(format!("it ends at {end}, as was decided before: --for says another time"));
+        }
+        overrides.set(now, target, word, revision, &settings.class_names())
+    });
     answered(shared, decided, remarks).await
 }
 

@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 use super::answer::{Answered, Refused, document, fields};
 use super::door::Pass;
 use super::said::limit;
-use crate::telemetry::journal::Entry;
 use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
+use crate::telemetry::journal::Entry;
 
 /// How often a watcher's credentials are checked again.
 const LOOK: Duration = Duration::from_secs(1);

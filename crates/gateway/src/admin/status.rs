@@ -11,9 +11,9 @@ use bywash_engine::{ClassId, Outcome};
 use bywash_units::{Span, Time};
 use serde_json::Value;
 
-use crate::telemetry::metrics::ClassMetrics;
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::telemetry::metrics::ClassMetrics;
 use crate::upstream::servers::ServerStatus as Standing;
 
 pub(super) fn status(shared: &Shared) -> Status {
@@ -184,11 +184,11 @@ mod tests {
     use prometheus_client::metrics::counter::Counter;
 
     use super::*;
-    use crate::telemetry::access_log::AccessLog;
     use crate::driver::Driver;
+    use crate::process::secret::Secret;
+    use crate::telemetry::access_log::AccessLog;
     use crate::telemetry::journal::Journal;
     use crate::telemetry::metrics::Metrics;
-    use crate::process::secret::Secret;
 
     fn config(lines: &str) -> Config {
         let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");

@@ -10,8 +10,8 @@ pub(crate) mod h1;
 mod h2;
 mod linger;
 mod opening;
-mod permit;
 pub(crate) mod pace;
+mod permit;
 mod proxy_header;
 mod watch;
 
@@ -29,17 +29,17 @@ use bywash_shaper::{Lane, Mark};
 use http::StatusCode;
 use tokio::net::TcpStream;
 
-use crate::connections::Phase;
-use crate::io::body::Body;
 use self::permit::ConnectionPermit;
+use crate::connections::Phase;
+use crate::context::Worker;
 use crate::elephants::NoLane;
+use crate::io::body::Body;
+use crate::io::stream::{keep_alive, limit_unread, limit_unsent};
 use crate::process::memory;
 use crate::process::memory::Held;
 use crate::request::reply::{Answer, Reply};
 use crate::request::{self, ClientConnection, Peer};
 use crate::settings::Settings;
-use crate::io::stream::{keep_alive, limit_unread, limit_unsent};
-use crate::context::Worker;
 use crate::telemetry::metrics::{Flood, Handshake, NotOpened};
 use watch::Wish;
 pub(crate) use watch::{Client, Clients};
@@ -47,7 +47,12 @@ pub(crate) use watch::{Client, Clients};
 /// Handles the requests of a connection.
 pub(crate) trait Handler {
     /// Answers one request. Dropping the future ends the request.
-    fn serve(&self, request: Request, body: Body, back: Rc<dyn ClientConnection>) -> impl Future<Output = Reply>;
+    fn serve(
+        &self,
+        request: Request,
+        body: Body,
+        back: Rc<dyn ClientConnection>,
+    ) -> impl Future<Output = Reply>;
     /// Returns the response to a message that could not be parsed.
     fn malformed(&self, fault: Fault) -> Reply;
     /// Returns the response to a head that does not arrive in time.
@@ -107,7 +112,8 @@ pub(crate) fn serve(
     tokio::task::spawn_local(async move {
         let mut permit = permit;
         let _held = worker.shared.memory.hold(memory::CONNECTION);
-        let connection = pin!(connection(&worker, stream, peer, door, (&client, quarters), &mut permit));
+        let connection =
+            pin!(connection(&worker, stream, peer, door, (&client, quarters), &mut permit));
         live(&client, connection).await;
     });
 }
@@ -273,7 +279,12 @@ impl Plane {
 }
 
 impl Handler for Plane {
-    fn serve(&self, request: Request, body: Body, back: Rc<dyn ClientConnection>) -> impl Future<Output = Reply> {
+    fn serve(
+        &self,
+        request: Request,
+        body: Body,
+        back: Rc<dyn ClientConnection>,
+    ) -> impl Future<Output = Reply> {
         request::serve(Rc::clone(&self.worker), self.peer(), request, body, back)
     }
 

@@ -11,10 +11,10 @@ use bytes::BytesMut;
 use bywash_tls::{HandshakeFailure, Negotiated};
 use tokio::net::TcpStream;
 
-use super::{Client, Door};
 use super::proxy_header::{self, Parsed};
-use crate::io::stream::{Rewound, Stream, read_more};
+use super::{Client, Door};
 use crate::context::Worker;
+use crate::io::stream::{Rewound, Stream, read_more};
 use crate::telemetry::metrics::NotOpened;
 
 /// A connection that is ready to speak HTTP.

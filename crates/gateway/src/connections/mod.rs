@@ -58,8 +58,8 @@ use bywash_config::Limits;
 use bywash_units::Span;
 use tokio::sync::Notify;
 
-pub(crate) use self::index::{NoRoom, Owner};
 use self::index::Index;
+pub(crate) use self::index::{NoRoom, Owner};
 use crate::process::memory::Memory;
 
 /// How long a connection that has sent no whole head, or an HTTP/2 connection that has sent
@@ -355,7 +355,12 @@ impl Connections {
         self.lock().stays(&told.held);
     }
 
-    pub(crate) fn enter(&self, held: &Arc<Held>, owner: Owner, bounds: Bounds) -> Result<(), NoRoom> {
+    pub(crate) fn enter(
+        &self,
+        held: &Arc<Held>,
+        owner: Owner,
+        bounds: Bounds,
+    ) -> Result<(), NoRoom> {
         let proven = self.proven.load(Ordering::Relaxed);
         let mut index = self.lock();
         let told = index.enter(held, owner, bounds, proven, || self.started.elapsed().into())?;
@@ -365,7 +370,12 @@ impl Connections {
         Ok(())
     }
 
-    pub(crate) fn change_owner(&self, held: &Arc<Held>, owner: Owner, bounds: Bounds) -> Result<(), NoRoom> {
+    pub(crate) fn change_owner(
+        &self,
+        held: &Arc<Held>,
+        owner: Owner,
+        bounds: Bounds,
+    ) -> Result<(), NoRoom> {
         let proven = self.proven.load(Ordering::Relaxed);
         let mut index = self.lock();
         let told =

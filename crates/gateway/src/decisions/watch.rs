@@ -15,8 +15,8 @@ use bywash_control::{
     self as control, Act, Book, Client, Elephant, Entry, Gauge, Seen, Subject, Timestamp, Watch,
     Watched, What, escaped,
 };
-use bywash_engine::Tier;
 use bywash_engine::RuleId;
+use bywash_engine::Tier;
 use bywash_sense::series::{
     Clock, Disks, Exporter, Group, Network, Processes, Processors, Root, Sampler, Stalls, Step,
     Windows,
@@ -24,16 +24,16 @@ use bywash_sense::series::{
 use bywash_units::{Span, Time};
 use tokio::sync::{mpsc, watch};
 
-use crate::telemetry::journal;
-use crate::settings::Settings;
 use super::{elephants, overrides};
 use crate::elephants::{Looked, Sight};
 use crate::process::life::Life;
 use crate::process::secret::network;
-use crate::shared::Shared;
 use crate::process::talk::say;
-use crate::state::stored::DecisionError;
 use crate::process::wall;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::state::stored::DecisionError;
+use crate::telemetry::journal;
 
 /// How often requests are taken from the journal.
 const TURN: Duration = Duration::from_millis(50);

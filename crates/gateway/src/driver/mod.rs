@@ -29,8 +29,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-use bywash_engine::queue::Order;
 use bywash_engine::RuleId;
+use bywash_engine::queue::Order;
 use bywash_engine::throttle::Rule;
 use bywash_engine::{
     Action, AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, Engine, Event, Evictions,

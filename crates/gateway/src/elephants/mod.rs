@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bywash_control::{Book, Watch};
-use bywash_engine::classify::Classifier;
 use bywash_engine::RuleId;
+use bywash_engine::classify::Classifier;
 use bywash_message::Request;
 
 use crate::driver::Driver;
@@ -32,8 +32,8 @@ use crate::state::stored::Stored;
 
 pub(crate) use bytes::Paced;
 pub(crate) use lanes::{Lanes, NoLane};
-pub(crate) use rules::Rules;
 pub(crate) use report::{Looked, Sight};
+pub(crate) use rules::Rules;
 
 /// The state of a gateway's elephants that its threads share.
 pub(crate) struct Elephants {

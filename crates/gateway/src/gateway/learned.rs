@@ -16,13 +16,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::process::wall::unix_ms;
-use crate::state::quarantine::Inherited;
 use crate::driver::Knowledge;
-use crate::telemetry::history::Chronicle;
-use crate::settings::Settings;
 use crate::process::secret::Secret;
+use crate::process::wall::unix_ms;
+use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::state::quarantine::Inherited;
+use crate::telemetry::history::Chronicle;
 
 /// The format of the bytes. Bytes in another format are not read.
 const FORMAT: u64 = 1;

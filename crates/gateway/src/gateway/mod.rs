@@ -28,19 +28,19 @@ pub use self::files::Files;
 use self::learned::{Decided, For, Learned};
 use self::threads::Server;
 use crate::decisions::{self, elephants, overrides};
-pub use crate::error::GatewayError;
-use crate::telemetry::access_log::AccessLog;
 use crate::driver::Driver;
-use crate::telemetry::journal::Journal;
-use crate::telemetry::metrics::Metrics;
-use crate::process::panics::Thread;
-use crate::settings::Settings;
-use crate::process::secret::Secret;
+pub use crate::error::GatewayError;
 use crate::process::life::Life;
-use crate::shared::Shared;
+use crate::process::panics::Thread;
+use crate::process::secret::Secret;
 use crate::process::talk::say;
 use crate::process::wall;
+use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::telemetry::access_log;
+use crate::telemetry::access_log::AccessLog;
+use crate::telemetry::journal::Journal;
+use crate::telemetry::metrics::Metrics;
 
 /// A running gateway. Dropping it stops it at once; [`Gateway::stop`] lets requests finish.
 pub struct Gateway {

@@ -13,10 +13,10 @@ use http::{Method, StatusCode};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
-use crate::process::local_fault::LocalFault;
-use crate::process::memory::Memory;
 use crate::io::upload::Upload;
 use crate::process::life::Life;
+use crate::process::local_fault::LocalFault;
+use crate::process::memory::Memory;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::upstream::health::Schedule;

@@ -13,16 +13,16 @@ use bywash_units::{Span, Time};
 use tokio::sync::watch;
 
 use super::{Gateway, probes, worker};
+use crate::admin;
 use crate::client::Door;
 use crate::decisions::watch as elephants_watch;
-use crate::error::GatewayError;
 use crate::driver::Driver;
+use crate::error::GatewayError;
+use crate::process::life::Life;
 use crate::process::panics;
 use crate::process::panics::Thread;
 use crate::settings::Settings;
-use crate::process::life::Life;
 use crate::shared::Shared;
-use crate::admin;
 
 pub(super) type Server = JoinHandle<io::Result<()>>;
 

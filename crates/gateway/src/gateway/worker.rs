@@ -23,10 +23,10 @@ use tokio::task::{JoinSet, LocalSet};
 
 use crate::client::{self, Clients, Door};
 use crate::context::{LocalFuture, Worker};
+use crate::process::life::Life;
 #[cfg(test)]
 use crate::process::panics::Trap;
 use crate::settings::Settings;
-use crate::process::life::Life;
 use crate::shared::Shared;
 
 /// Everything that a worker needs to start, and to start again.
@@ -144,12 +144,7 @@ async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
 }
 
 /// Accepts connections. Dropping the listener ends it.
-async fn accept(
-    worker: Rc<Worker>,
-    clients: Rc<Clients>,
-    listener: TcpListener,
-    door: Door,
-) {
+async fn accept(worker: Rc<Worker>, clients: Rc<Clients>, listener: TcpListener, door: Door) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {

@@ -64,7 +64,9 @@ impl Levels {
         match (values.next(), values.next()) {
             (None | Some(b""), None) => CustomerLevel::Nothing,
             (Some(_), _) if !is_trusted => CustomerLevel::Untrusted,
-            (Some(name), None) => self.config.named(name).map_or(CustomerLevel::Unknown, CustomerLevel::Level),
+            (Some(name), None) => {
+                self.config.named(name).map_or(CustomerLevel::Unknown, CustomerLevel::Level)
+            }
             (_, Some(_)) => CustomerLevel::Unknown,
         }
     }

@@ -14,8 +14,8 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::process::memory::{Held, TLS_UNSENT};
 use crate::io::stream::Stream;
+use crate::process::memory::{Held, TLS_UNSENT};
 
 pub(crate) struct Wire {
     pub(crate) stream: Stream,

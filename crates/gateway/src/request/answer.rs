@@ -17,23 +17,23 @@ use bywash_message::{Fields, Framing, Name, Response};
 use bywash_units::Utility;
 use http::StatusCode;
 
+use super::ClientConnection;
 use super::ClientRate;
 use super::deadline::Deadline;
 use super::forward::Forwarded;
 use super::grant;
 use super::refuse::{self, Voice};
 use super::success::{self, Sought};
-use crate::io::body::{BodyError, Piece};
-use super::ClientConnection;
+use crate::context::Worker;
 use crate::driver::{Progress, Refusal, Ticket};
 use crate::elephants::Paced;
+use crate::io::body::{BodyError, Piece};
 use crate::request::record::Record;
 use crate::request::reply::{Answer, Reply, Tunnel};
 use crate::shared::CountedSeat;
+use crate::static_files;
 use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, Pool, UpstreamError};
-use crate::context::Worker;
-use crate::static_files;
 
 /// A request whose response has begun, with everything that must be released at its end.
 pub(crate) struct Streaming {
@@ -169,7 +169,12 @@ fn is_event_stream(fields: &Fields) -> bool {
 }
 
 /// Returns a reusable connection to its pool, or to the one client connection that owns it.
-fn gives_back(pool: &Rc<Pool>, owner: Option<&Rc<dyn ClientConnection>>, server: usize, link: Link) {
+fn gives_back(
+    pool: &Rc<Pool>,
+    owner: Option<&Rc<dyn ClientConnection>>,
+    server: usize,
+    link: Link,
+) {
     match (link, owner.and_then(|owner| owner.pin())) {
         (Link::H1(link), Some(pin)) if link.is_authenticated() => pin.keep(pool, server, link),
         (link, _) => pool.put(server, link),

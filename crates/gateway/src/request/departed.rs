@@ -24,11 +24,11 @@ use bywash_config::Departures;
 use tokio::time::Instant;
 
 use super::forward::{self, AtServer};
-use crate::static_files::{FileKey, SLOW, Shows};
+use crate::context::Worker;
 use crate::driver::Ticket;
 use crate::shared::{CountedSeat, Shared};
+use crate::static_files::{FileKey, SLOW, Shows};
 use crate::upstream::Exchange;
-use crate::context::Worker;
 
 /// An admitted request whose response has not begun. If it is dropped, its client has left.
 pub(super) struct Unanswered {

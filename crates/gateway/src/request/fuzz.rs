@@ -13,14 +13,14 @@ use prometheus_client::metrics::counter::Counter;
 
 use super::client_deadline::Told;
 use super::{Peer, examine, forwarded};
-use crate::identity::{cacheable, cookies};
 use crate::driver::Driver;
+use crate::identity::{cacheable, cookies};
+use crate::process::secret::Secret;
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::telemetry::access_log::AccessLog;
 use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
-use crate::process::secret::Secret;
-use crate::shared::Shared;
 
 /// Limits small enough for a fuzzer to reach.
 const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };

@@ -22,9 +22,9 @@ use http::StatusCode;
 use super::answer::{gets_on, kind};
 use super::cacheable::{keep_private, may_be_kept};
 use super::{Facts, examine};
+use crate::identity::tokens::Tokens;
 use crate::process::wall::unix_ms;
 use crate::request::record::Record;
-use crate::identity::tokens::Tokens;
 
 /// Returns the session that makes progress by a response with this head: the request's own session,
 /// or one that begins with the response. Puts a token into the head if one is due. `asked`: the

@@ -42,18 +42,18 @@ pub(crate) use peer::Peer;
 use refuse::Voice;
 use wait::{Ended, NoBody, Waited};
 
-use crate::io::body::{Body, BodyError};
+use crate::context::Worker;
 use crate::driver::{Refusal, Ticket};
+use crate::identity::levels::Levels;
+use crate::io::body::{Body, BodyError};
+use crate::io::upload::Upload;
 use crate::process::local_fault::LocalFault;
 use crate::process::memory;
 use crate::request::record::Record;
 use crate::request::reply::Reply;
 use crate::shared::{CountedSeat, Shared};
-use crate::upstream::{PinnedLink, UpstreamError};
-use crate::context::Worker;
-use crate::identity::levels::Levels;
-use crate::io::upload::Upload;
 use crate::static_files::{self, Shows};
+use crate::upstream::{PinnedLink, UpstreamError};
 
 /// The connection of a request's client.
 pub(crate) trait ClientConnection {

@@ -13,18 +13,18 @@ use bywash_message::Request;
 use bywash_units::{Span, Time, Utility};
 use http::{StatusCode, Version};
 
+use super::Facts;
+use crate::context::Worker;
 use crate::driver::{Decision, Refusal, Ticket};
+use crate::identity::session_cookie::Brought;
+use crate::settings::Settings;
+use crate::shared::{CountedSeat, Shared};
+use crate::static_files::FileKey;
 use crate::telemetry::journal::{Decided, Entry, KEPT_MESSAGE, Verdict};
 use crate::telemetry::metrics::LevelMetrics;
 use crate::telemetry::orphans;
 use crate::telemetry::orphans::GivenUp;
-use crate::identity::session_cookie::Brought;
-use super::Facts;
-use crate::static_files::FileKey;
-use crate::settings::Settings;
-use crate::shared::{CountedSeat, Shared};
 use crate::telemetry::traces::Trace;
-use crate::context::Worker;
 
 pub(crate) struct Record {
     worker: Rc<Worker>,

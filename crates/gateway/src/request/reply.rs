@@ -7,11 +7,11 @@ use bywash_message::{Fields, Framing};
 use http::StatusCode;
 use tokio::sync::mpsc;
 
-use crate::io::body::Piece;
 use crate::elephants::Paced;
+use crate::io::body::Piece;
+use crate::io::wire::Wire;
 use crate::request::{Stream, Streaming};
 use crate::upstream::UpstreamError;
-use crate::io::wire::Wire;
 
 /// A reply, ready to be written.
 pub(crate) struct Reply {

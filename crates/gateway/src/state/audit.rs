@@ -14,8 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bywash_control::{Note, printable_json};
 
-use crate::state::writer::{StateWriter, Version};
 use crate::process::talk::say;
+use crate::state::writer::{StateWriter, Version};
 
 /// The name of the file in `state.directory`.
 pub(crate) const FILE: &str = "audit.jsonl";

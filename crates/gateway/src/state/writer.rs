@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use bywash_control::Note;
 use tokio::sync::watch;
 
-use crate::state::audit;
 use crate::process::talk::say;
+use crate::state::audit;
 
 /// How long a decision waits for its result before the answer says that the result is not known
 /// yet. It is less than clients of the admin listener wait.

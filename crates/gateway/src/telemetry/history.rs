@@ -10,7 +10,6 @@ use bytes::Bytes;
 use bywash_history::{Columns, History, Reading};
 use tokio::sync::watch;
 
-
 /// The recorded history, for operators.
 pub(crate) struct Chronicle {
     history: Mutex<History>,

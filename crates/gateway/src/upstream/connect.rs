@@ -12,8 +12,8 @@ use tokio::net::{TcpStream, UnixStream};
 use super::names::Name;
 use super::servers::{Options, Servers};
 use super::{Link, UpstreamError, h1, h2};
-use crate::process::memory::{Held, Memory};
 use crate::io::stream::{Stream, keep_alive};
+use crate::process::memory::{Held, Memory};
 use crate::telemetry::metrics::NameFailure;
 
 /// All servers of the upstream, and everything known about them.

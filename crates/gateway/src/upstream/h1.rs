@@ -21,10 +21,10 @@ use tokio::io::AsyncWrite;
 use super::{Outbound, UpstreamError};
 use crate::io::body::Piece;
 use crate::io::body::decode;
-use crate::process::memory::Held;
-use crate::io::upload::Upload;
 use crate::io::stream::Stream;
+use crate::io::upload::Upload;
 use crate::io::wire::Wire;
+use crate::process::memory::Held;
 
 /// Limits on the head of a response. Applications are not hostile, but they may be broken.
 pub(super) const LIMITS: Limits = Limits { target: 0, fields: 256, bytes: 64 * 1024 };

@@ -35,10 +35,10 @@ pub(crate) use pinned::PinnedLink;
 pub(crate) use pool::{Bounds, Link, Pool};
 
 use crate::io::body::{BodyError, Piece};
-use crate::process::local_fault::LocalFault;
 use crate::io::upload::Upload;
-use crate::telemetry::metrics::NameFailure;
 use crate::io::wire::Wire;
+use crate::process::local_fault::LocalFault;
+use crate::telemetry::metrics::NameFailure;
 
 /// The maximum number of heads for one request, including the final one. Interim heads are buffered
 /// for a client that does not read.

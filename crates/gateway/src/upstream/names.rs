@@ -17,8 +17,8 @@ use tokio::time::MissedTickBehavior;
 
 use super::UpstreamError;
 use super::dial::{dial, in_order};
-use crate::telemetry::metrics::{Metrics, NameFailure};
 use crate::process::talk::say;
+use crate::telemetry::metrics::{Metrics, NameFailure};
 
 /// The maximum number of addresses used for one name.
 const MOST: usize = 64;
@@ -110,7 +110,9 @@ impl Name {
     /// Takes the result of a look-up, and logs a change between success and failure.
     fn found(&self, found: io::Result<Vec<SocketAddr>>) -> Result<(), NameFailure> {
         let (found, why) = match found {
-            Ok(all) if all.is_empty() => (Err(NameFailure::UnknownName), "it has no address".to_owned()),
+            Ok(all) if all.is_empty() => {
+                (Err(NameFailure::UnknownName), "it has no address".to_owned())
+            }
             Ok(all) => (Ok(all), String::new()),
             Err(error) => (Err(cause_of(&error)), error.to_string()),
         };
@@ -196,7 +198,11 @@ mod tests {
         let name = Name::new("app", 80);
         let first = name.addresses();
         let found = async { name.found(failure("Name or service not known")) };
-        assert_eq!(tokio::join!(first, found).0, Err(NameFailure::UnknownName), "it waits for the first");
+        assert_eq!(
+            tokio::join!(first, found).0,
+            Err(NameFailure::UnknownName),
+            "it waits for the first"
+        );
         assert_eq!(name.found(Ok(Vec::new())), Err(NameFailure::UnknownName));
         assert_eq!(name.found(failure("Try again")), Err(NameFailure::Temporary));
         assert_eq!(name.addresses().await, Err(NameFailure::Temporary));

@@ -11,16 +11,17 @@ Examples:
   bywash lab limits lab/scenarios/limits-capacity.toml
   bywash lab limits lab/scenarios/limits-start.toml --seeds 10 --json
 
-slots     mean number, next to the number of workers
-settled   seconds after the change until the limit lay in the band for four fifths of the remaining
-          time: the median of the seeds. The band is 0.9 x the workers to 1.5 x the workers + 2
-lost      share of the work that the workers could have done and did not do
-inside    requests that waited inside the application, per worker";
+workers   workers of the application, on average
+slots     the concurrency limit, on average
+settled   seconds after the change until the limit stays, for four fifths of the remaining time,
+          between 0.9 × the workers and 1.5 × the workers + 2: the median over the seeds
+lost      share of the workers' capacity that was not used
+inside    requests that wait inside the application, per worker";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LimitsRun {
-    /// The scenario file; its queue should always be full
+    /// The scenario file, whose queue should always be full
     pub(crate) scenario: PathBuf,
     /// Number of seeds, instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]

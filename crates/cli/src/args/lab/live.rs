@@ -9,8 +9,7 @@ Examples:
   bywash lab run lab/scenarios/flash-crowd.toml --target http://127.0.0.1:8080
   bywash lab run lab/scenarios/seed-1.toml --target http://127.0.0.1:8080 --rho 1.4 --json
 
-Every visitor in the scenario is a real client with its own connection. Send load only to servers
-that are yours.";
+Every visitor is a real client with their own connection. Load only a site that you own.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -30,10 +29,10 @@ pub(crate) struct LiveRun {
     /// Let clients that lose patience keep their connection open, as behind a hop that hides closes
     #[arg(long)]
     pub(crate) hidden: bool,
-    /// Give every visitor their own address of 127.0.0.0/8, if the target is on loopback
+    /// Give every visitor their own address in 127.0.0.0/8, if the target is on loopback
     #[arg(long)]
     pub(crate) own_addresses: bool,
-    /// URL of the shop itself, which reports at /-/stats how much of its work was wasted
+    /// URL of the shop itself; its /-/stats give the time that its workers were busy
     #[arg(long, value_name = "URL")]
     pub(crate) shop: Option<String>,
     /// Label of the run in the result

@@ -11,17 +11,11 @@ Examples:
   zcat access.log.*.gz | bywash lab replay - --config bywash.toml --workers 16 --speed 2
   bywash lab replay lab/logs/evening.log --config lab/logs/bywash.toml --report out/evening.html
 
-Formats, detected from the first lines:
-  bywash: its own log, and the output of `bywash tap --json`
-  nginx, Apache httpd: the common and combined formats; nginx's times may follow, as
-    rt=$request_time urt=$upstream_response_time
-  nginx: JSON with the names of its variables as keys
-  HAProxy: httplog
-  Caddy, Envoy: their access logs
-  IIS: W3C extended
-
-A log may be compressed with gzip. If a log lacks a value, the command assumes one, and the output
-says which.";
+The formats, recognised by the first lines: bywash's own log and the output of `bywash tap --json`;
+common and combined of nginx and Apache httpd, with nginx's times appended as rt=$request_time
+urt=$upstream_response_time if possible; JSON of nginx, with the names of its variables as keys;
+HAProxy's httplog; the access logs of Caddy and Envoy; W3C extended as IIS writes it. A file may be
+compressed with gzip. The output lists what is assumed because the log does not have it.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -31,14 +25,14 @@ pub(crate) struct Replay {
     /// The configuration file, for its classes
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: PathBuf,
-    /// The policies to play, of the catalogue or of the peers
+    /// The policies to play, bywash's own or those of the peers
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     #[arg(default_value = "session-first,value-index,lifo-pri,single-queue")]
     pub(crate) policy: Vec<String>,
     /// Requests that the application works on at once [default: the configuration's fixed limit]
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
     pub(crate) workers: Option<u32>,
-    /// Let the same visitors come this many times as fast
+    /// Let the same visitors arrive this many times as fast
     #[arg(long, default_value_t = 1.0, value_parser = speed, allow_negative_numbers = true)]
     pub(crate) speed: f64,
     /// Do not tell the policies when a client leaves, as behind a hop that hides closes
@@ -93,10 +87,14 @@ impl std::str::FromStr for ServiceOf {
 fn some_time(text: &str) -> Result<Span, String> {
     let time: Span = text.parse().map_err(|error| format!("{error}"))?;
     let sensible = time > Span::ZERO && time <= Span::from_secs(86_400);
-    if sensible { Ok(time) } else { Err("a time above 0 and up to a day, as in 250ms".to_owned()) }
+    if sensible {
+        Ok(time)
+    } else {
+        Err("write a time above 0 and up to a day, as in 250ms".to_owned())
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {
     let speed = text.parse().ok().filter(|speed| (0.01..=1000.0).contains(speed));
-    speed.ok_or_else(|| "a number from 0.01 to 1000".to_owned())
+    speed.ok_or_else(|| "write a number from 0.01 to 1000".to_owned())
 }

@@ -138,7 +138,7 @@ fn before_a_decision_stands_what_it_does() {
     let _ = screen.key(KeyCode::Enter.into());
     let drawn = lines(&screen, 80, 24);
     line(&drawn, "Hold back elephant 1 as proposed for 1h. By ana: too much");
-    line(&drawn, "y does it, any other key does not");
+    line(&drawn, "y: confirm, any other key: cancel");
 }
 
 #[test]

@@ -34,8 +34,8 @@ use bywash_units::{Span, Time};
 use self::bases::Bases;
 use self::schedule::{Direction, Probe, Schedule};
 use self::window::{LEAST, Seen, Window};
-use super::{Ended, Limit, Load, Range, vegas};
 use super::LimitSettings;
+use super::{Ended, Limit, Load, Range, vegas};
 
 /// The fraction of time-outs below which they count as noise.
 const CHANCE: f64 = 0.01;

@@ -23,16 +23,16 @@ use bywash_message::{Decoder, Fault, Fields, Framing, Head, Limits, Part, Reques
 use bywash_shaper::Mark;
 use http::{Method, StatusCode, Version};
 
-use super::pace::Pace;
 use super::Handler;
+use super::pace::Pace;
 use crate::connections::Phase;
 use crate::io::body::{Body, BodyError, Incoming as ClientBody, Piece, decode};
-use crate::request::ClientConnection;
-use crate::process::memory::{Held, REQUEST};
-use crate::request::reply::Reply;
 use crate::io::stream::Stream;
-use crate::upstream::PinnedLink;
 use crate::io::wire::Wire;
+use crate::process::memory::{Held, REQUEST};
+use crate::request::ClientConnection;
+use crate::request::reply::Reply;
+use crate::upstream::PinnedLink;
 
 /// A client connection that speaks HTTP/1.
 pub(crate) struct Conn {
@@ -246,7 +246,6 @@ impl Conn {
             }
         }
     }
-
 }
 
 impl ClientConnection for Conn {

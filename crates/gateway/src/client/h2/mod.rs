@@ -32,11 +32,11 @@ use super::pace::Pace;
 use super::{Handler, Plane};
 use crate::connections::Phase;
 use crate::io::body::{Body, BodyError, Incoming as ClientBody, Piece};
-use crate::request::ClientConnection;
-use crate::upstream::PinnedLink;
+use crate::io::stream::Stream;
 use crate::process::memory;
 use crate::process::memory::Held;
-use crate::io::stream::Stream;
+use crate::request::ClientConnection;
+use crate::upstream::PinnedLink;
 
 /// The window for the body of one request. The window of a connection is this times its maximum
 /// number of streams, so that no body that waits in the queue blocks another.

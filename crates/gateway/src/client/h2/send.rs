@@ -10,9 +10,9 @@ use h2::{Reason, SendStream};
 use http::{HeaderValue, Response, header};
 
 use super::{Outgoing, SEND_BUFFER, Unsent};
-use crate::io::body::Piece;
 use crate::client::pace::Pace;
 use crate::client::{Handler, Plane};
+use crate::io::body::Piece;
 use crate::process::memory::Held;
 use crate::request::reply::{Answer, Reply};
 

@@ -33,8 +33,8 @@ use bywash_message::{Fields, Name};
 use self::seen::{Seen, Table};
 use super::cookies;
 use crate::process::secret::Secret;
-use crate::process::wall::unix_s;
 use crate::process::talk::say;
+use crate::process::wall::unix_s;
 
 /// The number of answered requests before a warning.
 const ENOUGH: u64 = 100;

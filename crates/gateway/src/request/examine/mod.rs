@@ -5,8 +5,8 @@
 use std::net::IpAddr;
 
 use bywash_config::{Charge, Level, Mode, Session};
-use bywash_engine::classify::{Asked, HasField};
 use bywash_engine::RuleId;
+use bywash_engine::classify::{Asked, HasField};
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, SessionKey, Tier};
 use bywash_message::{Fields, Request};
 use bywash_token::Moment;
@@ -15,11 +15,11 @@ use super::client_deadline::Told;
 use super::forwarded::Origin;
 use super::{Peer, forwarded, signals};
 use crate::identity::cookies;
+use crate::identity::tokens::Shown;
 use crate::process::wall::{unix_ms, unix_s};
-use crate::telemetry::metrics::{CustomerLevel, Doubt};
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::identity::tokens::Shown;
+use crate::telemetry::metrics::{CustomerLevel, Doubt};
 
 /// The facts that the gateway derives from a request's head.
 #[derive(Clone, Copy, Debug)]

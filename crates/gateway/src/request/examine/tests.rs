@@ -10,11 +10,11 @@ use bywash_units::Time;
 use prometheus_client::metrics::counter::Counter;
 
 use super::*;
-use crate::telemetry::access_log::AccessLog;
 use crate::driver::Driver;
+use crate::process::secret::Secret as HashKey;
+use crate::telemetry::access_log::AccessLog;
 use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
-use crate::process::secret::Secret as HashKey;
 
 /// A gateway that only examines requests.
 struct Desk {

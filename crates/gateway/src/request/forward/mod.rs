@@ -19,19 +19,19 @@ use bywash_units::Span;
 use http::{StatusCode, Version};
 
 use self::sender::{Connected, Sender};
+use super::ClientConnection;
 use super::deadline::Deadline;
 use super::{ClientRate, Facts, Peer, forwarded};
-use crate::identity::cookies;
-use crate::io::upload::Upload;
-use super::ClientConnection;
+use crate::context::Worker;
 use crate::driver::Ticket;
+use crate::identity::cookies;
 use crate::identity::levels;
 use crate::identity::levels::Levels;
+use crate::io::upload::Upload;
 use crate::request::record::Record;
 use crate::telemetry::traces;
 use crate::upstream::servers::Load;
 use crate::upstream::{Exchange, MOST_HEADS, Outbound, Pool, UpstreamError};
-use crate::context::Worker;
 
 /// A request ready to be forwarded.
 pub(super) struct Forward {

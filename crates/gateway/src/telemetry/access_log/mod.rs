@@ -21,8 +21,8 @@ use prometheus_client::metrics::counter::Counter;
 
 use self::lines::Lines;
 use crate::error::GatewayError;
-use crate::telemetry::journal::Entry;
 use crate::process::panics;
+use crate::telemetry::journal::Entry;
 
 /// The number of entries that may wait to be written.
 const WAITING: usize = 8192;

@@ -9,8 +9,8 @@ use shuttle::sync::atomic::Ordering;
 use shuttle::thread;
 
 use super::{Entry, Journal, WATCHERS};
-use crate::telemetry::access_log::AccessLog;
 use crate::process::sync::explore;
+use crate::telemetry::access_log::AccessLog;
 
 fn journal() -> Arc<Journal> {
     Arc::new(Journal::new(

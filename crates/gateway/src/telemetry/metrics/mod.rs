@@ -36,18 +36,16 @@ use crate::connections::Evicted;
 use crate::driver::LockTimes;
 use crate::elephants::NoLane;
 use crate::process::local_fault::LocalFault;
-use crate::telemetry::orphans::Counts;
 use crate::process::panics::Thread;
+use crate::telemetry::orphans::Counts;
 
 pub(crate) use self::class::ClassMetrics;
 use self::class::{Families, Responses};
 use self::config::ConfigMetrics;
 pub(crate) use self::durations::Durations;
 use self::gauges::Gauges;
+pub(crate) use self::labels::{CustomerLevel, Doubt, Flood, Handshake, NameFailure, NotOpened};
 use self::levels::LevelFamilies;
-pub(crate) use self::labels::{
-    CustomerLevel, Doubt, Flood, Handshake, NameFailure, NotOpened,
-};
 pub(crate) use self::levels::LevelMetrics;
 use self::runtime::RuntimeMetrics;
 use self::servers::ServerFamilies;

@@ -37,8 +37,8 @@ use self::pulse::{Beat, Pulse};
 use super::h1::LIMITS;
 use super::{Outbound, UpstreamError};
 use crate::io::body::{BodyError, Piece};
-use crate::io::upload::Upload;
 use crate::io::stream::Stream;
+use crate::io::upload::Upload;
 
 /// The window for each response: the amount that a slow client may make the gateway hold.
 const STREAM_WINDOW: u32 = 256 * 1024;

@@ -71,8 +71,8 @@ use bywash_units::{Share, Span, Time};
 
 use self::answers::{Compared, Pace, compare};
 use self::server::{Outcome, Rank, Server, Stay};
-use crate::telemetry::metrics::{ServerState, ServerStatus, Traffic};
 use crate::process::sync::{Mutex, MutexGuard};
+use crate::telemetry::metrics::{ServerState, ServerStatus, Traffic};
 
 /// The maximum number of servers: as many as the bit mask of tried servers can name.
 pub(crate) const MOST: usize = 64;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bywash_units::{Span, Time};
 use proptest::prelude::*;
 
-use super::{Failure, Load, Options, ServerStatus, Servers, ServerState};
+use super::{Failure, Load, Options, ServerState, ServerStatus, Servers};
 
 const OPTIONS: Options = Options {
     rise: 2,
@@ -105,7 +105,8 @@ impl Play {
     }
 
     fn choose(&mut self, tried: u64, before: &[ServerStatus]) {
-        let may = |server: usize| tried >> server & 1 == 0 && before[server].state != ServerState::Down;
+        let may =
+            |server: usize| tried >> server & 1 == 0 && before[server].state != ServerState::Down;
         let good = |server: &usize| may(*server) && serves(&before[*server]);
         match self.servers.choose(self.now, tried) {
             Some(load) => {

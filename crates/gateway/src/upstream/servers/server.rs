@@ -3,7 +3,7 @@
 use bywash_units::{Share, Span, Time};
 
 use super::answers::{Answers, Compared, Pace};
-use super::{Failure, Options, ServerStatus, ServerState};
+use super::{Failure, Options, ServerState, ServerStatus};
 
 /// The number of consecutive ejections beyond which the next one is not longer.
 const LONGEST_ROW: u32 = 8;

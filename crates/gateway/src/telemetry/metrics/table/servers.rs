@@ -4,10 +4,10 @@ use bywash_metrics::Kind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject, Words};
 
-use super::label;
-use crate::process::local_fault::LocalFault;
 use super::super::labels::NameFailure;
 use super::super::servers::ServerState;
+use super::label;
+use crate::process::local_fault::LocalFault;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "Servers",

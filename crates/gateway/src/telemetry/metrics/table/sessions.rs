@@ -5,8 +5,8 @@ use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Metric, Subject};
 use bywash_token::Refusal;
 
-use super::{LEVEL, OUTCOME, label};
 use super::super::labels::CustomerLevel;
+use super::{LEVEL, OUTCOME, label};
 
 pub(super) static TOKENS_SUBJECT: Subject = Subject {
     title: "Sessions",

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bywash_units::{Span, Time};
 
-use super::{Failure, Load, Options, Servers, ServerState};
+use super::{Failure, Load, Options, ServerState, Servers};
 
 const OPTIONS: Options = Options {
     rise: 2,

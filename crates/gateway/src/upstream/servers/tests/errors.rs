@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bywash_units::Time;
 
-use super::super::{Servers, ServerState};
+use super::super::{ServerState, Servers};
 use super::{at, load_at, pile_up, servers, state, status};
 
 fn err(servers: &Arc<Servers>, server: usize, now: Time, times: u32) {

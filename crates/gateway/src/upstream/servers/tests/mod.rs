@@ -8,7 +8,7 @@ use std::thread;
 
 use bywash_units::{Span, Time};
 
-use super::{Failure, Load, Options, ServerStatus, Servers, ServerState};
+use super::{Failure, Load, Options, ServerState, ServerStatus, Servers};
 
 const OPTIONS: Options = Options {
     rise: 2,
@@ -230,7 +230,10 @@ fn the_first_success_when_all_were_bad_has_every_other_tried_at_once() {
         }
         for server in 0..3 {
             let state = state(&servers, server, at(1.0));
-            assert!(matches!(state, ServerState::Up | ServerState::SlowStart { .. }), "{server} is {state:?}");
+            assert!(
+                matches!(state, ServerState::Up | ServerState::SlowStart { .. }),
+                "{server} is {state:?}"
+            );
         }
     }
 }

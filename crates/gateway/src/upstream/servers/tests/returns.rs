@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bywash_units::{Share, Span};
 
-use super::super::{Failure, Options, Servers, ServerState};
+use super::super::{Failure, Options, ServerState, Servers};
 use super::{OPTIONS, at, fail, load_at, pile_up, probe, servers, state, status};
 
 #[test]
@@ -136,9 +136,13 @@ fn a_reload_keeps_what_is_known_and_starts_new_servers_slowly() {
     probe(&old, 1, at(0.0), false, 3);
     let running = load_at(&old, 2, at(0.0));
     let new = Arc::new(old.reloaded(&[Some(2), None, Some(0), Some(1)], OPTIONS, at(1.0)));
-    let states: Vec<ServerState> = new.snapshot(at(1.0)).iter().map(|status| status.state).collect();
+    let states: Vec<ServerState> =
+        new.snapshot(at(1.0)).iter().map(|status| status.state).collect();
     let slow = ServerState::SlowStart { share: Share::new(0.1) };
-    assert_eq!(states, [ServerState::Up, slow, ServerState::Ejected { until: at(10.0) }, ServerState::Down]);
+    assert_eq!(
+        states,
+        [ServerState::Up, slow, ServerState::Ejected { until: at(10.0) }, ServerState::Down]
+    );
     running.failed(at(1.0), Failure::Response);
     assert_eq!(status(&old, 2, at(1.0)).running, 0);
     assert_eq!(status(&new, 0, at(1.0)).failures, 0, "the old generation ends in the old table");
