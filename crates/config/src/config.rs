@@ -13,6 +13,7 @@ use crate::identify::Identify;
 use crate::levels::{Level, Levels};
 use crate::listen::{Listen, Tls};
 use crate::sentry::Sentry;
+use crate::mode::Mode;
 use crate::success::Success;
 use crate::upstream::{Collector, Timeouts, Upstream};
 

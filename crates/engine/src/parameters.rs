@@ -246,7 +246,7 @@ pub struct Settings<D: Decides> {
 }
 
 impl<D: Decides> Settings<D> {
-    fn set(&mut self, name: &str, text: &str) -> Result<(), ParameterError> {
+    pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), ParameterError> {
         let index = self.policy.parameters.iter().position(|parameter| parameter.name == name);
         let index = index.ok_or_else(|| ParameterError::Unknown { name: name.to_string() })?;
         let domain = &self.policy.parameters[index].domain;

@@ -16,6 +16,7 @@ mod rounds;
 mod slope;
 mod vegas;
 
+use alloc::boxed::Box;
 use core::fmt::Debug;
 
 use bywash_units::{Span, Time};

@@ -19,6 +19,7 @@ mod session_first;
 mod single;
 mod value_index;
 
+use alloc::boxed::Box;
 use bywash_units::{Share, Span, Time};
 
 pub use by_class::ByClass;

@@ -14,6 +14,7 @@ mod loss;
 mod marginal;
 mod survival;
 
+use alloc::boxed::Box;
 use core::fmt::Debug;
 
 use bywash_units::{Span, Time};

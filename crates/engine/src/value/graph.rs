@@ -14,7 +14,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::gittins::Chain;
-use crate::request::{ClassId, ClassSet};
+use crate::request::{ClassId, ClassSet, Signals};
 
 /// A session's place in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
