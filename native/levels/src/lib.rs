@@ -99,8 +99,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_free(pool: *mut PoolHandle) -> c_i
         let known = unsafe { known(pool)? };
         known.pool.close();
         if turn::is_inside(known.number) {
-            let words = "a callback of the pool has called this and would wait for itself: the pool is \
-                         closed, not freed";
+            let words = "a callback of the pool has called this and would wait for itself: \
+                         the pool is closed, not freed";
             return Err(Fault::new(libc::EDEADLK, words));
         }
         known.pool.wait_until_empty();

@@ -31,8 +31,8 @@ _log = logging.getLogger("bywash")
 
 #: The warnings that are logged once, with the socket's path.
 _WARNINGS = {
-    "unnamed": "a query runs outside of a named request, so nothing can stop it: put the middleware around its handler "
-    "(stop daemon: %s)",
+    "unnamed": "a query runs outside of a named request, so nothing can stop it: "
+    "put the middleware around its handler (stop daemon: %s)",
     "unreachable": "no stop daemon answers at %s: queries run, and nothing cancels them",
 }
 
