@@ -102,7 +102,7 @@ void Server::tell_stats() {
         }
         int wrong = read_request(fd, request);
         if (wrong == 0) wrong = request.path == "/-/stats" ? 0 : 404;
-        if (wrong > 0) refuse(fd, wrong, "there is /-/stats");
+        if (wrong > 0) refuse(fd, wrong, "the only page is /-/stats");
         else answer(fd, 200, stats()), close(fd);
     }
 }
@@ -221,7 +221,7 @@ void Server::serve() {
         Request *request = new Request;
         if (int wrong = read_request(fd, *request)) {
             books_.failed++;
-            wrong > 0 ? refuse(fd, wrong, "not a request for this service") : static_cast<void>(close(fd));
+            wrong > 0 ? refuse(fd, wrong, "not a valid request for this service") : static_cast<void>(close(fd));
             delete request;
             continue;
         }
@@ -232,7 +232,7 @@ void Server::serve() {
                 books_.busy_us_wasted += busy_us() - began;
                 reason == SERT_RAN_TOO_LONG ? books_.terminated++ : books_.gone++;
                 delete asked;
-                refuse(fd, 504, "it ran for too long");
+                refuse(fd, 504, "the request ran for too long");
                 continue;
             }
             SERT_register_rollbackpoint(&point);
