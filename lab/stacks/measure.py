@@ -12,7 +12,7 @@ import probe
 import runtimes
 
 REMEDIES = {
-    "PostgreSQL 0": "set it to 100ms, or `bywash sentry`",
+    "PostgreSQL 0": "set it to 100ms, or use `bywash sentry`",
     "PostgreSQL 100ms": "nothing, if the application closes its connection; pooled ones it does not: `bywash sentry`",
     "MariaDB": "`bywash sentry`",
 }
