@@ -108,7 +108,7 @@ def enforce(file):
     """Switches a file from observe to enforce. Returns its text."""
     text, count = re.subn(r'^mode = "observe"', 'mode = "enforce"', file.read_text(), flags=re.M)
     if not count:
-        sys.exit(f"applications: {file} does not have mode = "observe"")
+        sys.exit(f"applications: {file} is not in the mode observe")
     file.write_text(text)
     return text
 
