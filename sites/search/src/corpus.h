@@ -1,8 +1,7 @@
 // A made-up corpus: words by Zipf's law, and for each word the documents that contain it.
 //
-// The same seed makes the same corpus. The n-th most frequent word is called "wN". The number of documents that contain
-// it falls as 1/N. Therefore queries with frequent words cost hundreds of times as much as others, which makes the heavy
-// tail.
+// The same seed makes the same corpus. The n-th most frequent word is called "wN". The number of documents with it
+// falls as 1/N. Therefore queries with frequent words cost hundreds of times as much as others: a heavy tail.
 #pragma once
 
 #include <cstddef>

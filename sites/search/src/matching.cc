@@ -16,8 +16,8 @@ constexpr std::size_t MOST_WORDS = 64;
 constexpr double ASKED_FOR = 500;
 // The rank is ASKED_FOR times a uniform number to this power, which sets the index of the tail.
 constexpr double TAIL = 1.1;
-// The number of places of a word that are checked in each field of a document, and the number of fields: title, headings,
-// anchors, body. Places close to each other count more.
+// The number of places of a word that are checked in each field of a document. The fields are title, headings, anchors
+// and body. Places close to each other count more.
 constexpr int PLACES = 64;
 constexpr int FIELDS = 4;
 constexpr float WEIGHTS[FIELDS] = {3.0F, 2.0F, 1.5F, 1.0F};

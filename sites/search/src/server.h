@@ -1,9 +1,9 @@
 // The server: a thread that accepts, a bounded queue, and workers that serve one request after the other. One more
 // thread closes refused connections, and another one answers /-/stats.
 //
-// The bounded queue is the admission control of paper 2. Terminations need only the calls of libsert in the worker loop.
-// The server watches the clients of running requests. If the client, or the gateway, closes the connection, the server
-// stops the request.
+// The bounded queue is the admission control of paper 2. Terminations need only the calls of libsert in the worker
+// loop. The server watches the clients of running requests. If the client, or the gateway, closes the connection, the
+// server stops the request.
 #pragma once
 
 #include <atomic>
@@ -56,7 +56,7 @@ private:
     bool next(int &fd);
     void watch();
     void tell_stats();
-    // A refused connection. It gets its answer when its request has arrived. Then the server reads until the client closes.
+    // A refused connection. It gets its answer when its request has arrived. Then the server reads until it is closed.
     struct Leaving {
         int fd;
         std::chrono::steady_clock::time_point until;
