@@ -102,7 +102,7 @@ void Server::tell_stats() {
         }
         int wrong = read_request(fd, request);
         if (wrong == 0) wrong = request.path == "/-/stats" ? 0 : 404;
-        if (wrong > 0) refuse(fd, wrong, "the only page is /-/stats");
+        if (wrong > 0) refuse(fd, wrong, "only GET /-/stats is served here");
         else answer(fd, 200, stats()), close(fd);
     }
 }
