@@ -259,5 +259,5 @@ test('a client who leaves stops what his request has leased', async (t) => {
 test('what is no connection, or no name of a database, is refused', async (t) => {
   const { sentry } = await stage(t)
   for (const name of ['', 'a b', 'x'.repeat(33), 'self']) assert.throws(() => leased({}, sentry, name), SettingError)
-  assert.throws(() => leased({}, sentry, 'shop'), /no connection or pool/)
+  assert.throws(() => leased({}, sentry, 'shop'), /takes a connection or pool/)
 })

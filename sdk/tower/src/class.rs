@@ -41,7 +41,7 @@ pub struct Class {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SettingError {
     /// A value outside its range.
-    #[error("class `{class}`: `{field}` is {given:?}, not from {least:?} to {MOST:?}")]
+    #[error("class `{class}`: `{field}` is {given:?}, and must be from {least:?} to {MOST:?}")]
     Range {
         /// The class's name.
         class: String,
@@ -53,7 +53,7 @@ pub enum SettingError {
         least: Duration,
     },
     /// Two values that contradict each other.
-    #[error("class `{class}`: `{lower}` {low} does not lie below `{upper}` {high}")]
+    #[error("class `{class}`: `{lower}` {low} must be below `{upper}` {high}")]
     Crossed {
         /// The class's name.
         class: String,

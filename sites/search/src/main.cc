@@ -1,4 +1,4 @@
-// search: an index-matching or a ranking service, to be overloaded.
+// search: an index-matching or a ranking service, for experiments with overload.
 #include <getopt.h>
 
 #include <atomic>

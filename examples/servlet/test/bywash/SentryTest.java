@@ -66,7 +66,7 @@ public final class SentryTest {
             all.add(on(sentry::conversation));
         }
         for (var one : all) {
-            check(one.get(PATIENCE, TimeUnit.SECONDS) == null, "it talks to a daemon that takes nobody");
+            check(one.get(PATIENCE, TimeUnit.SECONDS) == null, "it talks to a daemon that accepts no connection");
         }
         for (SocketChannel one : wait) {
             one.close();
