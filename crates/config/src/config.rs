@@ -12,8 +12,8 @@ use crate::elephants::Elephants;
 use crate::identify::Identify;
 use crate::levels::{Level, Levels};
 use crate::listen::{Listen, Tls};
-use crate::sentry::Sentry;
 use crate::mode::Mode;
+use crate::sentry::Sentry;
 use crate::success::Success;
 use crate::upstream::{Collector, Timeouts, Upstream};
 

@@ -171,7 +171,8 @@ impl Fields {
         self.retain(|field| !field.spelled.eq_ignore_ascii_case(spelled));
     }
 
-    fn remove_alike(&mut self, spelled: &[u8]) {
+    /// Removes a field in every spelling that some application takes for it.
+    pub fn remove_alike(&mut self, spelled: &[u8]) {
         self.retain(|field| !alike(spelled, field.spelled));
     }
 
@@ -185,13 +186,6 @@ impl Fields {
             kept
         });
         self.present = present;
-    }
-
-    /// Removes a field in every spelling that some application takes for it.
-    pub fn remove_alike(&mut self, name: &[u8]) {
-        if self.iter().any(|field| alike(field.spelled, name)) {
-            self.retain(|field| !alike(field.spelled, name));
-        }
     }
 
     /// Writes `name: value` and CR LF for each field, with the name as it was spelled.

@@ -20,13 +20,13 @@ const fn right(head: &'static str, short: &'static str, narrow: usize, wide: usi
 /// The columns of classes. The narrow ones take 79 columns of the terminal; the cursor takes one
 /// more.
 const CLASSES: &[Column] = &[
-    left("CLASS", "CLASS", 9, 16),
+    left("CLASS", "CLASS", 9, 13),
     left("TIER", "T", 1, 8),
     right("IN/S", "IN/S", 5, 6),
-    right("OK%", "OK%", 3, 4),
+    right("SERVED", "SRV", 3, 6),
     right("LATE", "LATE", 4, 4),
-    right("GAVE-UP", "GAVE", 4, 7),
-    right("SHED", "SHED", 4, 4),
+    right("ORPHANED", "ORPH", 4, 8),
+    right("REFUSED", "REFU", 4, 7),
     right("TERM", "TERM", 4, 4),
     right("ERR", "ERR", 3, 4),
     right("P50", "P50", 5, 6),
@@ -71,13 +71,13 @@ const DECISIONS: &[Column] = &[
 /// The meaning of each column of the classes, for the help.
 pub(super) const MEANS: &[(&str, &str)] = &[
     ("IN/S", "requests that ended, per second"),
-    ("OK%", "% of them answered in time; LATE: answered after the patience"),
-    ("GAVE-UP", "% whose clients left"),
-    ("SHED", "% refused: shed, expired or throttled"),
-    ("TERM, ERR", "% stopped while they ran; % that no server answered in full"),
-    ("P50, P99", "response times of answers, approximate"),
-    ("QUEUE", "requests that wait now, and their share of all that wait"),
-    ("MODE", "mode, and % of visitors; *: overrides the file"),
+    ("SERVED, LATE", "% answered in time; % answered after the patience of the class"),
+    ("ORPHANED", "% whose client left"),
+    ("REFUSED", "% shed, expired or throttled"),
+    ("TERM, ERR", "% terminated; % with the outcome upstream_error"),
+    ("P50, P99", "response times of answers, approximately"),
+    ("QUEUE", "requests that wait now, and their part of all waiting requests"),
+    ("MODE", "mode, and for which part of the visitors; * marks an override of the file"),
 ];
 
 /// A class with its sums in the window.

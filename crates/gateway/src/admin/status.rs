@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::telemetry::metrics::ClassMetrics;
-use crate::upstream::servers::ServerStatus as Standing;
+use crate::telemetry::metrics::ServerStatus as Standing;
 
 pub(super) fn status(shared: &Shared) -> Status {
     let status = shared.driver.status();

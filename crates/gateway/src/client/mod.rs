@@ -21,12 +21,11 @@ use std::os::fd::BorrowedFd;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use bywash_config::HalfClose;
-use bywash_message::{Fault, Fields, Framing, Request};
+use bywash_message::{Fault, Request};
 use bywash_shaper::{Lane, Mark};
-use http::StatusCode;
 use tokio::net::TcpStream;
 
 use self::permit::ConnectionPermit;

@@ -9,7 +9,6 @@ mod probes;
 mod threads;
 mod worker;
 
-use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +28,7 @@ use self::learned::{Decided, For, Learned};
 use self::threads::Server;
 use crate::decisions::{self, elephants, overrides};
 use crate::driver::Driver;
-pub use crate::error::GatewayError;
+use crate::error::GatewayError;
 use crate::process::life::Life;
 use crate::process::panics::Thread;
 use crate::process::secret::Secret;

@@ -26,6 +26,7 @@ use crate::context::{LocalFuture, Worker};
 use crate::process::life::Life;
 #[cfg(test)]
 use crate::process::panics::Trap;
+use crate::process::talk::say;
 use crate::settings::Settings;
 use crate::shared::Shared;
 

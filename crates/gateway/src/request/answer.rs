@@ -225,7 +225,7 @@ impl Streaming {
         let record = &self.record;
         if let Some(watch) = &record.settings().session_cookie {
             let request = &record.facts().request;
-            watch.answered(record.shared(), request, record.brought(), fields);
+            watch.answered(record.shared().secret, request, record.brought(), fields);
         }
         grant::session_served(&self.record, self.ticket.is_some(), status, earned, fields)
     }

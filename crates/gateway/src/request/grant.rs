@@ -20,8 +20,8 @@ use bywash_units::Utility;
 use http::StatusCode;
 
 use super::answer::{gets_on, kind};
-use super::cacheable::{keep_private, may_be_kept};
 use super::{Facts, examine};
+use crate::identity::cacheable::{keep_private, may_be_kept};
 use crate::identity::tokens::Tokens;
 use crate::process::wall::unix_ms;
 use crate::request::record::Record;

@@ -18,8 +18,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes, BytesMut};
-use bywash_message::{Decoder, Fault, Fields, Framing, Head, Limits, Part, Request};
+use bytes::{Buf, BytesMut};
+use bywash_message::{Decoder, Fault, Fields, Framing, Head, Limits, Request};
 use bywash_shaper::Mark;
 use http::{Method, StatusCode, Version};
 

@@ -26,7 +26,7 @@ use h2::{Reason, RecvStream};
 use http::{Method, Response, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::flood::{Answers, Flood, Frames};
+use super::flood::{Answers, Frames};
 use super::linger::Linger;
 use super::pace::Pace;
 use super::{Handler, Plane};
@@ -36,6 +36,7 @@ use crate::io::stream::Stream;
 use crate::process::memory;
 use crate::process::memory::Held;
 use crate::request::ClientConnection;
+use crate::telemetry::metrics::Flood;
 use crate::upstream::PinnedLink;
 
 /// The window for the body of one request. The window of a connection is this times its maximum

@@ -25,7 +25,6 @@ use super::{ClientRate, Facts, Peer, forwarded};
 use crate::context::Worker;
 use crate::driver::Ticket;
 use crate::identity::cookies;
-use crate::identity::levels;
 use crate::identity::levels::Levels;
 use crate::io::upload::Upload;
 use crate::request::record::Record;

@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 use bywash_api::{Life, Request};
 use bywash_config::Mode;
 use bywash_engine::RuleId;
-use bywash_engine::{ClassId, Outcome, SessionKey, Standing};
+use bywash_engine::{ClassId, Outcome, Reason, SessionKey, Standing};
 use bywash_units::{Span, Time};
 use http::StatusCode;
 use tokio::sync::mpsc;

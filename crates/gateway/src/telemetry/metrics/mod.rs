@@ -42,7 +42,6 @@ use crate::telemetry::orphans::Counts;
 pub(crate) use self::class::ClassMetrics;
 use self::class::{Families, Responses};
 use self::config::ConfigMetrics;
-pub(crate) use self::durations::Durations;
 use self::gauges::Gauges;
 pub(crate) use self::labels::{CustomerLevel, Doubt, Flood, Handshake, NameFailure, NotOpened};
 use self::levels::LevelFamilies;

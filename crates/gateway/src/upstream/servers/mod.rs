@@ -67,7 +67,7 @@ mod server;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use bywash_units::{Share, Span, Time};
+use bywash_units::{Span, Time};
 
 use self::answers::{Compared, Pace, compare};
 use self::server::{Outcome, Rank, Server, Stay};
