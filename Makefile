@@ -9,17 +9,17 @@ SCHEDULES ?= 10000
 .PHONY: help demo test check test-all bench shuttle fuzz docs docs-site tools build deb static
 
 help:
-	@echo "make demo      a shop that keeps selling through a flash crowd, beside one that does not"
-	@echo "make test      everything that CI runs"
-	@echo "make check     formatting, lints, spelling, licences, known vulnerabilities, layering, generated pages"
-	@echo "make test-all  make test, and the slow lab runs"
-	@echo "make bench     decisions, ghosts, cost and attacks beside HAProxy and nginx (if installed)"
-	@echo "make shuttle   what threads share, on 10,000 orders of their turns for each scene"
-	@echo "make fuzz      every parser against random bytes, a minute each (needs rustup)"
-	@echo "make docs      write docs/reference and the dashboard anew from the program"
-	@echo "make docs-site the documentation as a site in target/site (needs Python)"
-	@echo "make deb       a Debian package in dist/ (installs cargo-deb)"
-	@echo "make static    a program without shared libraries in dist/ (needs musl-gcc, rustup)"
+	@echo "make demo      run two shops in a flash crowd: with bywash one keeps selling, without it the other does not"
+	@echo "make test      run everything that CI runs"
+	@echo "make check     check formatting, lints, spelling, licences, known vulnerabilities, layering, generated pages"
+	@echo "make test-all  run make test, the tutorials and the slow lab runs"
+	@echo "make bench     measure decisions, ghosts, cost and attacks, next to HAProxy and nginx (if installed)"
+	@echo "make shuttle   test shared state under 10,000 thread schedules for each scenario"
+	@echo "make fuzz      fuzz every parser for a minute (needs rustup)"
+	@echo "make docs      generate docs/reference and the dashboard from the program"
+	@echo "make docs-site build the documentation as a site in target/site (needs Python)"
+	@echo "make deb       build a Debian package in dist/ (installs cargo-deb)"
+	@echo "make static    build a program without shared libraries in dist/ (needs musl-gcc, rustup)"
 
 build:
 	$(CARGO) build --release --locked -p bywash

@@ -26,7 +26,7 @@ use std::time::Duration;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Connections of each kind; few are measured badly, as memory comes in pages of 2 MiB
+    /// Connections of each kind; use many, because memory comes in pages of 2 MiB
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=2_000))]
     each: u32,
 }
@@ -62,8 +62,9 @@ fn costs(programs: &Programs, count: u32) -> Report {
         }));
     }
     let method = format!(
-        "PSS of the process, all slots taken: more for each of the first {count} connections of a kind, and of as many\n\
-         that come then. counted: what the gateway says of the latter (`memory.used`)."
+        "Growth of the process's PSS with all slots taken: for each of the first {count} \
+         connections of a kind, and for each of\nas many further ones. counted: the gateway's own \
+         number for the latter (`memory.used`)."
     );
     Report { table, method, json: json!({ "costs": list }), broken: Vec::new() }
 }

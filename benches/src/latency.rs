@@ -23,10 +23,10 @@ use std::time::Duration;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Rounds; each goes every way once
+    /// Number of rounds; each measures every way once
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     reps: u32,
-    /// Length of a turn
+    /// Seconds of a turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
     /// Requests per second
@@ -93,7 +93,10 @@ impl Way {
         let answers = open_loop::within(&answers, WARM_UP, length);
         if open_loop::goodput(&answers).is_none_or(|good| good < ANSWERED) {
             let ends = open_loop::show_ends(&answers);
-            return Err(io::Error::other(format!("{}: too few were answered: {ends}", self.name)));
+            return Err(io::Error::other(format!(
+                "{}: too few requests were answered: {ends}",
+                self.name
+            )));
         }
         let micros = |time: fn(&Answer) -> Duration, p: f64| {
             let all: Vec<f64> = answers.iter().map(|a| time(a).as_secs_f64() * 1e6).collect();
@@ -137,10 +140,11 @@ fn spread(times: &[f64]) -> Spread {
 
 fn method(options: &Options) -> String {
     format!(
-        "median [min–max] of {} rounds of {} s; {} requests/s, evenly spaced, over {CONNECTIONS} \
-         keep-alive connections in turn.\nFrom when a request was due to its answer. Proxy on core \
-         {PROXY_CORE}; load and upstream on core {LOAD_CORE}.\nadded: difference of the medians to \
-         direct. load late: from due to sent, part of every time.",
+        "Median [min–max] of {} rounds of {} s; {} requests/s, evenly spaced, over {CONNECTIONS} \
+         keep-alive connections in turn.\nTimes are from the moment at which a request is due to \
+         its answer. Proxy on core {PROXY_CORE}; load and upstream on core\n{LOAD_CORE}. added: \
+         difference of the medians to direct. load late: from due to sent, which is part of each \
+         time.",
         options.reps, options.seconds, options.rate
     )
 }

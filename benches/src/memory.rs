@@ -28,10 +28,10 @@ use std::time::{Duration, Instant};
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Connections, or half as many as this process may have descriptors if that is less
+    /// Number of connections, at most half of the descriptors of this process
     #[arg(long, default_value_t = 9000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
-    /// Measure this program only; may be repeated
+    /// Measure only this program; may be repeated
     #[arg(long, value_enum)]
     only: Vec<Kind>,
 }
@@ -144,7 +144,7 @@ fn queued(proxy: &Proxy, upstream: &Upstream, count: u32) -> io::Result<Queued> 
     }
     thread::sleep(SETTLE);
     if upstream.requests() != before {
-        return Err(io::Error::other(format!("{}: a request did not wait", proxy.kind())));
+        return Err(io::Error::other(format!("{}: a request was not queued", proxy.kind())));
     }
     let each = share(procfs::memory(proxy.pid())?, base, count);
     drop(holder);
@@ -209,10 +209,10 @@ fn report(rows: &[Row], count: u32) -> Report {
         }));
     }
     let method = format!(
-        "PSS of the process: alone after {WARM_UP} requests; idle: more for each of {count} \
-         keep-alive connections\nthat have had an answer; queued: more for each of {count} \
-         requests waiting on a connection of its own.\nanswered: of these with 200, once the slot \
-         was free."
+        "PSS of the process. alone: after {WARM_UP} requests. idle: growth for each of {count} \
+         keep-alive connections that have\nhad an answer. queued: growth for each of {count} \
+         requests that wait, each on its own connection. answered: how many of\nthese got 200 once \
+         the slot was free."
     );
     let json = json!({ "connections": count, "proxies": list });
     let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
@@ -225,7 +225,7 @@ fn broken(row: &Row, count: u32) -> Vec<String> {
     let mut limit = |what: &str, bytes: f64, most: f64| {
         if bytes > most {
             let (kib, most) = (bytes / 1024.0, most / 1024.0);
-            broken.push(format!("{what}: {kib:.1} KiB, at most {most:.0} wanted"));
+            broken.push(format!("{what}: {kib:.1} KiB, promised at most {most:.0} KiB"));
         }
     };
     limit("an idle connection", row.idle, IDLE_MOST);

@@ -22,13 +22,13 @@ use std::time::Duration;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Length of the pulse
+    /// Seconds of the pulse
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
-    /// Load in the pulse, as a multiple of what can be served
+    /// Load in the pulse, as a multiple of the capacity
     #[arg(long, default_value_t = 10.0)]
     times: f64,
-    /// Measure this program only; may be repeated
+    /// Measure only this program; may be repeated
     #[arg(long, value_enum)]
     only: Vec<Kind>,
 }
@@ -103,7 +103,7 @@ fn measure(kind: Kind, options: &Options, programs: &Programs) -> io::Result<Row
     let answers = load.start().finish()?;
     let part = |from, to| open_loop::within(&answers, from, to);
     let base = open_loop::percentile_us(&part(UNCOUNTED, BEFORE), 0.99);
-    let base = base.ok_or_else(|| io::Error::other("nothing was served before the pulse"))?;
+    let base = base.ok_or_else(|| io::Error::other("no request was served before the pulse"))?;
     let end = BEFORE + length;
     let starts = (0..AFTER.as_secs() as u32).map(|n| end + WINDOW * n);
     let after: Vec<Window> = starts.map(|at| Window::of(&part(at, at + WINDOW))).collect();
@@ -153,14 +153,15 @@ fn report(rows: &[Row], options: &Options) -> Report {
         list.push(row.json());
         let late = row.back.is_none_or(|back| back > BACK);
         if row.kind == Kind::Bywash && late {
-            broken.push(format!("pulse: not back within {} s", BACK.as_secs()));
+            broken.push(format!("pulse: service was not as before within {} s", BACK.as_secs()));
         }
     }
     let method = format!(
-        "{CAPACITY:.0} requests/s can be served ({LIMIT} slots, {} ms). {CALM} of that for {} s, \
-         {} × for {} s, {CALM} again for {} s; half on new connections;\nclients wait {} s. p99 in \
-         ms of those served, in windows of a second. back: from the end of the pulse to the first \
-         window that is\nas before (all served, p99 within a half or 10 ms) and stays so.",
+        "The capacity is {CAPACITY:.0} requests/s ({LIMIT} slots, {} ms). The load is {CALM} of \
+         that for {} s, {} × for {} s, and {CALM} for {} s; half on new\nconnections; clients wait \
+         {} s. p99: in ms, of served requests, in windows of a second. back: from the end of the \
+         pulse\nto the first window from which on service is as before (all served, p99 at most \
+         half, or 10 ms, longer).",
         SERVICE.as_millis(),
         BEFORE.as_secs(),
         options.times,

@@ -16,10 +16,10 @@ const PROMISE_NOT_KEPT: u8 = 99;
 /// What every measurement is told.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Common {
-    /// Where the programs under test are
+    /// Paths of the programs under test
     #[command(flatten)]
     pub programs: Programs,
-    /// Also write the results to this file
+    /// Also write the results into this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }

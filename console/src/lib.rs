@@ -36,7 +36,7 @@ impl Asset {
 
 fn pack(bytes: &[u8]) -> Vec<u8> {
     let mut to = GzEncoder::new(Vec::new(), Compression::best());
-    to.write_all(bytes).and_then(|()| to.finish()).expect("a vector takes everything")
+    to.write_all(bytes).and_then(|()| to.finish()).expect("writing to a vector does not fail")
 }
 
 macro_rules! assets {

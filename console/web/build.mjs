@@ -42,5 +42,5 @@ async function tests() {
 }
 
 const [asked] = process.argv.slice(2);
-if (!asked) throw new Error('say a folder, or --tests');
+if (!asked) throw new Error('usage: node build.mjs FOLDER | --tests');
 await (asked === '--tests' ? tests() : console_(asked));

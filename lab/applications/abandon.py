@@ -1,8 +1,8 @@
-"""WordPress beside visitors who abandon searches: pages within a second, with the stop daemon and without it.
+"""Measures WordPress while visitors abandon searches, with the stop daemon and without it.
 
-Readers come as often as half of the knee allows; beside them come people who search and leave after 300 ms, more often than
-the database can search. The gateway only observes: what differs is whether the queries of those who have left are cancelled.
-A plugin names the request in each query (lab/applications/wordpress.py), as `marks` wants it."""
+Readers load the site to half of its knee. In addition, visitors search and leave after 300 ms, more often than the
+database can search. The gateway only observes. The runs differ in one thing: whether the daemon cancels the queries of
+clients that have left. A plugin names the request in each query (lab/applications/wordpress.py) for the key `marks`."""
 
 import argparse
 import json
@@ -43,7 +43,7 @@ rho = [1]
 
 
 def configure(root, url, way):
-    """The gateway's file, and the stop daemon's."""
+    """Writes the gateway's file and the stop daemon's."""
     password = root / "password"
     password.write_text("lab\n")
     password.chmod(0o600)
@@ -57,7 +57,7 @@ def configure(root, url, way):
 
 
 def once(way, visitors, processes, url, rho, chosen, seed):
-    """One run: of the readers' pages the share within a second; and how the searches ended."""
+    """Plays one run. Returns the share of the readers' pages within a second, and how the searches ended."""
     root, started = processes.folder, []
     config = configure(root, url, way)
     try:
@@ -90,9 +90,9 @@ def main():
     root = chosen.folder.resolve()
     found = root / "ramp.json"
     if not found.exists():
-        sys.exit(f"applications: there is no {found}: first scripts/applications measure wordpress {chosen.folder}")
+        sys.exit(f"applications: {found} is missing: first run scripts/applications measure wordpress {chosen.folder}")
     processes, visitors, rows = stack.Processes(root), play.Visitors(wordpress.SCENARIO), []
-    print(f"this takes some {2 * chosen.seeds * (chosen.seconds + 35) / 60:.0f} minutes", file=sys.stderr)
+    print(f"this takes about {2 * chosen.seeds * (chosen.seconds + 35) / 60:.0f} minutes", file=sys.stderr)
     try:
         url = wordpress.start(processes, root, marks=True)
         rho = 0.5 * visitors.rho(json.loads(found.read_text())["knee"])

@@ -1,8 +1,8 @@
-"""A stock application under overload: bare, behind HAProxy, and behind bywash as it comes. See scripts/applications.
+"""Measures a stock application under overload: alone, behind HAProxy, and behind bywash. See scripts/applications.
 
-The knee: the scenario's visitors come ever more often; of each half minute the access log says how many answers there
-were and how long they took. The knee is the highest rate of answers before the half minutes in which one answer in
-twenty took more than a second. ρ = 1 in the tables is that rate."""
+To find the knee, the scenario's visitors come more and more often. The access log has the number of answers and their
+times for each half minute. The knee is the highest rate of answers before the half minutes in which one answer in twenty
+took more than a second. ρ = 1 in the tables is that rate."""
 
 import argparse
 import datetime
@@ -25,21 +25,21 @@ HAPROXY = [4, 8, 16]
 BYWASH = ["bywash", "slope", "init", "tokens"]
 PROGRAMS = ["bare", *(f"haproxy-{maxconn}" for maxconn in HAPROXY), *BYWASH]
 PROBE, WINDOW = 20, 30  # seconds
-CLIENTS = 20  # of the probe
-TOPS = [1.25, 2.5]  # of the ramp, as shares of what the probe was given
-WARM, BETWEEN = 10, 35  # seconds before a run that are not counted; until the last visitor is gone and all is quiet
-SLOW = 1.0  # seconds: a site whose p95 is above is beyond its knee
+CLIENTS = 20  # clients of the probe
+TOPS = [1.25, 2.5]  # the ends of ramps, relative to the probe's rate of answers
+WARM, BETWEEN = 10, 35  # seconds before a run that are not counted; seconds until the last visitor has left
+SLOW = 1.0  # seconds: a site with a p95 above this is beyond its knee
 
 
 def ramp(visitors, url, root, seconds):
-    """Throughput and latency of the bare application while load rises, from two fifths of the time on; leaves ramp.log for
-    `advise`."""
+    """Returns throughput and latency of the bare application while the load rises, from two fifths of the time on. Writes
+    ramp.log for `advise`."""
     sets = f'[[set]]\nname = "probe"\nclients = {CLIENTS}\n'
     busy = '[client]\nthink = { mean = "1ms", shape = "constant" }\npatience = { shape = "none" }\nretries = 0'
     probe = lambda: visitors.run(url, visitors.variant(PROBE, sets=sets, client=busy), 1, 1)["cells"][0]["completed"] / PROBE
-    # The first finds caches empty.
+    # The first probe finds the caches empty.
     probed = max(probe(), probe())
-    print(f"{CLIENTS} clients without pauses are given {probed:.1f} answers a second", file=sys.stderr)
+    print(f"{CLIENTS} clients without pauses get {probed:.1f} answers a second", file=sys.stderr)
     for top in TOPS:
         play.settle(url)
         (root / "access.log").write_text("")
@@ -53,11 +53,11 @@ def ramp(visitors, url, root, seconds):
             play.settle(url)
             return {"probed": probed, "windows": rows, "knee": knee}
         print(f"no knee up to {top * probed:.1f} answers a second: {rows}", file=sys.stderr)
-    sys.exit("applications: the ramp has no knee: the application was slow from the beginning, or something else held it up")
+    sys.exit("applications: the ramp has no knee: the application was slow from the start, or something else slowed it down")
 
 
 def windows(log, seconds):
-    """Of each half minute: answers a second, and their p50 and p95 in seconds."""
+    """Returns for each half minute: answers a second, and their p50 and p95 in seconds."""
     line = re.compile(r'\[(\d+/\w+/\d+:\d+:\d+:\d+) .*?" rt=([\d.]+)')
     seen = [(datetime.datetime.strptime(at, "%d/%b/%Y:%H:%M:%S").timestamp(), float(took)) for at, took in line.findall(log)]
     begun, rows = min(at for at, _ in seen), {}
@@ -72,7 +72,7 @@ def quantile(values, share):
 
 
 def knee_of(rows):
-    """Answers a second at the knee; None if the rows do not have one."""
+    """Returns the answers a second at the knee, or None if the rows have no knee."""
     slow = next((number for number, (row, after) in enumerate(zip(rows, rows[1:])) if min(row[2], after[2]) > SLOW), 0)
     return max(rate for rate, *_ in rows[:slow]) if slow else None
 
@@ -85,7 +85,7 @@ def show_ramp(found):
 
 
 def configurations(kind, url, root):
-    """The files of bywash: what `advise` makes of the ramp's log, the same with slope, what `init` writes, and the same with
+    """Writes the files of bywash: that of `advise` for the ramp's log, the same with slope, that of `init`, and the same with
     tokens as sessions."""
     files = {"bywash": root / "advise.toml", "slope": root / "slope.toml", "init": root / "init.toml", "tokens": root / "tokens.toml"}
     advise = [play.BYWASH, "advise", root / "ramp.log", "--upstream", url, "--out", files["bywash"], "--force"]
@@ -107,7 +107,7 @@ def configurations(kind, url, root):
 
 
 def tokens(text, root):
-    """The text of a file with session tokens in place of the application's sessions."""
+    """Returns the text of a file with session tokens in place of the application's sessions."""
     keys = root / "token.keys"
     keys.unlink(missing_ok=True)
     subprocess.run([play.BYWASH, "token-keys", keys], check=True, stdout=sys.stderr)
@@ -115,16 +115,16 @@ def tokens(text, root):
 
 
 def enforce(file):
-    """Switches a file from observe to enforce; its text."""
+    """Switches a file from observe to enforce. Returns its text."""
     text, count = re.subn(r'^mode = "observe"', 'mode = "enforce"', file.read_text(), flags=re.M)
     if not count:
-        sys.exit(f"applications: {file} does not observe")
+        sys.exit(f"applications: {file} is not in the mode observe")
     file.write_text(text)
     return text
 
 
 def cell(program, kind, visitors, processes, url, files, rho, seed, seconds):
-    """One run of one program, with new visitors before it who are not counted."""
+    """Plays one run of one program, after other visitors that are not counted."""
     process, front = None, url
     if program.startswith("haproxy-"):
         process, front = play.haproxy(processes, url, program.split("-")[1], kind.TRANSACTIONS)
@@ -141,7 +141,7 @@ def cell(program, kind, visitors, processes, url, files, rho, seed, seconds):
 
 
 def figures(ran, seconds):
-    """What a table says of a run: all that ended while visitors came."""
+    """Returns the figures of a run for a table: all requests that ended while visitors came."""
     one = ran["cells"][0]
     counted = one["timeline"][:seconds]
     total = lambda key: sum(second[key] for second in counted)
@@ -192,27 +192,27 @@ def arguments():
     parser = argparse.ArgumentParser(prog="scripts/applications measure", description=__doc__.split("\n")[0])
     parser.add_argument("application")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--loads", type=numbers, default=[1, 2.5, 6], help="times the knee")
+    parser.add_argument("--loads", type=numbers, default=[1, 2.5, 6], help="the loads, as multiples of the knee")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=30, help="of each run")
-    parser.add_argument("--ramp", type=int, default=540, help="seconds of the ramp; advise wants three calm minutes")
+    parser.add_argument("--seconds", type=int, default=30, help="seconds of each run")
+    parser.add_argument("--ramp", type=int, default=540, help="seconds of the ramp; advise needs three calm minutes")
     parser.add_argument("--programs", type=lambda text: text.split(","), default=PROGRAMS)
-    parser.add_argument("--tables", action="store_true", help="print the tables only")
+    parser.add_argument("--tables", action="store_true", help="only print the tables")
     return parser.parse_args()
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # What was started ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Ends everything that was started.
     chosen = arguments()
     kind, root = importlib.import_module(chosen.application), chosen.folder.resolve()
     if strangers := set(chosen.programs) - set(PROGRAMS):
-        sys.exit(f"applications: no program is called {', '.join(strangers)}; there are {', '.join(PROGRAMS)}")
+        sys.exit(f"applications: unknown program: {', '.join(strangers)}; use {', '.join(PROGRAMS)}")
     if chosen.tables:
         return tables(root, kind)
     processes, visitors, found = stack.Processes(root), play.Visitors(kind.SCENARIO), root / "ramp.json"
     runs = len(chosen.loads) * chosen.seeds * len(chosen.programs)
     minutes = (runs * (WARM + chosen.seconds + BETWEEN) + (0 if found.exists() else 2 * PROBE + chosen.ramp + 60)) / 60
-    print(f"{runs} runs; this takes some {minutes:.0f} minutes at most", file=sys.stderr)
+    print(f"{runs} runs; this takes {minutes:.0f} minutes at most", file=sys.stderr)
     try:
         url = kind.start(processes, root)
         if not found.exists():
@@ -228,7 +228,7 @@ def main():
                     continue
                 ran = cell(program, kind, visitors, processes, url, files, load * rho, seed, chosen.seconds)
                 ran |= {"program": program, "load": load, "seed": seed, "seconds": chosen.seconds}
-                # Whole, or not there.
+                # Writes the whole file or none.
                 part = path.with_suffix(".part")
                 part.write_text(json.dumps(ran) + "\n")
                 part.rename(path)

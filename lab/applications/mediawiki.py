@@ -1,7 +1,7 @@
-"""A private MediaWiki of the distribution behind nginx and PHP-FPM: its own database, nothing of /etc.
+"""Runs a private MediaWiki of the distribution behind nginx and PHP-FPM: its own database, nothing of /etc.
 
-Stock, with the cache that its installer offers where there is APCu, but for what would disturb what is measured: it asks
-nobody for anything, and jobs do not run behind pages."""
+It is stock, with the cache that its installer offers if there is APCu. Two things that would disturb the measurement are
+off: requests to other hosts, and jobs that run after pages."""
 
 import datetime
 import os
@@ -28,7 +28,7 @@ $wgPingback = false;
 
 
 def start(processes, root):
-    """Starts it in this folder; its URL."""
+    """Starts the wiki in this folder. Returns its URL."""
     pages = root / "pages"
     stack.copy(PACKAGE, pages)
     php = lambda script, *options, **more: subprocess.run(
@@ -47,7 +47,7 @@ def start(processes, root):
 
 
 def dump():
-    """Pages of made words, linked with each other, as an export of another wiki: the same each time but for the day."""
+    """Returns linked pages of made-up words, as an export of another wiki. Only the date changes between calls."""
     chance = random.Random(5)
     newest = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0) - datetime.timedelta(days=1)
     parts = ['<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">']

@@ -1,4 +1,4 @@
-"""A private django-oscar, with the settings of its sandbox, behind nginx and gunicorn, on PostgreSQL."""
+"""Runs a private django-oscar with the settings of its sandbox, behind nginx and gunicorn, on PostgreSQL."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ PRESET = "django"
 SCENARIO = "lab/scenarios/application-oscar.toml"
 GOAL = "orders"
 TRANSACTIONS = "/basket/ /checkout/"
-WORKERS = 5  # two for each core and one, as gunicorn advises
+WORKERS = 5  # two for each core and one more, as gunicorn recommends
 
 HERE = pathlib.Path(__file__).resolve().parent / "sandbox"
 PLACES = """
@@ -28,7 +28,7 @@ PLACES = """
 
 
 def start(processes, root):
-    """Starts it in this folder; its URL."""
+    """Starts the shop in this folder. Returns its URL."""
     venv = pathlib.Path(os.environ["APPLICATIONS_VENV"])
     environment = os.environ | {"SANDBOX_ROOT": str(root), "PYTHONPATH": str(HERE)}
     for name in ("static", "media", "index"):

@@ -1,4 +1,4 @@
-"""Plays visitors of a scenario against a URL, and what can stand in between: HAProxy or bywash."""
+"""Plays the visitors of a scenario against a URL, with or without HAProxy or bywash in between."""
 
 import json
 import os
@@ -13,11 +13,11 @@ import urllib.request
 import stack
 
 BYWASH = os.environ["BYWASH"]
-CONNECTIONS = 4000  # of HAProxy, which wants two open files for each
+CONNECTIONS = 4000  # HAProxy's limit; it needs two open files for each connection
 
 
 class Visitors:
-    """A scenario of lab/scenarios, of which a run may differ in some tables."""
+    """A scenario of lab/scenarios. A run may replace some of its tables."""
 
     def __init__(self, path):
         self.text = (stack.ROOT / path).read_text()
@@ -26,11 +26,11 @@ class Visitors:
         self.requests, self.work = of_session(written)
 
     def rho(self, requests_per_second):
-        """The ρ at which visitors ask for so much."""
+        """Returns the ρ at which visitors make this many requests a second."""
         return requests_per_second * self.work / self.requests / self.workers
 
     def variant(self, seconds, **tables):
-        """The text of a scenario for so long, with these tables in place of its own."""
+        """Returns the text of a scenario of this duration, with these tables instead of its own."""
         text = re.sub(r'^duration = "\w+"', f'duration = "{seconds}s"', self.text, flags=re.M)
         for name, table in tables.items():
             text = re.sub(rf"^\[{name}\]\n(?:[^\[\n].*\n)*", "", text, flags=re.M)
@@ -38,11 +38,11 @@ class Visitors:
         return text
 
     def start(self, url, text, rho, seed):
-        """Starts a run of this scenario; what `result` takes."""
+        """Starts a run of this scenario. Returns the argument of `result`."""
         file = tempfile.NamedTemporaryFile("w", suffix=".toml")
         file.write(text)
         file.flush()
-        # Visitors have processors of their own elsewhere. Here the load generator comes before all other processes.
+        # Real visitors have their own processors. Here the load generator has the highest priority.
         first = ["chrt", "--rr", "1"] if os.geteuid() == 0 else ["nice", "-n", "-10"]
         command = [*first, BYWASH, "lab", "run", file.name, "--target", url, "--rho", f"{rho:.6f}", "--seed", str(seed),
                    "--own-addresses", "--json"]
@@ -50,12 +50,12 @@ class Visitors:
         return process, file
 
     def run(self, *arguments):
-        """Plays a scenario to its end; its JSON."""
+        """Plays a scenario to its end. Returns its JSON."""
         return result(self.start(*arguments))
 
 
 def result(started):
-    """The JSON of a run that was started."""
+    """Waits for a run that was started. Returns its JSON."""
     process, file = started
     out, words = process.communicate()
     file.close()
@@ -65,12 +65,12 @@ def result(started):
 
 
 def within(distribution, millis):
-    """The share of a run's answers that took no longer: that of the last point below."""
+    """Returns the share of a run's answers that took at most this long, from the last point below it."""
     return max((share for ms, share in distribution if ms <= millis), default=0.0)
 
 
 def of_session(written):
-    """Requests and seconds of service that a session comes to on average."""
+    """Returns the mean number of requests and the mean seconds of service of a session."""
     classes = {one["name"]: one for one in written["class"]}
     visits = dict.fromkeys(classes, 0.0)
     for _ in range(2000):
@@ -85,7 +85,7 @@ def of_session(written):
 
 
 def settle(url):
-    """Waits until the application answers at once again, so that no run begins with what another has left."""
+    """Waits until the application is fast again, so that no run begins with the backlog of another."""
     quick, end = 0, time.monotonic() + 90
     while quick < 3 and time.monotonic() < end:
         begun = time.monotonic()
@@ -99,7 +99,7 @@ def settle(url):
 
 
 def haproxy(processes, url, maxconn, transactions):
-    """HAProxy in ordinary hands (lab/peers/haproxy.cfg), with these paths first; its process and URL."""
+    """Starts an ordinary HAProxy (lab/peers/haproxy.cfg) with these paths first. Returns its process and URL."""
     port = stack.free_port()
     text = (stack.ROOT / "lab/peers/haproxy.cfg").read_text()
     for name, value in {"CONNECTIONS": CONNECTIONS, "PORT": port, "TRANSACT_PATHS": f"-m beg {transactions}",
@@ -112,7 +112,7 @@ def haproxy(processes, url, maxconn, transactions):
 
 
 def bywash(processes, config):
-    """bywash with this file, whose addresses are its own; its process and URL."""
+    """Starts bywash with this file and free addresses. Returns its process and URL."""
     port, admin = stack.free_port(), stack.free_port()
     command = [BYWASH, "run", "--config", config, "--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin}"]
     process = processes.start("bywash", command, lambda: stack.listens(port))

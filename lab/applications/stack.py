@@ -1,6 +1,6 @@
-"""Private servers on loopback for the stock applications: processes that end with this one, nginx, and PHP-FPM.
+"""Runs private servers on loopback for the stock applications: processes that end with this one, nginx, PHP-FPM.
 
-Everything is the distribution's but for what makes it private: folders, ports and sockets, and no timed jobs."""
+They are the distribution's, except for folders, ports and sockets. There are no timed jobs."""
 
 import getpass
 import os
@@ -12,7 +12,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-CHILDREN = 20  # of PHP-FPM
+CHILDREN = 20  # PHP-FPM's processes
 USER = "www-data"
 PATIENCE = 60
 
@@ -48,7 +48,7 @@ pm = static
 pm.max_children = {children}
 clear_env = no
 """
-# What Debian's /etc/nginx/snippets/fastcgi-php.conf says, with our socket, and the gateway's name of the request.
+# Debian's /etc/nginx/snippets/fastcgi-php.conf, with our socket and the gateway's name of the request.
 PHP = """
         location ~ \\.php(/|$) {{
             fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
@@ -64,29 +64,29 @@ PHP = """
 
 
 def free_port():
-    """A port of loopback that nobody listens on, below those of outgoing connections."""
+    """Returns a free port of loopback, below those of outgoing connections."""
     start = 28000 + os.getpid() % 400 * 8
     for port in range(start, start + 1000):
         with socket.socket() as probe:
             if port not in GIVEN and probe.connect_ex(("127.0.0.1", port)):
                 GIVEN.add(port)
                 return port
-    sys.exit("applications: no port is free")
+    sys.exit("applications: there is no free port")
 
 
 GIVEN = set()
 
 
 class Processes:
-    """Programs that were started, with a log each in `folder`. Ends by stop(), the last first."""
+    """Started programs, each with a log in `folder`. stop() ends them, the last one first."""
 
     def __init__(self, folder):
         self.folder, self.running = pathlib.Path(folder), []
 
     def start(self, name, command, ready, **more):
-        """Starts it and waits until `ready()`; its process."""
+        """Starts a program and waits until `ready()`. Returns its process."""
         with open(self.folder / f"{name}.out", "a") as log:
-            # setpriv: the program does not outlive us, whatever becomes of us.
+            # setpriv: the program ends with this process, however this process ends.
             process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "--", *map(str, command)], stdout=log, stderr=log,
                                        stdin=subprocess.DEVNULL, **more)
         self.running.append(process)
@@ -100,7 +100,7 @@ class Processes:
         return process
 
     def end(self, process):
-        """Ends one of them."""
+        """Ends one of the programs."""
         self.running.remove(process)
         process.terminate()
         try:
@@ -115,13 +115,13 @@ class Processes:
 
 
 def listens(port):
-    """Whether something listens on this port of loopback."""
+    """Returns whether something listens on this port of loopback."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def nginx(processes, root, places):
-    """Starts nginx in front of these places; its URL."""
+    """Starts nginx with these locations. Returns its URL."""
     port = free_port()
     user = USER if os.getuid() == 0 else f"# not root: as {getpass.getuser()}"
     (root / "nginx.conf").write_text(NGINX.format(root=root, port=port, places=places, user=user))
@@ -130,10 +130,10 @@ def nginx(processes, root, places):
 
 
 def php(processes, root, pages, rest):
-    """Starts PHP-FPM and nginx in front of the pages; `rest` is what nginx does with paths. Their URL."""
+    """Starts PHP-FPM and nginx in front of the pages. `rest` has nginx's locations. Returns their URL."""
     fpm = max(pathlib.Path("/usr/sbin").glob("php-fpm*"), default=None)
     if fpm is None:
-        sys.exit("applications: there is no PHP-FPM")
+        sys.exit("applications: PHP-FPM is not installed")
     owner = f"user = {USER}\ngroup = {USER}\nlisten.owner = {USER}\nlisten.group = {USER}" if os.getuid() == 0 else ""
     (root / "fpm.conf").write_text(FPM.format(root=root, owner=owner, children=CHILDREN))
     socket_path = root / "fpm.sock"
@@ -143,6 +143,6 @@ def php(processes, root, pages, rest):
 
 
 def copy(package, pages):
-    """A copy of a package's pages that is this site's own; its links lead to what other packages have."""
+    """Copies a package's pages for this site. Links in it lead to the files of other packages."""
     shutil.rmtree(pages, ignore_errors=True)
     shutil.copytree(package, pages, ignore_dangling_symlinks=True)

@@ -1,4 +1,4 @@
-"""Starts a stock application, prints its URL, and waits until it is told to end. See scripts/applications."""
+"""Starts a stock application, prints its URL, and waits for Ctrl-C or SIGTERM. See scripts/applications."""
 
 import importlib
 import os
@@ -22,7 +22,7 @@ def main():
         print(importlib.import_module(name).start(processes, root), flush=True)
         while all(process.poll() is None for process in processes.running):
             signal.sigtimedwait([], 1)
-        sys.exit(f"applications: a server of {name} has ended; its words are in {root}")
+        sys.exit(f"applications: a server of {name} has ended; its log is in {root}")
     finally:
         processes.stop()
 

@@ -1,4 +1,4 @@
-"""A private WordPress of the distribution behind nginx and PHP-FPM: its own database, nothing of /etc.
+"""Runs a private WordPress of the distribution behind nginx and PHP-FPM: its own database, nothing of /etc.
 
 Its configuration and its content are those of lab/elephants."""
 
@@ -13,7 +13,7 @@ NAME = "wordpress"
 DATABASE = "mariadb"
 PRESET = "wordpress"
 SCENARIO = "lab/scenarios/application-wordpress.toml"
-GOAL = "posts read"  # in time; what a table counts first
+GOAL = "posts read"  # in time; the first column of a table
 TRANSACTIONS = "/wp-login.php /wp-comments-post.php /wp-admin/"  # paths that HAProxy puts first
 POSTS = int(os.environ.get("APPLICATIONS_POSTS", 12000))
 
@@ -33,7 +33,7 @@ add_filter('query', function ($query) {
 
 
 def start(processes, root, marks=False):
-    """Starts it in this folder; its URL."""
+    """Starts the blog in this folder. Returns its URL."""
     pages = root / "pages"
     stack.copy(elephants.PACKAGE, pages)
     (pages / "wp-config.php").write_text(

@@ -139,4 +139,4 @@ def drawn(request, number, chance):
 def there(site):
     """Returns the available databases of the site, or exits if there is none."""
     names = [name for name in SITES[site].databases if DATABASES[name][0] in os.environ]
-    return names or sys.exit(f"{site}: no database: scripts/with-databases {' '.join(SITES[site].databases)} -- …")
+    return names or sys.exit(f"{site}: no database: start this by scripts/with-databases {' '.join(SITES[site].databases)} -- …")

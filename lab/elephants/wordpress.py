@@ -46,13 +46,13 @@ KeepAliveTimeout 5
 
 
 def missing():
-    """Returns what this needs and does not find, or None."""
+    """Returns the first missing requirement as a text, or None."""
     if not (PACKAGE / "wp-settings.php").exists():
-        return "there is no WordPress (apt: wordpress)"
+        return "WordPress is not installed (apt: wordpress)"
     if not shutil.which("apache2") or not httpd.php_module():
-        return "there is no Apache with PHP (apt: libapache2-mod-php)"
+        return "Apache with PHP is not installed (apt: libapache2-mod-php)"
     if not shutil.which("php") or subprocess.run(["php", "-r", "exit((int)!extension_loaded('mysqli'));"]).returncode:
-        return "there is no PHP with MySQL (apt: php-cli php-mysql)"
+        return "PHP with MySQL is not installed (apt: php-cli php-mysql)"
     return None
 
 

@@ -12,14 +12,14 @@ import probe
 import runtimes
 
 REMEDIES = {
-    "PostgreSQL 0": "set it to 100ms, or `bywash sentry`",
-    "PostgreSQL 100ms": "nothing, if the application closes its connection; pooled ones it does not: `bywash sentry`",
+    "PostgreSQL 0": "set it to 100ms, or use `bywash sentry`",
+    "PostgreSQL 100ms": "nothing, if the application closes its connection; with a pool it does not: `bywash sentry`",
     "MariaDB": "`bywash sentry`",
 }
 # By the names in the output of scripts/fronts.
 REMEDIES_OF_HOPS = {
     "nginx .*, ignore_client_abort": "leave `proxy_ignore_client_abort` off",
-    "nginx .*, cache": "no `proxy_cache` on pages that nobody asks for twice; or bywash in front of it",
+    "nginx .*, cache": "no `proxy_cache` on pages that are rarely requested twice; or bywash in front of it",
     "HAProxy .*": "`option abortonclose`",
     "Varnish .*": "`return (pipe)`, or bywash in front of it",
 }

@@ -74,7 +74,7 @@ def resets(client):
 
 def closes_behind_a_byte(client):
     client.sendall(b"G")
-    time.sleep(0.1)  # So that the byte is read before the close.
+    time.sleep(0.1)  # The server reads the byte before the close.
     client.close()
 
 

@@ -44,7 +44,7 @@ def version(pattern, *command):
 def need(*programs):
     for program in programs:
         if shutil.which(program) is None:
-            raise NotTested(f"there is no {program}")
+            raise NotTested(f"{program} is missing")
 
 
 def free_port():
@@ -80,7 +80,8 @@ def running(folder, *command, port=None, **environment):
 
 # --- PHP ---
 
-PLAIN_PHP = Handler("", "plain", "`mod_bywash_sentry`, or a gateway that says it, and `Bywash\\leased` around queries")
+CANCEL = "[cancel queries](stop-abandoned-work.md#cancel-queries)"
+PLAIN_PHP = Handler("", "plain", f"`mod_bywash_sentry` or {CANCEL}; `Bywash\\leased` around queries")
 WRITES_PHP = Handler("writes as it goes", "ask", "`ob_flush()` and `flush()`; keep `ignore_user_abort` off")
 
 PAGES = """
@@ -121,7 +122,7 @@ def apache(folder):
             handlers += [
                 Handler("waits for PostgreSQL", "off/query", "the next row", in_steps=False),
                 Handler("the same with `mod_bywash_sentry`, `Bywash\\leased`, `bywash sentry`", "on/query",
-                        "[how](../native/sentry/README.md#in-a-web-server)", in_steps=False)]
+                        "[how to set it up](../../native/sentry/README.md#in-a-web-server)", in_steps=False)]
         server = httpd.Apache(folder, out, pages, more, children=3)
         stack.callback(server.close)
         yield name, handlers, lambda handler: contextlib.nullcontext((server.address, httpd.PORT))
@@ -191,7 +192,7 @@ def php_fpm(folder):
     """Runs PHP-FPM. STACKS_PHP_FPM is its path, if it is not in PATH."""
     fpm = os.environ.get("STACKS_PHP_FPM") or next(filter(None, map(shutil.which, ["php-fpm", "php-fpm8.2"])), None)
     if fpm is None:
-        raise NotTested("there is no php-fpm")
+        raise NotTested("php-fpm is missing")
     need("nginx")
     folder.chmod(0o755)
     shutil.copy(HERE / "page.php", folder)
@@ -200,7 +201,7 @@ def php_fpm(folder):
     port = free_port()
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, user="user root;" if os.getuid() == 0 else ""))
     name = (f"nginx {version(r'nginx/([0-9.]+)', 'nginx', '-v')}, PHP-FPM {version(r'PHP ([0-9.]+)', fpm, '-v')}")
-    plain = PLAIN_PHP._replace(remedy="a gateway that says it, `Bywash\\leased`, `bywash sentry`")
+    plain = PLAIN_PHP._replace(remedy=f"{CANCEL}, with `Bywash\\leased`")
     with subprocess.Popen([fpm, "-F", "-y", folder / "fpm.conf"], stderr=subprocess.DEVNULL) as process:
         try:
             with running(folder, "nginx", "-c", folder / "nginx.conf", port=port) as at:
@@ -228,7 +229,7 @@ def gunicorn(folder):
     python, [its] = python_of("gunicorn")
     port = free_port()
     handlers = [
-        Handler("", "plain", "a gateway that says it, leased queries, `bywash sentry`"),
+        Handler("", "plain", CANCEL),
         Handler("`TerminateWsgi`", "sdk", "it ends at `run_max`, not when its client leaves; as above")]
     with running(folder, python, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "wsgi_app:app", port=port, **PYTHON) as at:
         yield f"gunicorn {its} sync", handlers, lambda handler: contextlib.nullcontext(at)
@@ -248,8 +249,8 @@ def starlette(folder):
     _, [server, its] = python_of("uvicorn", "starlette")
     handlers = [
         Handler("", "plain", "the row after the next"),
-        Handler("`await request.is_disconnected()`", "ask", "as it is, if it asks often"),
-        Handler("`TerminateAsgi`", "sdk", "[the SDK](../sdk/python/README.md)")]
+        Handler("`await request.is_disconnected()`", "ask", "nothing, if it asks often"),
+        Handler("`TerminateAsgi`", "sdk", "[the SDK](../../sdk/python/README.md)")]
     with uvicorn_with(folder, "asgi_app", f"uvicorn {server}, Starlette {its}", handlers) as started:
         yield started
 
@@ -257,7 +258,7 @@ def starlette(folder):
 @contextlib.contextmanager
 def django(folder):
     _, [server, its] = python_of("uvicorn", "django")
-    handlers = [Handler("an async view", "plain", "nothing: its task is cancelled; `bywash sentry` for its queries")]
+    handlers = [Handler("an async view", "plain", f"nothing: its task is cancelled; {CANCEL}")]
     with uvicorn_with(folder, "django_app", f"uvicorn {server}, Django {its}", handlers) as started:
         yield started
 
@@ -269,8 +270,8 @@ def node(folder):
     need("node")
     handlers = [
         Handler("", "plain", "the next row, or the one after it"),
-        Handler("`res.on('close')`", "ask", "as it is; `bywash sentry` for its queries"),
-        Handler("`terminable()`", "sdk", "[the SDK](../sdk/node/README.md): an `AbortSignal`")]
+        Handler("`res.on('close')`", "ask", f"nothing; {CANCEL}"),
+        Handler("`terminable()`", "sdk", "[the SDK](../../sdk/node/README.md): an `AbortSignal`")]
     with running(folder, "node", HERE / "node.js") as at:
         yield f"Node {version(r'v([0-9.]+)', 'node', '--version')}", handlers, lambda handler: contextlib.nullcontext(at)
 
@@ -281,8 +282,8 @@ def go(folder):
     subprocess.run(["go", "build", "-o", folder / "stack", "."], cwd=HERE / "go", check=True)
     handlers = [
         Handler("", "plain", "the next row"),
-        Handler("`r.Context()`", "ask", "as it is: hand the context on; `bywash sentry` for queries whose driver does not"),
-        Handler("`Middleware`", "sdk", "[the SDK](../sdk/go/README.md)")]
+        Handler("`r.Context()`", "ask", f"pass the context on; {CANCEL} if the driver does not"),
+        Handler("`Middleware`", "sdk", "[the SDK](../../sdk/go/README.md)")]
     with running(folder, folder / "stack") as at:
         yield f"Go {version(r'go([0-9.]+) ', 'go', 'version')} net/http", handlers, lambda handler: contextlib.nullcontext(at)
 
@@ -308,8 +309,8 @@ def hyper(folder):
                    cwd=ROOT, check=True)
     its = re.search(r'name = "hyper"\nversion = "([\d.]+)"', (ROOT / "Cargo.lock").read_text()).group(1)
     handlers = [
-        Handler("", "plain", "nothing: its future is dropped; `bywash sentry` for its queries"),
-        Handler("`TerminateLayer`", "sdk", "[the SDK](../sdk/tower/README.md): threads are told as well")]
+        Handler("", "plain", f"nothing: its future is dropped; {CANCEL}"),
+        Handler("`TerminateLayer`", "sdk", "[the SDK](../../sdk/tower/README.md): threads are told as well")]
 
     def start(handler):
         return running(folder, target / "release/examples/stack", handler.how)
@@ -322,11 +323,11 @@ def tomcat(folder):
     need("java")
     jars = pathlib.Path("/usr/share/tomcat10")
     if not (jars / "lib/catalina.jar").exists():
-        raise NotTested("there is no Tomcat (Debian: tomcat10-common)")
+        raise NotTested("Tomcat is missing (Debian: tomcat10-common)")
     classes = f"{jars}/lib/*:{jars}/bin/tomcat-juli.jar"
     its = version(r"Tomcat/([0-9.]+)", "java", "-cp", classes, "org.apache.catalina.util.ServerInfo")
     handlers = [
-        Handler("", "plain", "a gateway that says it, leased queries, `bywash sentry`"),
+        Handler("", "plain", "[cancel queries](servlet.md)"),
         Handler("writes as it goes", "ask", "an `IOException` at one of its next writes")]
     with running(folder, "java", "-cp", classes, HERE / "Stack.java", folder) as at:
         yield f"Tomcat {its} servlet", handlers, lambda handler: contextlib.nullcontext(at)
@@ -337,14 +338,14 @@ def prefork(folder):
     need("gcc")
     sert = ROOT / "native/sert"
     if not (SENTRY / "out/libbywash-sentry.so").exists() or not (sert / "out/libsert.so").exists():
-        raise NotTested("there is no libbywash-sentry or no libsert: make -C native/sentry all tests")
+        raise NotTested("libbywash-sentry or libsert is missing: run make -C native/sentry all tests")
     subprocess.run(
         ["gcc", "-O2", "-std=gnu11", "-D_GNU_SOURCE", "-I", SENTRY / "include", "-I", sert / "include", HERE / "prefork.c",
          "-L", SENTRY / "out", "-L", sert / "out", "-lbywash-sentry", "-lsert", "-pthread", "-o", folder / "prefork"], check=True)
     handlers = [
         Handler("", "plain", "the next rows"),
-        Handler("`socket_watch`, and a handler that asks", "watch", "[libbywash-sentry](../native/sentry/README.md)"),
-        Handler("`SW_SERT`, and one that does not", "sert", "[libsert](../native/sert/README.md)", in_steps=False)]
+        Handler("`socket_watch`, and a handler that asks", "watch", "[libbywash-sentry](../../native/sentry/README.md)"),
+        Handler("`SW_SERT`, and one that does not", "sert", "[libsert](../../native/sert/README.md)", in_steps=False)]
     libraries = f"{SENTRY / 'out'}:{sert / 'out'}"
     with running(folder, folder / "prefork", LD_LIBRARY_PATH=libraries) as at:
         yield "C, a process for each connection", handlers, lambda handler: contextlib.nullcontext(at)

@@ -55,7 +55,7 @@ func problemOf(t *Terminated) problem {
 		p.Type, p.RetryAfter = busy, max(int64((t.RetryAfter+time.Second-1)/time.Second), 1)
 		p.Title = fmt.Sprintf("The site is very busy. Please try again in %d s.", p.RetryAfter)
 	case Deadline:
-		p.Title = "The time that was left to this request is over."
+		p.Title = "The deadline of this request has passed."
 	case ClientLeft:
 		p.Title = "The client of this request has left."
 	}

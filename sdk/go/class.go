@@ -65,7 +65,7 @@ func (c *Class) check() error {
 		{"RetryAfter", c.RetryAfter, 0, time.Hour},
 	} {
 		if span.value < span.least || span.value > span.most {
-			return wrong("%s is %v, not from %v to %v", span.field, span.value, span.least, span.most)
+			return wrong("%s is %v, and must be from %v to %v", span.field, span.value, span.least, span.most)
 		}
 	}
 	for _, number := range []struct {
@@ -74,14 +74,14 @@ func (c *Class) check() error {
 	}{{"Alpha", c.Alpha, 0, 100}, {"Low", c.Low, 0, 1}, {"High", c.High, 0, 1}} {
 		// The negated form also rejects NaN.
 		if !(number.value >= number.least && number.value <= number.most) {
-			return wrong("%s is %v, not from %v to %v", number.field, number.value, number.least, number.most)
+			return wrong("%s is %v, and must be from %v to %v", number.field, number.value, number.least, number.most)
 		}
 	}
 	if c.RunMin > c.RunMax {
-		return wrong("RunMin %v lies above RunMax %v", c.RunMin, c.RunMax)
+		return wrong("RunMin %v must not be above RunMax %v", c.RunMin, c.RunMax)
 	}
 	if c.Low >= c.High {
-		return wrong("Low %v does not lie below High %v", c.Low, c.High)
+		return wrong("Low %v must be below High %v", c.Low, c.High)
 	}
 	return nil
 }

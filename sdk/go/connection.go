@@ -268,5 +268,5 @@ func whole(row []driver.Value) (uint64, error) {
 			return strconv.ParseUint(number, 10, 64)
 		}
 	}
-	return 0, fmt.Errorf("bywash: the number of a connection is %v", row)
+	return 0, fmt.Errorf("bywash: the database returned %v instead of the number of its connection", row)
 }

@@ -64,8 +64,8 @@ func converse(stream net.Conn, ended func()) *conversation {
 }
 
 var (
-	errOver     = errors.New("bywash: the conversation with the stop daemon is over")
-	errNoAnswer = errors.New("bywash: the stop daemon has not answered, or what is no answer")
+	errOver     = errors.New("bywash: the connection to the stop daemon is closed")
+	errNoAnswer = errors.New("bywash: the stop daemon has not answered in time, or has sent an invalid answer")
 )
 
 // ask submits a line and waits for its answer. If there is none (errNoAnswer), the conversation is

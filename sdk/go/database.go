@@ -68,7 +68,7 @@ func hasField(err error, name string, number uint64) bool {
 // a connector, wrap the result of its OpenConnector.
 func (s *Sentry) Connector(wrapped driver.Connector, database Database) (driver.Connector, error) {
 	if !isName(database.name, 32, "_-") || database.number != "" && database.name == ownDatabase {
-		return nil, fmt.Errorf("bywash: %q is no name of a database: 1 to 32 letters, digits or any of _ -, and not %s",
+		return nil, fmt.Errorf("bywash: %q is not a name of a database: it must have 1 to 32 letters, digits or any of _ -, and not be %s",
 			database.name, ownDatabase)
 	}
 	return &connector{wrapped, s, &database}, nil

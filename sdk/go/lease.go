@@ -22,7 +22,7 @@ const (
 
 // ErrTaken is returned if another client of the daemon has leased this connection as well: close
 // it, and take another one.
-var ErrTaken = errors.New("bywash: the connection is leased to another: close it")
+var ErrTaken = errors.New("bywash: another client of the stop daemon has leased the connection: close it")
 
 // Lease is the time in which a connection works for a request. Any goroutine may release it.
 type Lease struct {

@@ -88,8 +88,8 @@ func (s *Sentry) Stats() SentryStats {
 func (s *Sentry) isOutside() {
 	s.unnamed.Add(1)
 	s.saysUnnamed.Do(func() {
-		log.Print("bywash: a query runs outside of a named request, and nothing can stop it: is the middleware around " +
-			"its handler, and its context passed on?")
+		log.Print("bywash: a query runs outside of a named request, so nothing can stop it: check that the middleware is around " +
+			"its handler, and that the request's context is passed on")
 	})
 }
 
@@ -97,7 +97,7 @@ func (s *Sentry) isOutside() {
 func (s *Sentry) isUnreachable() {
 	s.unreachable.Add(1)
 	s.saysUnreachable.Do(func() {
-		log.Printf("bywash: no stop daemon answers at %s; queries run, and are not cancelled", s.socket)
+		log.Printf("bywash: no stop daemon answers at %s: queries run, and nothing cancels them", s.socket)
 	})
 }
 

@@ -1,5 +1,5 @@
 'use strict'
-// Cooperative termination: a request is told when it has run for too long at the present load.
+// Cooperative termination: ends a request that has run for too long at the present load.
 //
 // The contract is in sdk/README.md and is the same for every language. The README.md next to this
 // file has an example.

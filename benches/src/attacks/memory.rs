@@ -71,7 +71,8 @@ pub(super) fn measure(
     // A process whose memory cannot be read any more is about to end.
     let survived = is_alive && own > 0 && (group.is_some() || own <= MOST);
     eprintln!(
-        "  {open} hostile connections open at the end; own memory at most {} MiB; good clients {}",
+        "  {open} hostile connections open at the end; peak memory of the process {} MiB; good \
+         clients {}",
         own >> 20,
         open_loop::show_ends(&answers)
     );

@@ -50,25 +50,25 @@ const SPARE: u64 = 200;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// This attack only; may be repeated
+    /// Run only this attack; may be repeated
     #[arg(long, value_enum)]
     attack: Vec<Attack>,
-    /// Only rows whose names contain this text
+    /// Run only rows whose names contain this text
     #[arg(long, value_name = "TEXT", default_value = "")]
     row: String,
-    /// Attack this program only; may be repeated
+    /// Attack only this program; may be repeated
     #[arg(long, value_enum)]
     only: Vec<Kind>,
-    /// Rounds; the tables show medians
+    /// Number of rounds; the tables show medians
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     rounds: u32,
-    /// How long each attack lasts
+    /// Seconds that each attack lasts
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(2..=60))]
     seconds: u64,
-    /// Connections of the largest attacks, or as many as the descriptors allow
+    /// Connections of the largest attacks; fewer if the descriptors do not suffice
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1000..=100_000))]
     connections: u32,
-    /// Keys for the configuration of bywash that replace or complete it
+    /// File with keys to add to the configuration of bywash, or to replace in it
     #[arg(long, value_name = "FILE")]
     config_extra: Option<PathBuf>,
 }
@@ -83,18 +83,20 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     let limit = sys::raise_descriptor_limit()?;
     let many = connections(options.connections, limit)?;
     if many < options.connections as usize {
-        println!("{many} hostile connections at most, as a process may have {limit} descriptors");
+        println!(
+            "at most {many} hostile connections, because a process may have {limit} descriptors"
+        );
     }
     let wanted: Vec<Kind> = PROGRAMS.into_iter().filter(|kind| is_wanted(options, *kind)).collect();
     let bench = Bench::set(&wanted, &options.common.programs);
     let present: Vec<Kind> = bench.kinds().collect();
     if wanted.contains(&Kind::Bywash) && !present.contains(&Kind::Bywash) {
         let program = options.common.programs.bywash.display();
-        let why = format!("{program} does not run: name the bywash program by --bywash FILE");
+        let why = format!("{program} does not run: name the bywash program with --bywash FILE");
         return Err(io::Error::other(why));
     }
     if present.is_empty() {
-        return Err(io::Error::other("none of the programs that --only names is installed"));
+        return Err(io::Error::other("none of the programs named by --only is installed"));
     }
     let columns: Vec<Column> = PROGRAMS
         .into_iter()
@@ -109,7 +111,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     let network = line::enter();
     if let Err(e) = &network {
         not_available(
-            "the slow line of the reader, whose results mean little then",
+            "the slow line of the reader; without it the results of slow-read mean little",
             &e.to_string(),
         );
     }
@@ -146,7 +148,7 @@ fn is_wanted(options: &Options, kind: Kind) -> bool {
 fn connections(wanted: u32, descriptors: u64) -> io::Result<usize> {
     let most = (descriptors.saturating_sub(SPARE) / 2).saturating_sub(BESIDE as u64);
     if most < 1000 {
-        let why = format!("{descriptors} descriptors are too few: `ulimit -n 10000`");
+        let why = format!("{descriptors} descriptors are too few: run `ulimit -n 10000`");
         return Err(io::Error::other(why));
     }
     Ok(u64::from(wanted).min(most) as usize)

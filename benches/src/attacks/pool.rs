@@ -72,7 +72,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            eprintln!("attacks: the thread of the hostile connections has panicked");
+            eprintln!("attacks: the thread of the hostile connections panicked");
         }
     }
 }

@@ -145,7 +145,9 @@ pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Resul
     );
     let alone = open_loop::goodput(&open_loop::within(&visitors, UNCOUNTED, ALONE));
     let alone = alone.filter(|&alone| alone >= CALM).ok_or_else(|| {
-        io::Error::other("visitors were not served well before the attack: nothing to compare with")
+        io::Error::other(
+            "visitors were not served well before the attack, so there is nothing to compare with",
+        )
     })?;
     let share = |answers: &[Answer]| open_loop::goodput(&during(answers)).unwrap_or(0.0);
     let useful = share(&visitors) / alone;

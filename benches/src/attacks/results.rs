@@ -64,26 +64,28 @@ impl Shown {
         let (seconds, patience) = (run.length.as_secs(), PATIENCE.as_secs());
         match self {
             Self::Slots => format!(
-                "useful work of visitors, relative to that before the attack / upload of 8 MB at {} \
-                 kB/s / reader at 20 kB/s / office of 500 connections behind one address, in percent \
-                 of what they asked.\n100 requests/s of visitors and 100 of the office, {patience} s \
-                 of patience, 16 slots of 40 ms; the attack lasts {seconds} s; {rounds} rounds.",
+                "useful work of visitors, relative to that before the attack / an upload of 8 MB \
+                 at {} kB/s / a reader at 20 kB/s / an office of 500 connections behind one \
+                 address, in percent of its requests.\n100 requests/s from visitors and 100 from \
+                 the office, {patience} s of patience, 16 slots of 40 ms; the attack lasts \
+                 {seconds} s; {rounds} rounds.",
                 8_000_000 * 10 / (6 * seconds) / 1000
             ),
             Self::Memory => format!(
-                "survived a control group of {} MiB / its peak in MiB, page cache included / 99th \
-                 percentile of 50 good clients in ms / share of them served, in percent.\nEvery kind: \
-                 half heads, unread and waiting bodies, open chunks, idle connections, TLS \
-                 handshakes, HTTP/2 streams with bodies; {seconds} s; {rounds} rounds.",
+                "whether the program survived in a control group of {} MiB / the group's peak in \
+                 MiB, page cache included / 99th percentile of 50 good clients in ms / share of \
+                 them served, in percent.\nEvery kind: unfinished heads, unread and waiting \
+                 bodies, open chunks, idle connections, TLS handshakes, HTTP/2 streams with \
+                 bodies; {seconds} s; {rounds} rounds.",
                 MOST >> 20
             ),
             Self::Shares => format!(
-                "in percent. idle-seats: 200 newcomers served beside {SEATS} idle connections, which \
-                 are all that there may be. session-eviction: buyers whose standing is known after {} \
-                 invented sessions; {TABLE} are remembered.\nblack-hole: good answers for {seconds} s, \
-                 one of two servers answers 500 at once and its health checks well; nginx asks the \
-                 other server again. watchers: /livez / /metrics / `bypass on` beside 300 \
-                 watchers. {rounds} rounds.",
+                "in percent. idle-seats: new clients served out of 200, while {SEATS} idle \
+                 connections take all places. session-eviction: buyers whose standing is still \
+                 known after {} invented sessions; the table has room for {TABLE}.\nblack-hole: \
+                 good answers during {seconds} s in which one of two servers answers 500 at once \
+                 and passes its health checks; nginx retries on the other server. watchers: /livez \
+                 / /metrics / `bypass on` with 300 watchers connected. {rounds} rounds.",
                 4 * TABLE
             ),
         }
@@ -114,7 +116,7 @@ impl Results {
             rounds.iter().filter(|(of, _)| *of == kind).map(|(_, values)| &values[..]).collect()
         };
         let show = |column: &Column| match of(column.kind) {
-            _ if !column.is_wanted => "not asked for".to_owned(),
+            _ if !column.is_wanted => "not requested".to_owned(),
             _ if !column.is_installed => "not installed".to_owned(),
             _ if !trial.suits(column.kind) => "–".to_owned(),
             values if values.is_empty() => "not measured".to_owned(),

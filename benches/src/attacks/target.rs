@@ -41,7 +41,7 @@ impl Target {
             Kind::Bywash => texts::bywash(setup, ports, scratch.path()),
             Kind::Haproxy => texts::haproxy(setup, ports, scratch.path()),
             Kind::Nginx => texts::nginx(setup, ports, scratch.path()),
-            Kind::Envoy => return Err(io::Error::other("envoy is not among the programs here")),
+            Kind::Envoy => return Err(io::Error::other("this measurement does not have Envoy")),
         };
         fs::write(scratch.join(kind.config_name()), text)?;
         let program = programs.of(kind);

@@ -223,7 +223,7 @@ impl Trial {
             What::Memory { kinds, connections } => {
                 let group = OwnedGroup::new(memory::MOST);
                 if let Err(e) = &group {
-                    let why = format!("{e}; peak memory is judged instead of a kill");
+                    let why = format!("{e}; the peak memory is judged instead of survival");
                     not_available("a control group of 256 MiB", &why);
                 }
                 let group = group.ok();

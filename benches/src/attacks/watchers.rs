@@ -23,7 +23,7 @@ pub(super) fn measure(target: &Target) -> io::Result<Vec<f64>> {
     let link = String::from_utf8_lossy(&link.stdout).trim().to_owned();
     let (_, token) = link
         .split_once("#/login/")
-        .ok_or_else(|| io::Error::other(format!("`bywash console` gave no link: {link:?}")))?;
+        .ok_or_else(|| io::Error::other(format!("`bywash console` printed no link: {link:?}")))?;
     let port = target.ports().admin;
     let watch = format!(
         "GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"

@@ -5,7 +5,7 @@ use bywash_peer::custody;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// Measures what hostile clients cost those who are not, beside HAProxy and nginx
+/// Measure what hostile clients cost other clients, with bywash, HAProxy and nginx
 #[derive(Debug, Parser)]
 struct CommandLine {
     #[command(flatten)]

@@ -17,25 +17,25 @@ use std::time::Duration;
 
 const THREADS: [usize; 3] = [1, 2, 4];
 
-/// Measures what a request pays for an engine that several threads share
+/// Measure what a request pays for an engine that several threads share
 #[derive(Debug, Parser)]
 struct Options {
-    /// Rounds; each runs every cell of the table once
+    /// Number of rounds; each runs every cell of the table once
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Milliseconds that a cell is run for in a round
+    /// Milliseconds that each cell runs in a round
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(10..))]
     millis: u64,
-    /// Nanoseconds of CPU that a proxied request takes (as `cost` prints)
+    /// Nanoseconds of CPU that a proxied request takes (`cost` prints it)
     #[arg(long, default_value_t = 13_000)]
     proxied: u64,
-    /// Share of the time that other programs may keep a run from its cores before it is done again
+    /// Share of the time that other programs may use the cores of a run before it is repeated
     #[arg(long, default_value_t = 0.05)]
     disturbed: f64,
-    /// How often a run is done at most; the least disturbed counts
+    /// Maximum number of repetitions of a run; the least disturbed one counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     tries: u32,
-    /// Also write the results to this file
+    /// Also write the results into this file, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }
@@ -213,15 +213,16 @@ fn print(figures: &[Figure], options: &Options) {
 
 fn method(options: &Options) -> String {
     format!(
-        "Medians [min–max] of {rounds} rounds; ×: as a multiple of one thread without a lock. \
-         Slots free: {WINDOW} requests in\nflight per thread; 64 wait: {WAITING} for {SLOTS} \
-         slots, waking included. {SESSIONS} sessions are known. CPU: of all threads,\nper request, \
-         less that of the loop without an engine. Lost: what other programs had of the cores that \
-         the\nthreads wanted (with more threads than cores it cannot be told).\nFlat out, nothing \
-         but the engine is asked. One each: wall time from one request to the next; cores: how \
-         many\nmake as many requests, if each takes {proxied} ns.\nPaced, each request takes \
-         {proxied} ns besides. In calls: asking and telling the engine, median of the \
-         requests,\n% of a request, and p99; answer: from asking to knowing that there is a slot.",
+        "Medians [min–max] of {rounds} rounds. ×: multiple of one thread without a lock. Slots \
+         free: {WINDOW} requests in\nflight per thread; 64 wait: {WAITING} requests wait for \
+         {SLOTS} slots, and waking is included. {SESSIONS} sessions are\nknown. CPU: of all \
+         threads, per request, less that of the loop without an engine. Lost: share of the \
+         threads'\ncores that other programs used (unknown with more threads than cores).\nFlat \
+         out: the threads only call the engine. One each: wall time from one request to the next; \
+         cores: how many\ncores make as many requests, if each takes {proxied} ns.\nPaced: each \
+         request takes {proxied} ns in addition. In calls: time in the engine, median of the \
+         requests,\n% of a request, and p99; answer: from the question to the knowledge that there \
+         is a slot.",
         rounds = options.rounds,
         proxied = options.proxied,
     )

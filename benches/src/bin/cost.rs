@@ -7,7 +7,7 @@ use bywash_peer::custody;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Measures what a request costs, beside HAProxy, nginx and Envoy
+/// Measure what a request costs with bywash, HAProxy, nginx and Envoy
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct CommandLine {
@@ -19,7 +19,7 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Time that a proxy adds to a request at a load that it hardly notices
+    /// Time that a proxy adds to a request at a light load
     Latency(latency::Options),
     /// Memory of an idle connection and of a waiting request
     Memory(memory::Options),

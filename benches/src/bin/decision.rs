@@ -21,13 +21,13 @@ static COUNTING: Counting = Counting;
 
 const WAITING: [u32; 3] = [10, 10_000, 1_000_000];
 
-/// Measures one decision of each policy with 10, 10,000 and 1,000,000 requests waiting
+/// Measure one decision of each policy with 10, 10,000 and 1,000,000 requests waiting
 #[derive(Debug, Parser)]
 struct Options {
-    /// Batches of each kind of decision
+    /// Number of batches of each kind of decision
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
     batches: u32,
-    /// Also write the results to this file
+    /// Also write the results into this file, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }
@@ -96,13 +96,14 @@ fn run(options: &Options) -> io::Result<()> {
     println!("\n{table}\n{}", method(&watch, options));
     let published = publish::publish();
     for (classes, us) in CLASSES.iter().zip(published) {
-        println!("what requests are worth, computed anew with {classes} classes: {us:.0} µs");
+        println!("recompute what requests are worth, with {classes} classes: {us:.0} µs");
     }
-    println!("how long requests of a class take, brought up to date: {:.1} µs", publish::refresh());
-    println!("what the requests of 64 classes promise: {:.0} ns", publish::ask());
+    println!("update how long requests of a class take: {:.1} µs", publish::refresh());
+    println!("compute what the requests of 64 classes promise: {:.0} ns", publish::ask());
     for (rules, [path, none, parameter]) in publish::RULES.iter().zip(publish::classify()) {
         println!(
-            "classify with {rules} patterns: by path {path:.0} ns, none {none:.0} ns, by parameter {parameter:.0} ns"
+            "classify with {rules} patterns: match by path {path:.0} ns, no match {none:.0} ns, by \
+             parameter {parameter:.0} ns"
         );
     }
     match &options.json {
@@ -130,12 +131,13 @@ fn rows_of(way: Way, watch: &Stopwatch) -> [Row; Kind::ALL.len()] {
 
 fn method(watch: &Stopwatch, options: &Options) -> String {
     format!(
-        "median per decision of {} batches of {BATCH} with so many waiting; ×: as a multiple of \
-         10 waiting.\nReading the clock ({:.0} ns a batch) is taken off. Numbers are in random \
-         order; up to {SESSIONS} sessions are\nknown. Arrivals are of sessions in progress: \
-         our own orders push a worse one out, the others refuse.\nReference: a load that depends \
-         on the one before, from an array of one 64-byte\nline per waiting request; loads: a \
-         decision with 1,000,000 waiting, in such loads.",
+        "Median per decision of {} batches of {BATCH}, with that many requests waiting. ×: \
+         multiple of the cost with 10\nwaiting. The time to read the clock ({:.0} ns a batch) is \
+         subtracted. Request numbers are in random order; up to\n{SESSIONS} sessions are known. \
+         Arrivals belong to sessions in progress: bywash's own schedulers evict a worse\nrequest, \
+         the others refuse the new one. Reference: a memory load that depends on the previous one, \
+         from an array\nof one 64-byte line per waiting request. loads: a decision with 1,000,000 \
+         waiting, in such loads.",
         options.batches,
         watch.clock()
     )

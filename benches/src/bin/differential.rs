@@ -22,46 +22,46 @@ use std::time::{Duration, Instant};
 const DISAGREE: u8 = 1;
 const BROKEN: u8 = 2;
 
-/// Compares what a gateway forwards with what real servers understand of it
+/// Compare what a gateway forwards with what real servers understand
 #[derive(Debug, Parser)]
 struct Options {
     /// The bywash program
     #[arg(long, default_value = "target/release/bywash")]
     gateway: PathBuf,
-    /// Test this one instead of bywash
+    /// Test this program instead of bywash
     #[arg(long, value_enum)]
     peer: Option<Peer>,
-    /// Only these origins, separated by commas; `none` for the recorder alone
+    /// Only these origins, separated by commas; `none`: only the recorder
     #[arg(long, value_delimiter = ',')]
     origins: Vec<String>,
-    /// What scripts/origins installed
+    /// Folder into which scripts/origins installed the origins
     #[arg(long, default_value = "out/origins")]
     installed: PathBuf,
-    /// The corpus
+    /// Folder of the corpus
     #[arg(long, default_value = "lab/messages")]
     corpus: PathBuf,
-    /// Only cases whose class or name contains this
+    /// Only cases whose class or name contains this text
     #[arg(long)]
     only: Option<String>,
-    /// Mutations of each case
+    /// Number of mutations of each case
     #[arg(long, default_value_t = 10)]
     mutations: usize,
     /// Seed of the mutations
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Gateways at work side by side
+    /// Number of gateways that work in parallel
     #[arg(long, default_value_t = 2)]
     lanes: usize,
-    /// Minutes after which the rest is left out
+    /// Minutes after which the program leaves out the rest
     #[arg(long, default_value_t = 60)]
     minutes: u64,
-    /// Findings that are printed
+    /// Number of findings to print
     #[arg(long, default_value_t = 60)]
     show: usize,
     /// Also print the table of docs/figures/hostile-clients.md
     #[arg(long)]
     figures: bool,
-    /// Also write the results to this file
+    /// Also write the results into this file, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }
@@ -132,7 +132,10 @@ fn origins<'a>(options: &Options, places: &Places) -> io::Result<Vec<(&'a Origin
     for origin in KNOWN.iter().filter(|origin| options.origins.is_empty() || asked(origin)) {
         match origin.version(places) {
             Some(version) => present.push((origin, version)),
-            None => eprintln!("{}: left out, not installed (scripts/origins)", origin.name),
+            None => eprintln!(
+                "{}: left out, because it is not installed (run scripts/origins)",
+                origin.name
+            ),
         }
     }
     Ok(present)
@@ -156,7 +159,7 @@ fn print(front: &Front, results: &Results, show: usize) {
         count(|stage| matches!(stage, Stage::Origin(_) | Stage::Live(_))),
     );
     if results.left_out > 0 {
-        println!("{} mutations were left out: the time was over", results.left_out);
+        println!("{} mutations were left out: the time limit was reached", results.left_out);
     }
 }
 

@@ -12,13 +12,13 @@ use bywash_discover::{Column, Discovery, MOST_COLUMNS, Resource, Settings};
 use bywash_units::Time;
 use clap::Parser;
 
-/// Measures a window and an answer of discovery
+/// Measure what the search for elephants costs, per window and per answer
 #[derive(Debug, Parser)]
 struct Options {
-    /// Rounds, each of half an hour of windows
+    /// Number of rounds, each of half an hour of windows
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Kinds of requests in each window
+    /// Number of routes in each window
     #[arg(long, default_value_t = MOST_COLUMNS as u64, value_parser = clap::value_parser!(u64).range(1..=MOST_COLUMNS as u64))]
     kinds: u64,
 }
@@ -44,9 +44,9 @@ fn main() {
     row("a request", &|round| round.request);
     row("a window: readings, sums and ring", &|round| round.window);
     row("an answer", &|round| round.answer);
-    row("plain: one sum of products of all kinds", &|round| round.plain);
+    row("plain: one sum of products of all routes", &|round| round.plain);
     println!(
-        "{kinds} kinds in each window, 3 resources; medians of {} rounds\n{table}",
+        "{kinds} routes in each window, 3 resources; medians of {} rounds\n{table}",
         rounds.len()
     );
 }

@@ -26,21 +26,21 @@ const PROMISE_NOT_KEPT: u8 = 99;
 /// So many requests that stay must all arrive before a count of zero ghosts means anything.
 const CONTROLS: usize = 5;
 
-/// Counts requests that are started although their client has left, beside HAProxy
+/// Count requests that bywash and HAProxy start although their client has left
 #[derive(Debug, Parser)]
 struct Options {
     #[command(flatten)]
     programs: Programs,
-    /// Test this one only
+    /// Test only this program
     #[arg(long, value_enum)]
     only: Option<Kind>,
-    /// Trials of each way to leave
+    /// Number of trials of each way to leave
     #[arg(long, default_value_t = 100)]
     trials: usize,
-    /// Ten trials of each way
+    /// Make only ten trials of each way
     #[arg(long, conflicts_with = "trials")]
     quick: bool,
-    /// Also write the results to this file
+    /// Also write the results into this file, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }
@@ -90,11 +90,11 @@ fn run(options: &Options) -> io::Result<usize> {
 
 const LEGEND: &str = "\
 ghosts: trials in which the request reached the upstream after its client had left.
-no wait: trials that show nothing, the request was not waiting (or the upload not blocked).
-slot lost: a fresh request did not get through afterwards. missed: no reaction seen in time.
-µs: from the client's close to the proxy closing its side of the client's connection (queued), the
-upstream's connection (running, streaming), or its own upstream socket (uploading, connecting).
-no proxy: the client talks to the upstream; what the harness and the scheduler add to every delay.";
+no wait: trials that show nothing, because the request did not wait (or the upload was not blocked).
+slot lost: trials after which a new request was not served. missed: no reaction was seen in time.
+µs: from the client's close until the proxy closes its side of the client's connection (queued), the
+connection to the upstream (running, streaming), or its own upstream socket (uploading, connecting).
+no proxy: the client talks to the upstream; what the harness and the kernel add to each delay.";
 
 fn candidates(options: &Options) -> io::Result<Vec<Kind>> {
     match options.only {
@@ -161,7 +161,9 @@ fn check_control(stage: &mut Stage<'_>) -> io::Result<()> {
     if (tally.ghosts, tally.lost) == (CONTROLS, 0) {
         return Ok(());
     }
-    Err(io::Error::other(format!("queued requests whose client stays must all arrive: {tally:?}")))
+    Err(io::Error::other(format!(
+        "queued requests whose client stays did not all arrive: {tally:?}"
+    )))
 }
 
 fn table(tallies: &[Tally]) -> Table {

@@ -15,34 +15,34 @@ use bywash_peer::custody;
 use bywash_shaper::BitRate;
 use clap::Parser;
 
-/// Measures ants beside elephants on a full line
+/// Measure ants while elephants fill the line
 #[derive(Debug, Parser)]
 struct Options {
-    /// Runs of each way, in turn
+    /// Number of runs of each way, in turn
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Seconds that ants come in each run
+    /// Seconds during which ants arrive in each run
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
-    /// What the line carries
+    /// Rate of the line
     #[arg(long, default_value = "50mbit")]
     line: BitRate,
-    /// Bytes that wait in front of the line: 100 ms of the default one
+    /// Queue of the line in bytes; the default is 100 ms of the default rate
     #[arg(long, default_value_t = 625_000)]
     buffer: u32,
-    /// What the server's device sends at most, where it has lanes
+    /// Maximum rate of the server's device, if it has lanes
     #[arg(long, default_value = "48mbit")]
     total: BitRate,
-    /// What elephants have in any case, where they have a lane
+    /// Rate that elephants get in any case, if they have a lane
     #[arg(long, default_value = "2mbit")]
     rate: BitRate,
-    /// What all elephants together may have: by a lane, by a bucket
+    /// Maximum rate of all elephants together, by a lane or a bucket
     #[arg(long, default_value = "16mbit")]
     ceiling: BitRate,
-    /// What each elephant's connection is paced at
+    /// Pacing rate of each elephant's connection
     #[arg(long, default_value = "2mbit")]
     pace: BitRate,
-    /// The program `bywash`, which is to be the server as a gateway; it has no pacing
+    /// Use this `bywash` program as the server; it has no pacing
     #[arg(long, value_name = "PROGRAM")]
     gateway: Option<PathBuf>,
 }
@@ -94,8 +94,8 @@ fn run(options: &Options) -> io::Result<()> {
     }
     println!("{}", Machine::here().line());
     println!(
-        "{ELEPHANTS} elephants of 500 kB in a loop, {ANTS} ants of 20 kB a second, a line of {} with {} \
-         bytes of queue; medians of {} runs of {} s [least–most]\n",
+        "{ELEPHANTS} elephants of 500 kB in a loop, {ANTS} ants of 20 kB per second, on a line of \
+         {} with a queue of {} bytes; medians of {} runs of {} s [min–max]\n",
         options.line, options.buffer, options.rounds, options.seconds
     );
     println!("{}", table(&ways, &runs));

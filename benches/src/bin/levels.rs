@@ -12,7 +12,7 @@ use bywash_bench::table::Table;
 use bywash_levels::suggested_threads;
 use clap::{Parser, Subcommand};
 
-/// A pool with levels, measured
+/// Measure a pool with levels
 #[derive(Debug, Parser)]
 struct Options {
     #[command(subcommand)]
@@ -21,39 +21,39 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Spawning and joining tasks, beside rayon
+    /// Spawn and join tasks, compared with rayon
     Spawn {
-        /// Rounds, ours and rayon's in turn
+        /// Number of rounds, ours and rayon's in turn
         #[arg(long, default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
     },
-    /// The ratio of two levels' response times: the seed's way beside ours
+    /// Ratio of two levels' response times: the paper's method and ours
     Ratio {
-        /// Clients who ask again as soon as they are answered
+        /// Number of clients, which send the next request as soon as they have an answer
         #[arg(long, value_delimiter = ',', default_values_t = [4, 10, 20, 60, 100])]
         clients: Vec<usize>,
-        /// Rounds, both ways in turn
+        /// Number of rounds, both methods in turn
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
-        /// Threads of the pool; one more than processors if not given
+        /// Threads of the pool [default: one more than processors]
         #[arg(long)]
         threads: Option<u32>,
-        /// Who runs a request
+        /// Thread that runs a request
         #[arg(long, value_enum, default_value = "submit")]
         way: Way,
-        /// Ratio that is promised
+        /// Promised ratio
         #[arg(long, default_value_t = 0.5)]
         target: f64,
-        /// Seconds that a cell is measured
+        /// Seconds that each cell is measured
         #[arg(long, default_value_t = 5.0)]
         seconds: f64,
     },
-    /// A promised percentile across a step in load, feasible and not
+    /// A promised percentile across a step in load, feasible and infeasible
     Step {
         /// Rounds
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
-        /// Seconds that a phase lasts
+        /// Seconds that each phase lasts
         #[arg(long, default_value_t = 10.0)]
         seconds: f64,
     },
@@ -161,9 +161,9 @@ fn step(rounds: u32, seconds: f64) {
     let head =
         ["round", "load", "high p95: ms", "over the goal", "low mean: ms", "infeasible after"];
     for (title, step) in [
-        ("a step that can be borne: 95 % of the high level within 50 ms", step),
+        ("a feasible step: 95 % of the high level within 50 ms", step),
         (
-            "one that cannot: the high level alone is more than the pool",
+            "an infeasible step: the high level alone exceeds the pool's capacity",
             Step { high: 0.9, between: 1.5, ..step },
         ),
     ] {

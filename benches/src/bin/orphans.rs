@@ -18,38 +18,38 @@ use serde_json::json;
 
 const PROMISE_NOT_KEPT: u8 = 99;
 
-/// Measures what becomes of queries whose clients have left
+/// Measure what happens to database queries whose clients have left
 #[derive(Debug, Parser)]
 struct Options {
-    /// Only this
+    /// Measure only this
     #[arg(value_enum)]
     what: Option<What>,
-    /// The program under test
+    /// The bywash program
     #[arg(long, default_value = "target/release/bywash")]
     program: PathBuf,
-    /// Clients that leave, for each way
+    /// Number of clients that leave, for each way
     #[arg(long, default_value_t = 1000)]
     rounds: usize,
-    /// Rounds of two requests on one connection
+    /// Number of rounds of two requests on one connection
     #[arg(long, default_value_t = 10_000)]
     victims: usize,
-    /// How many connections they are played on, evenly: one time for each number
+    /// Numbers of connections; the rounds run once for each, spread evenly
     #[arg(long, value_delimiter = ',', default_value = "1,4",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=32))]
     connections: Vec<usize>,
-    /// Connections that are reset within a second
+    /// Number of connections that clients reset within a second
     #[arg(long, default_value_t = 5000)]
     resets: usize,
-    /// Also write the results to this file
+    /// Also write the results into this file, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// From the client's close to the cancelled query
+    /// Time from the client's close to the cancelled query
     Latency,
-    /// Queries of others that are hit
+    /// Queries of other requests that are cancelled
     Victims,
     /// Thousands of resets within a second
     Storm,
@@ -60,7 +60,8 @@ fn main() -> ExitCode {
         Ok(0) => ExitCode::SUCCESS,
         Ok(wrong) => {
             println!(
-                "{wrong} innocent queries were cancelled although their connection was leased"
+                "the daemon cancelled {wrong} queries of other requests, although their connection \
+                 was leased"
             );
             ExitCode::from(PROMISE_NOT_KEPT)
         }
@@ -76,7 +77,7 @@ fn run(options: &Options) -> io::Result<usize> {
     let there: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.address().is_some()).collect();
     if there.is_empty() {
         return Err(io::Error::other(
-            "no database: scripts/with-databases postgres mariadb -- target/release/orphans",
+            "no database: run scripts/with-databases postgres mariadb -- target/release/orphans",
         ));
     }
     println!("{}", Machine::here().line());
@@ -88,7 +89,8 @@ fn run(options: &Options) -> io::Result<usize> {
             all.extend(latency::measure(&options.program, *kind, options.rounds, &mut table)?);
         }
         println!(
-            "\nClient closes at the gateway → the application's query returns cancelled\n{table}"
+            "\nFrom the client's close at the gateway until the application's query returns as \
+             cancelled\n{table}"
         );
         results.insert("latency".into(), json!(all));
     }
@@ -111,7 +113,8 @@ fn run(options: &Options) -> io::Result<usize> {
             }
         }
         println!(
-            "\nTwo requests in turn on a connection, stops for the first at any moment\n{table}"
+            "\nTwo requests one after the other on a connection, with stops of the first at any \
+             moment\n{table}"
         );
         results.insert("victims".into(), json!(all));
     }
@@ -121,7 +124,8 @@ fn run(options: &Options) -> io::Result<usize> {
             all.push(storm::measure(&options.program, *kind, options.resets, &mut table)?);
         }
         println!(
-            "\n{} clients reset their connections within a second; 100 statements a second\n{table}",
+            "\n{} clients reset their connections within a second; at most 100 statements per \
+             second\n{table}",
             options.resets
         );
         results.insert("storm".into(), json!(all));

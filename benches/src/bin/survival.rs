@@ -6,7 +6,7 @@ use bywash_peer::custody;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Measures how the gateway bears floods, faults, its own replacement and a crowd
+/// Measure how the gateway bears floods, faults, its own replacement and a crowd
 #[derive(Debug, Parser)]
 struct CommandLine {
     #[command(subcommand)]

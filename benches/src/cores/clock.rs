@@ -25,7 +25,7 @@ impl Spent {
         // makes it do so now.
         thread::yield_now();
         let text = fs::read_to_string("/proc/thread-self/schedstat");
-        Self::parse(&text.expect("Linux tells a thread its times")).expect("they are two numbers")
+        Self::parse(&text.expect("Linux reports a thread's times")).expect("they are two numbers")
     }
 
     fn parse(schedstat: &str) -> Option<Self> {

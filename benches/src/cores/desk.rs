@@ -71,7 +71,7 @@ impl<L: Lock<Core>> Desk<L> {
                 *none = Some(waker.clone());
                 false
             }
-            Seat::Free => unreachable!("its seat is freed when it is finished"),
+            Seat::Free => unreachable!("a request that has finished has no slot entry"),
         })
     }
 
@@ -102,7 +102,7 @@ impl Core {
         self.engine.on_event(now, event, &mut actions);
         for action in actions.drain(..) {
             let Action::Dispatch { id, .. } = action else {
-                unreachable!("there is room for all and nobody leaves: {action:?}")
+                unreachable!("there is room for all requests and no client leaves: {action:?}")
             };
             let before = std::mem::replace(&mut self.seats[id.0 as usize], Seat::Granted);
             if let Seat::Waiting(Some(waker)) = before {

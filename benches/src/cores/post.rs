@@ -48,7 +48,7 @@ pub(super) fn serve(shift: &Shift, mut engine: Engine, inbox: &Receiver<Letter>)
         }
         for action in actions.drain(..) {
             let Action::Dispatch { id, .. } = action else {
-                unreachable!("there is room for all and nobody leaves: {action:?}")
+                unreachable!("there is room for all requests and no client leaves: {action:?}")
             };
             if let Some((from, place)) = seats[id.0 as usize].take() {
                 // A worker that has gone home has no request that waits.

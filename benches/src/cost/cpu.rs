@@ -23,13 +23,13 @@ use std::time::Duration;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Rounds; each loads every proxy once
+    /// Number of rounds; each loads every proxy once
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     reps: u32,
-    /// Length of a proxy's turn in a round
+    /// Seconds of a proxy's turn in a round
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
-    /// Measure this case only; may be repeated
+    /// Measure only this case; may be repeated
     #[arg(long, value_enum)]
     case: Vec<Case>,
 }
@@ -70,11 +70,11 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
 
 fn method(options: &Options) -> String {
     format!(
-        "median [min–max] of {} rounds of {} s; {CONNECTIONS} keep-alive connections, 64 bytes, no \
-         logs.\nOne worker on core {PROXY_CORE}; load and upstream on core {LOAD_CORE}. CPU is user \
-         and system time of the process\nover requests answered. × HAProxy: ratio of the medians; \
-         per round: ratio in each round.\nhttp2: 16 connections of 8 streams, in clear. handshake: \
-         whole TLS 1.3 handshakes (P-256), no requests.",
+        "Median [min–max] of {} rounds of {} s; {CONNECTIONS} keep-alive connections, answers of \
+         64 bytes, no logs.\nOne worker on core {PROXY_CORE}; load and upstream on core \
+         {LOAD_CORE}. CPU: user and system time of the process\nper answered request. × HAProxy: \
+         ratio of the medians; per round: ratio in each round.\nhttp2: 16 connections of 8 \
+         streams, without TLS. handshake: full TLS 1.3 handshakes (P-256), no requests.",
         options.reps, options.seconds
     )
 }

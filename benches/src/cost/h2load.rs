@@ -22,7 +22,8 @@ pub fn run(port: u16, length: Duration) -> io::Result<Counts> {
     command.arg(format!("http://127.0.0.1:{port}/item")).stderr(Stdio::inherit());
     let output = command.stdin(Stdio::null()).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    counts(&text).ok_or_else(|| io::Error::other(format!("h2load wrote:\n{text}")))
+    counts(&text)
+        .ok_or_else(|| io::Error::other(format!("cannot read the output of h2load:\n{text}")))
 }
 
 fn counts(text: &str) -> Option<Counts> {

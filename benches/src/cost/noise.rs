@@ -36,16 +36,19 @@ impl fmt::Display for Noise {
         let [widest, stolen, others] = [self.widest, self.stolen, self.others].map(|x| x * 100.0);
         write!(
             f,
-            "noise: CPU ranges up to {widest:.0} % of their median; up to {stolen:.1} % of the \
-             machine stolen,\nup to {others:.1} % taken by other programs."
+            "noise: CPU ranges are up to {widest:.0} % of their median wide; the hypervisor took \
+             up to {stolen:.1} % of the\nmachine, and other programs up to {others:.1} %."
         )?;
         if self.widest > Self::WIDE {
-            write!(f, "\nThe ranges are wide: read [min–max], and the ratio per round.")?;
+            write!(
+                f,
+                "\nThe ranges are wide: compare [min–max] and the ratio per round, not the medians."
+            )?;
         }
         if self.idlest.is_some_and(|busy| busy < Self::IDLE) {
             write!(
                 f,
-                "\nWhere busy is below {}, the load side was the limit, not the proxy.",
+                "\nWhere busy is below {}, the load generator was the bottleneck, not the proxy.",
                 Self::IDLE
             )?;
         }

@@ -120,7 +120,8 @@ pub fn run(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
     let wrong = share_wrong(&counts);
     if wrong > TOLERATED || sample.requests == 0 {
         let kind = proxy.kind();
-        let what = format!("{kind}, {case}: {:.2} % wrong of {counts:?}", wrong * 100.0);
+        let what =
+            format!("{kind}, {case}: {:.2} % of the answers are wrong: {counts:?}", wrong * 100.0);
         return Err(io::Error::other(what));
     }
     Ok(sample)
@@ -166,7 +167,7 @@ impl Overload {
         match running.read(&mut [0; 256]) {
             Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(()),
             Err(e) => Err(e),
-            Ok(_) => Err(io::Error::other("the request that holds the slot was ended")),
+            Ok(_) => Err(io::Error::other("the proxy ended the request that holds the slot")),
         }
     }
 }

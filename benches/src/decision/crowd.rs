@@ -6,7 +6,7 @@
 use std::array;
 
 use super::{BATCH, SESSIONS, Site, Way};
-use bywash_engine::terminate::Bounds;
+use bywash_engine::Bounds;
 use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
     Options, Reading, Request, RequestId, Service, SessionKey, Signals, Tier, catalog,
@@ -172,7 +172,7 @@ impl Crowd {
         if self.way.overloaded {
             self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::ALL }));
         }
-        assert_eq!(self.waiting.len(), waiting as usize, "{}: the queue is full", self.way);
+        assert_eq!(self.waiting.len(), waiting as usize, "{}: the queue is not full", self.way);
     }
 
     /// A first request, under a session that is made up.
@@ -221,7 +221,8 @@ impl Crowd {
                 }
                 Action::Cancel { .. } | Action::Terminate { .. } => {
                     unreachable!(
-                        "nobody leaves while it runs, or has run for long enough to be stopped"
+                        "no client leaves while its request runs, and no request has run long \
+                         enough to be stopped"
                     )
                 }
             }
@@ -307,7 +308,7 @@ impl Crowd {
     pub fn refill(&mut self) {
         let started: [RequestId; BATCH] = array::from_fn(|i| match self.actions.get(i) {
             Some(Action::Dispatch { id, .. }) => *id,
-            other => unreachable!("the queue outlasts a batch, and not {other:?}"),
+            other => unreachable!("the queue is longer than a batch: {other:?}"),
         });
         let requests = started.map(|id| self.requests[id.0 as usize]);
         self.free.push(self.running);

@@ -107,7 +107,7 @@ fn with(count: usize) -> f64 {
         let start = Instant::now();
         learning.publish(now, &classes);
         sample.push(start.elapsed().as_nanos() as f64 / 1e3);
-        assert!(learning.is_known(), "there were orders enough");
+        assert!(learning.is_known(), "there were enough orders");
     }
     stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
 }

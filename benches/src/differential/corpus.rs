@@ -103,7 +103,7 @@ pub fn load(folder: &Path) -> io::Result<Vec<Case>> {
         })?;
         for case in found {
             if cases.iter().any(|other| other.name == case.name) {
-                return Err(io::Error::other(format!("two cases are called {}", case.name)));
+                return Err(io::Error::other(format!("two cases have the name {}", case.name)));
             }
             cases.push(case);
         }
@@ -118,7 +118,7 @@ pub fn parse(class: &str, text: &str) -> Result<Vec<Case>, Mistake> {
     for (at, line) in text.lines().enumerate() {
         let mistake = |what: String| Mistake { line: at + 1, what };
         if line.ends_with([' ', '\t']) {
-            return Err(mistake("ends in a blank that nobody sees".into()));
+            return Err(mistake("the line ends in a blank; write \\s".into()));
         }
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -127,7 +127,9 @@ pub fn parse(class: &str, text: &str) -> Result<Vec<Case>, Mistake> {
             let before = open.replace(Draft::new(class, name));
             cases.extend(before.map(Draft::finish).transpose().map_err(mistake)?);
         } else {
-            let draft = open.as_mut().ok_or_else(|| mistake("`name:` must come first".into()))?;
+            let draft = open
+                .as_mut()
+                .ok_or_else(|| mistake("write `name:` before any other key".into()))?;
             draft.line(line).map_err(mistake)?;
         }
     }
@@ -165,7 +167,8 @@ impl Draft {
         if let Some(text) = line.strip_prefix("> ") {
             return unescape(text, &mut self.case.bytes);
         }
-        let (key, value) = line.split_once(": ").ok_or("neither a key nor a part of a message")?;
+        let (key, value) =
+            line.split_once(": ").ok_or("write a key, or a part of a message after | or >")?;
         let mut bytes = Vec::new();
         match key {
             "why" if self.case.why.is_empty() => value.clone_into(&mut self.case.why),
@@ -178,7 +181,7 @@ impl Draft {
                 unescape(value, &mut bytes)?;
                 self.case.lacks.push(bytes.to_ascii_lowercase());
             }
-            _ => return Err(format!("`{key}` is unknown, or there already")),
+            _ => return Err(format!("`{key}` is unknown or repeated")),
         }
         Ok(())
     }
@@ -195,7 +198,7 @@ impl Draft {
 
 fn expectation(text: &str) -> Result<Expect, String> {
     let words: Vec<&str> = text.split(' ').collect();
-    let count = |number: &str| number.parse().map_err(|_| format!("`{number}` is no number"));
+    let count = |number: &str| number.parse().map_err(|_| format!("`{number}` is not a number"));
     let exactly = |forwarded, refusal| Ok(Expect::Exactly { forwarded, refusal });
     match words[..] {
         ["either"] => Ok(Expect::Either),
@@ -205,7 +208,7 @@ fn expectation(text: &str) -> Result<Expect, String> {
         ["forward", n, "then", "refuse", how] => exactly(count(n)?, Some(refusal(how)?)),
         ["refuse"] => exactly(0, Some(Refusal::Anyhow)),
         ["refuse", how] => exactly(0, Some(refusal(how)?)),
-        _ => Err(format!("`{text}` is no expectation")),
+        _ => Err(format!("`{text}` is not an expectation")),
     }
 }
 
@@ -213,7 +216,7 @@ fn refusal(how: &str) -> Result<Refusal, String> {
     match (how, how.parse()) {
         ("4xx", _) => Ok(Refusal::ClientError),
         (_, Ok(status @ 400..=599)) => Ok(Refusal::Status(status)),
-        _ => Err(format!("`{how}` is no status of a refusal")),
+        _ => Err(format!("`{how}` is not the status of a refusal")),
     }
 }
 
@@ -229,10 +232,10 @@ fn unescape(text: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
 
 fn append(bytes: &mut Vec<u8>, plain: &str) -> Result<(), String> {
     if !plain.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return Err("bytes beyond ASCII are written as \\xHH".into());
+        return Err("write bytes beyond printable ASCII as \\xHH".into());
     }
     bytes.extend(plain.as_bytes());
-    if bytes.len() > LONGEST { Err("too long a message".into()) } else { Ok(()) }
+    if bytes.len() > LONGEST { Err("the message is too long".into()) } else { Ok(()) }
 }
 
 /// One escape, after its backslash; gives what is behind it.
@@ -262,12 +265,12 @@ fn escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
 }
 
 fn repeat(inside: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
-    let (times, text) = inside.split_once('*').ok_or("a repetition is \\{TIMES*TEXT}")?;
-    let times: usize = times.parse().map_err(|_| format!("`{times}` is no number"))?;
+    let (times, text) = inside.split_once('*').ok_or("write a repetition as \\{TIMES*TEXT}")?;
+    let times: usize = times.parse().map_err(|_| format!("`{times}` is not a number"))?;
     let mut once = Vec::new();
     unescape(text, &mut once)?;
     if once.len().saturating_mul(times).saturating_add(bytes.len()) > LONGEST {
-        return Err("too long a message".into());
+        return Err("the message is too long".into());
     }
     bytes.extend(once.repeat(times));
     Ok(())

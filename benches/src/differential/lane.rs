@@ -136,7 +136,10 @@ impl Lane {
         drop(client);
         self.settle()?;
         if !self.gateway.runs() {
-            return Err(io::Error::other(format!("the gateway ended:\n{}", self.gateway.log())));
+            return Err(io::Error::other(format!(
+                "the gateway ended unexpectedly:\n{}",
+                self.gateway.log()
+            )));
         }
         let answers = answers.into_iter().filter(|answer| !answer.is_interim()).collect();
         Ok(Trial { answers, closed, streams: self.take() })

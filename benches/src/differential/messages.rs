@@ -80,7 +80,7 @@ impl Volley<'_> {
                 .map(|_| scope.spawn(|| self.lane(&next, &progress)))
                 .collect();
             let join = |lane: thread::ScopedJoinHandle<'_, _>| {
-                lane.join().map_err(|_| io::Error::other("a lane panicked"))?
+                lane.join().map_err(|_| io::Error::other("a worker panicked"))?
             };
             lanes.into_iter().map(join).collect::<io::Result<Vec<Gathered>>>()
         })?;
@@ -194,7 +194,7 @@ impl Shooter {
             if beyond > 0
                 && let Tail::Fault { what, .. } = sent.reading.tail
             {
-                let what = format!("{beyond} forwarded behind {what}");
+                let what = format!("{beyond} requests forwarded after {what}");
                 self.found.results.find(source, Stage::Beyond, &[what], sent.bytes);
             }
         }

@@ -47,7 +47,11 @@ pub fn attend(
     tally.live = live(front, program.port(), origin.name, &gathered.live, until, &mut results)?;
     tally.faults = results.findings.len();
     if !program.runs() {
-        return Err(io::Error::other(format!("{} ended:\n{}", origin.name, program.log())));
+        return Err(io::Error::other(format!(
+            "{} ended unexpectedly:\n{}",
+            origin.name,
+            program.log()
+        )));
     }
     results.origins.push(tally);
     Ok(results)
@@ -122,7 +126,9 @@ fn differences(case: &Live, bytes: &[u8], ended: bool) -> Vec<String> {
     for answer in answers.iter().filter(|answer| !answer.is_interim()) {
         match (requests.next(), Seen::of(answer)) {
             (Some(request), Some(seen)) => differences.extend(seen.differs(request)),
-            (None, Some(_)) => differences.push("sees a request that is none".into()),
+            (None, Some(_)) => {
+                differences.push("the origin sees a request that was not sent".into());
+            }
             (_, None) => {}
         }
     }

@@ -211,7 +211,7 @@ impl<'a> Cursor<'a> {
             match self.take(2) {
                 (b"\r\n", _) => {}
                 (b"\r" | b"", Err(stop)) => return Err(stop),
-                _ => return Err(Stop::Fault("a chunk longer than its size")),
+                _ => return Err(Stop::Fault("a chunk that is longer than its size")),
             }
         }
     }

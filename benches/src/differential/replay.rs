@@ -54,7 +54,7 @@ pub fn replay(port: u16, bytes: &[u8], reading: &Reading) -> io::Result<Replay> 
             let refusals = replay.refused.len();
             replay.judge(wire.answer(&canary, ANSWER_BOUND)?, &canary, &mut wire)?;
             if replay.refused.len() > refusals {
-                replay.faults.push("the canary behind it is refused".into());
+                replay.faults.push("the origin refuses the canary request after it".into());
             }
         }
         Tail::Head => replay.unfinished(&mut wire, rest, None)?,
@@ -94,7 +94,7 @@ impl Replay {
             return Ok(true);
         }
         if !wire.rest(NO_ANSWER_BOUND)?.is_empty() {
-            self.faults.push("answers more often than it was asked".into());
+            self.faults.push("the origin sends more answers than there are requests".into());
         }
         Ok(false)
     }
@@ -107,7 +107,7 @@ impl Replay {
             Got::Answer(answer) if answer.status >= 400 => self.refused.push(answer.status),
             Got::End => {}
             Got::Answer(_) | Got::Silence => {
-                self.faults.push("waits for more of a whole request".into());
+                self.faults.push("the origin waits for more of a complete request".into());
             }
         }
         Ok(())
@@ -133,7 +133,7 @@ impl Replay {
                 let body = Some(body.unwrap_or_else(|| request.body.clone()));
                 self.faults.extend(Seen { body, ..seen.clone() }.differs(request));
             }
-            _ => self.faults.push("sees a request where none ends".into()),
+            _ => self.faults.push("the origin sees a request where none ends".into()),
         }
         Ok(())
     }

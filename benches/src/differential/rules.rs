@@ -28,7 +28,7 @@ pub(super) fn request_line(line: &[u8]) -> Result<(&[u8], &[u8], u8), Stop> {
     let (Some(method), Some(target), Some(version), None) =
         (words.next(), words.next(), words.next(), words.next())
     else {
-        return Err(Stop::Fault("a request line that has not three words"));
+        return Err(Stop::Fault("a request line without exactly three words"));
     };
     let minor = match version {
         b"HTTP/1.0" => 0,
@@ -36,7 +36,7 @@ pub(super) fn request_line(line: &[u8]) -> Result<(&[u8], &[u8], u8), Stop> {
         _ => return Err(Stop::Fault("a version other than HTTP/1.0 and HTTP/1.1")),
     };
     if !is_token(method) || method == b"CONNECT" {
-        return Err(Stop::Fault("a method that is no token, or CONNECT"));
+        return Err(Stop::Fault("a method that is not a token, or is CONNECT"));
     }
     Ok((method, target, minor))
 }
@@ -53,10 +53,10 @@ pub(super) fn check_target(request: &Request, speaker: Speaker) -> Result<(), St
         // The path may be missing.
         Some((_, rest)) => rest,
         None if request.target.starts_with(b"/") => &request.target,
-        None => return Err(Stop::Fault("a target that is none")),
+        None => return Err(Stop::Fault("a target that is invalid")),
     };
     if whole.is_some_and(|(authority, _)| !is_host(authority) || authority.is_empty()) {
-        return Err(Stop::Fault("an authority that is none"));
+        return Err(Stop::Fault("an authority that is invalid"));
     }
     let is_end = |byte: &u8| *byte == b'?';
     let (path, query) = path.split_at(path.iter().position(is_end).unwrap_or(path.len()));
@@ -69,7 +69,11 @@ pub(super) fn check_target(request: &Request, speaker: Speaker) -> Result<(), St
     let in_order = path.iter().all(|byte| plain(*byte))
         && encodings_are_whole(path)
         && query.iter().all(|byte| in_query(*byte));
-    if in_order { Ok(()) } else { Err(Stop::Fault("a target with bytes that do not belong there")) }
+    if in_order {
+        Ok(())
+    } else {
+        Err(Stop::Fault("a target with bytes that are not allowed in it"))
+    }
 }
 
 /// Two hexadecimal digits behind every percent sign.
@@ -89,7 +93,7 @@ pub(super) fn check_host(request: &Request) -> Result<(), Stop> {
             }
             _ => Ok(()),
         },
-        _ => Err(Stop::Fault("not one Host, or one that is none")),
+        _ => Err(Stop::Fault("no single valid Host")),
     }
 }
 
@@ -116,10 +120,10 @@ pub(super) fn check_framing(request: &Request) -> Result<(), Stop> {
     match (&codings[..], &lengths[..]) {
         ([], []) => Ok(()),
         ([], [one]) if decimal(one).is_some() => Ok(()),
-        ([], _) => Err(Stop::Fault("not one plain Content-Length")),
+        ([], _) => Err(Stop::Fault("no single valid Content-Length")),
         ([one], []) if one.eq_ignore_ascii_case(b"chunked") && request.minor == 1 => Ok(()),
         (_, []) => Err(Stop::Fault("a Transfer-Encoding other than chunked, or in HTTP/1.0")),
-        (_, _) => Err(Stop::Fault("Content-Length beside Transfer-Encoding")),
+        (_, _) => Err(Stop::Fault("both Content-Length and Transfer-Encoding")),
     }
 }
 
@@ -138,11 +142,11 @@ pub(super) fn field(line: &[u8]) -> Result<Field, Stop> {
     let colon = line.iter().position(|byte| *byte == b':');
     let (name, value) = line.split_at(colon.ok_or(Stop::Fault("a field without a colon"))?);
     if !is_token(name) {
-        return Err(Stop::Fault("a field name that is no token"));
+        return Err(Stop::Fault("a field name that is not a token"));
     }
     let value = value.get(1..).unwrap_or_default();
     if value.iter().any(|byte| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f) {
-        return Err(Stop::Fault("a control in a field value"));
+        return Err(Stop::Fault("a control character in a field value"));
     }
     Ok((name.to_vec(), value.trim_ascii().to_vec()))
 }
@@ -153,11 +157,11 @@ pub(super) fn chunk_size(line: &[u8], speaker: Speaker) -> Result<usize, Stop> {
     let plain = extension.is_empty() || (speaker == Speaker::Client && extension[0] == b';');
     let printable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | 0x80..);
     if !plain || !extension.iter().all(printable) || digits.len() > 16 {
-        return Err(Stop::Fault("a chunk size that is none"));
+        return Err(Stop::Fault("a chunk size that is invalid"));
     }
     let text = str::from_utf8(digits).unwrap_or_default();
     let size = isize::from_str_radix(text, 16).ok().and_then(|size| usize::try_from(size).ok());
-    size.ok_or(Stop::Fault("a chunk size that is none"))
+    size.ok_or(Stop::Fault("a chunk size that is invalid"))
 }
 
 /// Digits and nothing else, and no more than a signed number of 64 bits holds.

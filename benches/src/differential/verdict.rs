@@ -38,7 +38,7 @@ pub fn unmet(case: &Case, sent: &Sent<'_>, trial: &Trial) -> Vec<String> {
             stream.bytes.to_ascii_lowercase().windows(lacks.len()).any(|part| part == lacks)
         };
         if trial.streams.iter().any(has) {
-            why.push(format!("`{}` went on", excerpt(lacks)));
+            why.push(format!("`{}` was forwarded", excerpt(lacks)));
         }
     }
     why
@@ -57,7 +57,7 @@ fn not_refused(refusal: Refusal, behind: usize, sent: &Sent<'_>, trial: &Trial) 
         why.push(format!("refused with {last}, not with {refusal:?}"));
     }
     if last.is_some() && !trial.closed {
-        why.push("the connection goes on".into());
+        why.push("the connection stays open".into());
     }
     let in_head = matches!(sent.reading.tail, Tail::Fault { in_body: false, .. });
     if behind == 0 && in_head && trial.bytes() > 0 {
@@ -80,7 +80,7 @@ pub fn faults(sent: &Sent<'_>, trial: &Trial) -> (Vec<String>, usize) {
         match &stream.reading.tail {
             Tail::Fault { what, .. } => faults.push(format!("forwards {what}")),
             Tail::Head | Tail::Body(_) if stream.kept => {
-                faults.push("keeps a connection on which a request is unfinished".into());
+                faults.push("keeps a connection with an unfinished request".into());
             }
             Tail::Nothing | Tail::Head | Tail::Body(_) => {}
         }

@@ -27,7 +27,7 @@ use trouble::Trouble;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// This fault only; may be repeated
+    /// Cause only this fault; may be repeated
     #[arg(long, value_enum)]
     fault: Vec<Trouble>,
 }
@@ -153,10 +153,10 @@ fn report(rows: &[Row]) -> Report {
         broken.extend(row.broken());
     }
     let method = format!(
-        "{}\nleft: requests that hold a slot or wait when no client is left. normal after: from the \
-         end of the fault to the beginning of\na second in which all are answered with 200 about as \
-         fast as before. cut: the connection ends within an answer; left: the\nclient has waited \
-         long enough.",
+        "{}\nleft (column): requests that still hold a slot or wait when all clients have left. \
+         normal after: from the end of the fault\nuntil a second begins in which all requests are \
+         answered with 200 about as fast as before. cut: the connection ended\nwithin an answer. \
+         left (answers): the client ran out of patience.",
         stage::METHOD
     );
     Report { table, method, json: json!({ "faults": list }), broken }
@@ -177,7 +177,8 @@ impl Row {
         let own = self.broken.iter().map(|what| format!("{name}: {what}"));
         let common = [
             self.odd.map(|end| format!("{name}: an answer was {end}")),
-            (self.left != Some(0)).then(|| format!("{name}: slots or places are not free again")),
+            (self.left != Some(0))
+                .then(|| format!("{name}: slots or places in the queue did not become free again")),
             late.then(|| format!("{name}: not normal after {} s", BACK.as_secs())),
         ];
         common.into_iter().flatten().chain(own).collect()

@@ -16,11 +16,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How every run is made, for the report.
-pub(super) const METHOD: &str = "\
-100 requests/s, half of them on new connections; 16 slots, the upstream takes 10 ms; 1 s until the \
-first byte of an answer;\nclients wait 5 s. Fault from the 4th second for 3 s (gateway stopped: \
-10 s; clock and disk: 5 s). 256 MiB: 4,000 requests/s for\n5 s, of which 400/s can be served; \
-clients wait 2 s.";
+pub(super) const METHOD: &str = "100 requests/s, half of them on new connections; 16 slots; the \
+                                 upstream takes 10 ms per request; the timeout until the \
+                                 first\nbyte of an answer is 1 s; clients wait 5 s. The fault \
+                                 begins in the 4th second and lasts 3 s (gateway stopped: 10 s; \
+                                 clock\nand disk: 5 s). 256 MiB: 4,000 requests/s for 5 s, of \
+                                 which 400/s can be served; clients wait 2 s.";
 
 /// What a request takes upstream when nothing is wrong.
 pub(super) const SERVICE: Duration = Duration::from_millis(10);
@@ -170,13 +171,18 @@ impl Stage {
                 let vain = self.upstream.requests().saturating_sub(served as u64);
                 // Those that were running when it was stopped may be among them, twice over.
                 let broken = vain > u64::from(2 * LIMIT);
-                (format!("in vain: {vain}"), broken.then(|| format!("{vain} served in vain")))
+                (
+                    format!("in vain: {vain}"),
+                    broken.then(|| {
+                        format!("{vain} requests were served after their clients had left")
+                    }),
+                )
             }
             Cause::Disk => {
                 let dropped = self.proxy.status("access_log_dropped").unwrap_or(0);
                 let log = fs::metadata(self.disk().join("access.log")).map_or(0, |file| file.len());
                 let note = format!("dropped: {dropped} lines, kept: {} KiB", log / 1024);
-                (note, (dropped == 0).then(|| "no line was counted as dropped".to_owned()))
+                (note, (dropped == 0).then(|| "the gateway counted no dropped line".to_owned()))
             }
             Cause::Memory => {
                 let most = self.group.as_ref().and_then(OwnedGroup::most).unwrap_or(0);
@@ -220,7 +226,7 @@ fn clock(folder: &Path) -> io::Result<Vec<(String, String)>> {
     let now = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
     set_clock(folder, "+0d")?;
     if told < now + 9 * 24 * 3600 {
-        return Err(io::Error::other("libfaketime does nothing here"));
+        return Err(io::Error::other("libfaketime has no effect on this machine"));
     }
     Ok(environment)
 }

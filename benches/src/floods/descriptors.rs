@@ -60,7 +60,7 @@ pub(super) fn measure(kinds: &[Kind], programs: &Programs) -> io::Result<Report>
 
 fn starve(proxy: &Proxy) -> io::Result<Row> {
     if recover(proxy).is_none() {
-        return Err(io::Error::other(format!("{} does not serve at all", proxy.kind())));
+        return Err(io::Error::other(format!("{} does not serve before the flood", proxy.kind())));
     }
     let mut clients = Vec::new();
     for n in 0..CONNECTIONS {
@@ -87,7 +87,7 @@ fn starve(proxy: &Proxy) -> io::Result<Row> {
     drop(clients);
     let recovered = recover(proxy);
     if !proxy.is_alive() {
-        eprintln!("{} has ended; it wrote:\n{}", proxy.kind(), proxy.log().trim_end());
+        eprintln!("{} ended; its log:\n{}", proxy.kind(), proxy.log().trim_end());
     }
     Ok(Row { kind: proxy.kind(), served, busy, admin, alive: proxy.is_alive(), recovered })
 }
@@ -132,8 +132,9 @@ fn report(rows: &[Row]) -> Report {
         list.push(row.json());
     }
     let method = format!(
-        "{DESCRIPTORS} descriptors, {CONNECTIONS} connections with a request each, which stay; CPU \
-         over {} s of that; served again: after all have left.",
+        "{DESCRIPTORS} descriptors; {CONNECTIONS} connections, each with a request, stay open. \
+         CPU: over {} s of that time. served again: time until a new client is served after they \
+         have closed.",
         STARVED.as_secs()
     );
     let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
@@ -158,10 +159,12 @@ impl Row {
     fn broken(&self) -> Vec<String> {
         let late = self.recovered.is_none_or(|time| time > RECOVERED);
         [
-            (!self.alive).then_some("few descriptors: it has ended"),
-            (self.busy > BUSY).then_some("few descriptors: it spins"),
-            self.admin_s().is_none().then_some("few descriptors: the admin listener is silent"),
-            late.then_some("few descriptors: it does not serve again in time"),
+            (!self.alive).then_some("few descriptors: the gateway ended"),
+            (self.busy > BUSY).then_some("few descriptors: the gateway uses the CPU without work"),
+            self.admin_s()
+                .is_none()
+                .then_some("few descriptors: the admin listener does not answer"),
+            late.then_some("few descriptors: the gateway does not serve again in time"),
         ]
         .into_iter()
         .flatten()

@@ -247,9 +247,10 @@ fn report(rows: &[Row]) -> Report {
         list.push(row.json());
     }
     let method = format!(
-        "On one connection, HTTP/2 in clear, frames as fast as they are taken. frames: repetitions \
-         sent until the connection was\nseen to be closed, to {STRETCH}; nothing: all was read; at upstream: requests that \
-         arrived there; KiB more: PSS at its end; serves: another client, after it."
+        "One HTTP/2 connection without TLS; frames are sent as fast as the program reads them. \
+         frames: repetitions sent until the\nclient saw the connection close, to within {STRETCH}. \
+         nothing: the program read everything. at upstream: requests that\narrived there. KiB \
+         more: growth of PSS at the end. serves: whether another client is served afterwards."
     );
     let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
     Report {
@@ -277,9 +278,9 @@ impl Row {
             (reached, format!("{name}: {at} requests reached the upstream")),
             (
                 !self.flood.resets && self.stop == Stop::Nothing,
-                format!("{name}: nothing stopped it"),
+                format!("{name}: the gateway did not stop the flood"),
             ),
-            (!self.serves, format!("{name}: nobody is served after it")),
+            (!self.serves, format!("{name}: no client is served afterwards")),
         ]
         .into_iter()
         .filter_map(|(is_broken, promise)| is_broken.then_some(promise))

@@ -20,13 +20,13 @@ use std::process::ExitCode;
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// This part only; may be repeated
+    /// Run only this part; may be repeated
     #[arg(long, value_enum)]
     part: Vec<Part>,
-    /// Measure this program only; may be repeated
+    /// Measure only this program; may be repeated
     #[arg(long, value_enum)]
     only: Vec<Kind>,
-    /// Connections with slow heads, or as many as the descriptors allow
+    /// Connections with slow heads; fewer if the descriptors do not suffice
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
 }

@@ -208,9 +208,10 @@ fn report(rows: &[Row]) -> Report {
         list.push(row.json());
     }
     let method = format!(
-        "Connections whose head comes a byte per second, {EACH} from an address. last after: from \
-         opening the first to the end of the last;\nat most {} s are waited. goodput: answered with \
-         200 within {} s, of {RATE:.0} requests/s evenly spaced, half on new connections.",
+        "Connections that send their head at a byte per second, {EACH} per address. last after: \
+         from the opening of the first to the\nend of the last, for at most {} s. goodput: share \
+         of requests answered with 200 within {} s, out of {RATE:.0} requests/s\nevenly spaced, \
+         half on new connections.",
         BOUND.as_secs(),
         PATIENCE.as_secs()
     );
@@ -245,9 +246,17 @@ impl Row {
         let ratio = self.goodput[1] / self.goodput[0];
         let longest = self.longest();
         [
-            (left > 0, format!("slow heads: {left} connections stay")),
-            (longest > GONE + SLACK, format!("slow heads: one stays for {longest:.1?}")),
-            (ratio < UNCHANGED, format!("slow heads: others get {ratio:.3} of before")),
+            (left > 0, format!("slow heads: {left} connections were not closed")),
+            (
+                longest > GONE + SLACK,
+                format!("slow heads: one connection stayed open for {longest:.1?}"),
+            ),
+            (
+                ratio < UNCHANGED,
+                format!(
+                    "slow heads: the goodput of other clients falls to {ratio:.3} of that before"
+                ),
+            ),
         ]
         .into_iter()
         .filter_map(|(is_broken, promise)| is_broken.then_some(promise))

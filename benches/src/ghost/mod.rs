@@ -68,7 +68,7 @@ impl<'a> Stage<'a> {
         let client = self.proxy.connect()?;
         client::send(&client, http::get(&path).as_bytes())?;
         let upstream = self.origin.wait_arrival(&path, BOUND);
-        let upstream = upstream.ok_or_else(|| io::Error::other("the slot is not free"))?;
+        let upstream = upstream.ok_or_else(|| io::Error::other("the slot did not become free"))?;
         Ok(Blocker { client, upstream })
     }
 

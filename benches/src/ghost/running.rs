@@ -67,7 +67,8 @@ pub fn floor(origin: &mut Origin, trials: usize) -> io::Result<Tally> {
         let client = TcpStream::connect(origin.address())?;
         client::send(&client, http::get(&path).as_bytes())?;
         let arrived = origin.wait_arrival(&path, BOUND);
-        let connection = arrived.ok_or_else(|| io::Error::other("the upstream does not serve"))?;
+        let connection =
+            arrived.ok_or_else(|| io::Error::other("the request did not reach the upstream"))?;
         thread::sleep(MOMENT);
         let (left, _) = client::leave(client, Leave::Fin)?;
         tally.reaction(left, origin.wait_end(connection, REACTION));
@@ -80,7 +81,7 @@ fn wait_streamed(victim: &TcpStream) -> io::Result<()> {
     match client::receive(victim, STREAMED, BOUND)? {
         Patience::Satisfied => Ok(()),
         Patience::Ended(_) | Patience::Exhausted => {
-            Err(io::Error::other("the beginning of the response did not come"))
+            Err(io::Error::other("the beginning of the response did not arrive"))
         }
     }
 }

@@ -53,13 +53,13 @@ pub(super) fn run(server: Server, elephants: usize, load: &Load) -> io::Result<S
             let ants = &ants;
             scope.spawn(move || {
                 let answered = ant(server, load).map(|()| due.elapsed().as_secs_f64() * 1e3);
-                ants.lock().expect("no ant panics").push(answered.ok());
+                ants.lock().expect("no ant's thread panics").push(answered.ok());
             });
         }
-        elephants.into_iter().try_for_each(|one| one.join().expect("no elephant panics"))
+        elephants.into_iter().try_for_each(|one| one.join().expect("no elephant's thread panics"))
     });
     ended?;
-    let all = ants.into_inner().expect("no ant panics");
+    let all = ants.into_inner().expect("no ant's thread panics");
     let ants: Vec<f64> = all.iter().filter_map(|ant| *ant).collect();
     let elephants = bytes.into_inner() as f64 * 8.0 / 1e6 / load.length.as_secs_f64();
     Ok(Seen { failed: all.len() - ants.len(), ants, elephants })

@@ -56,7 +56,7 @@ impl Site {
     }
 
     pub(super) fn address() -> SocketAddr {
-        CLIENTS.parse().expect("it is an address")
+        CLIENTS.parse().expect("the text is an address")
     }
 
     /// Sees that elephants were held back as they were to be, and ends it.
@@ -79,7 +79,7 @@ impl Site {
         if right {
             self.gateway.stop(BOUND)
         } else {
-            Err(self.gateway.complaint("held back otherwise"))
+            Err(self.gateway.complaint("held the elephants back in another way than configured"))
         }
     }
 }

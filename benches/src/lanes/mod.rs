@@ -127,7 +127,12 @@ impl Means {
         let shaper = |pace, wanted: fn(Shaping) -> bool| {
             let shaper = Shaper::open(pace);
             let right = wanted(shaper.shaping());
-            let wrong = || io::Error::other(format!("not as wanted: {}", shaper.shaping()));
+            let wrong = || {
+                io::Error::other(format!(
+                    "the device shapes in another way than wanted: {}",
+                    shaper.shaping()
+                ))
+            };
             if right { Ok(Self::Shaper(shaper)) } else { Err(wrong()) }
         };
         match way {

@@ -75,7 +75,13 @@ pub fn ratios(crowd: &Crowd, burner: Burner, clients: usize, round: u64) -> [Cel
     let builder = || Pool::builder(crowd.threads).level("high", high).level("low", Level::PLAIN);
     let goal = Goal::Ratio { fast: "high", slow: "low", target: crowd.target };
     let play = |builder: Builder| {
-        play(crowd, burner, clients, round, &builder.build().expect("constant settings"))
+        play(
+            crowd,
+            burner,
+            clients,
+            round,
+            &builder.build().expect("the settings are constant and valid"),
+        )
     };
     let (parity, goal) = (builder().parity(crowd.places), builder().goal(goal));
     // First is the one, then the other.
@@ -113,7 +119,10 @@ fn play(crowd: &Crowd, burner: Burner, clients: usize, round: u64, pool: &Pool) 
     let all: Vec<[Vec<f64>; 2]> = std::thread::scope(|threads| {
         let running: Vec<_> =
             (0..clients).map(|number| threads.spawn(move || client(number))).collect();
-        running.into_iter().map(|thread| thread.join().expect("no client panics")).collect()
+        running
+            .into_iter()
+            .map(|thread| thread.join().expect("no client's thread panics"))
+            .collect()
     });
     let of = |level: usize| all.iter().flat_map(move |seen| seen[level].iter().copied());
     let answers = [of(0).count(), of(1).count()];
@@ -137,15 +146,17 @@ fn answer(crowd: &Crowd, pool: &Pool, level: &str, task: impl Fn() + Copy + Send
     let run =
         move |turn: &mut Request| turn.scope(|scope| (0..tasks).for_each(|_| scope.spawn(task)));
     match crowd.way {
-        Way::Request => run(&mut pool.request(level).expect("queues have room for all")),
+        Way::Request => {
+            run(&mut pool.request(level).expect("the queues have room for all requests"));
+        }
         Way::Submit => {
             let (done, answered) = mpsc::sync_channel(1);
             let job = move |turn: &mut Request| {
                 run(turn);
                 done.send(()).expect("the client waits");
             };
-            pool.submit(level, job).expect("queues have room for all");
-            answered.recv().expect("tasks do not panic");
+            pool.submit(level, job).expect("the queues have room for all requests");
+            answered.recv().expect("no task panics");
         }
     }
 }

@@ -35,12 +35,12 @@ pub fn costs(threads: usize, rounds: usize) -> Vec<Cost> {
     let width = threads as u32;
     let wide = Level { max_threads: width, ..Level::PLAIN };
     let pool = Pool::builder(width).level("wide", wide).level("one", Level::PLAIN).build();
-    let pool = pool.expect("constant settings");
+    let pool = pool.expect("the settings are constant and valid");
     let rayon = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let rayon = rayon.expect("threads can be started");
     let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let alone = alone.expect("threads can be started");
-    let turn = |level: &str| pool.request(level).expect("there is a turn");
+    let turn = |level: &str| pool.request(level).expect("the pool accepts the request");
     let spawn = |level: &'static str| move |times: usize| scopes(turn(level), times);
     vec![
         compare(
@@ -105,8 +105,8 @@ fn submitted(pool: &Pool) {
         nothing(1);
         done.send(()).expect("the caller waits");
     };
-    pool.submit("wide", job).expect("there is room");
-    answered.recv().expect("it does not panic");
+    pool.submit("wide", job).expect("the queue has room");
+    answered.recv().expect("the task does not panic");
 }
 
 fn scopes(mut request: Request, times: usize) {

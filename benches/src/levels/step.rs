@@ -66,7 +66,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
         .level("low", level(1))
         .goal(goal)
         .build();
-    let pool = pool.expect("constant settings");
+    let pool = pool.expect("the settings are constant and valid");
     let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
     let mut dice = Dice(seed);
     let mut phases = Vec::new();
@@ -93,10 +93,10 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
         phases.push(phase);
     }
     let all: usize = phases.iter().map(|phase| phase.requests).sum();
-    while answers.lock().expect("nobody panics").len() < all {
+    while answers.lock().expect("no task panics").len() < all {
         std::thread::sleep(Duration::from_millis(10));
     }
-    let answers = answers.lock().expect("nobody panics");
+    let answers = answers.lock().expect("no task panics");
     for (number, phase) in phases.iter_mut().enumerate() {
         let of = |level: usize| {
             let mine = answers.iter().filter(move |a| a.0 == number && a.1 == level);
@@ -126,9 +126,9 @@ fn hand_in(
     let handed_in = pool.submit(["high", "low"][level], move |request| {
         request.scope(|scope| (0..tasks).for_each(|_| scope.spawn(move || burner.work(each))));
         let answer = (phase, level, due.elapsed().as_secs_f64());
-        answers.lock().expect("nobody panics").push(answer);
+        answers.lock().expect("no task panics").push(answer);
     });
-    handed_in.expect("queues have room for all");
+    handed_in.expect("the queues have room for all requests");
 }
 
 /// Sleeps until then, and looks from time to time.

@@ -92,7 +92,7 @@ fn serve(
     }
     let head = String::from_utf8_lossy(&head[..length]).to_ascii_lowercase();
     let name = head.lines().find_map(|line| line.strip_prefix("bywash-request: "));
-    let name = name.ok_or_else(|| io::Error::other("a request without a name"))?;
+    let name = name.ok_or_else(|| io::Error::other("a request has no field Bywash-Request"))?;
     let worked = connection.leased(name, |connection| {
         let _ = begins.send(());
         let end = connection.run(query);

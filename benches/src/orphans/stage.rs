@@ -85,7 +85,7 @@ impl Stage {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        Err(self.sentry.complaint("never reaches its database"))
+        Err(self.sentry.complaint("did not connect to its database in time"))
     }
 
     /// A number of the daemon's `/metrics`.

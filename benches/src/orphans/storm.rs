@@ -61,7 +61,9 @@ pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> 
     let storm = half(&stage, kind, crowd)?;
     let told = stage.number("bywash_sentry_stops_total{reason=\"client_left\"}")?;
     if told < resets as f64 {
-        return Err(io::Error::other(format!("only {told} of {resets} were told to the daemon")));
+        return Err(io::Error::other(format!(
+            "the gateway reported only {told} of {resets} departures to the daemon"
+        )));
     }
     for (name, half) in [("quiet", &quiet), ("storm", &storm)] {
         let quantile =
@@ -106,7 +108,7 @@ fn half(stage: &Stage, kind: Kind, crowd: Vec<TcpStream>) -> io::Result<Half> {
     std::thread::sleep(WINDOW.saturating_sub(start.elapsed()));
     over.store(true, Ordering::Relaxed);
     let join = |thread: std::thread::JoinHandle<io::Result<Vec<f64>>>| {
-        thread.join().map_err(|_| io::Error::other("a thread has panicked"))?
+        thread.join().map_err(|_| io::Error::other("a thread panicked"))?
     };
     let (queries, requests) = (join(queries)?, join(requests)?);
     Ok(Half { queries, requests, spent: spent(kind)? - before, statements: statements()? - asked })
@@ -133,7 +135,9 @@ fn queries(kind: Kind) -> io::Result<Turn> {
     let query = kind.query(Toil::Waits, 0.0);
     Ok(Box::new(move || match connection.run(&query) {
         End::Done => Ok(()),
-        other => Err(io::Error::other(format!("an innocent query: {other:?}"))),
+        other => {
+            Err(io::Error::other(format!("a query of another request was not done: {other:?}")))
+        }
     }))
 }
 
@@ -204,6 +208,6 @@ impl App {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        Err(io::Error::other("not all requests reach the application"))
+        Err(io::Error::other("not all requests reached the application"))
     }
 }

@@ -89,8 +89,9 @@ fn play(stage: &Stage, kind: Kind, by: By, rounds: usize, connections: usize) ->
             })
             .collect();
         lanes.into_iter().try_fold(Count::default(), |all, lane| {
-            let one =
-                lane.join().map_err(|_| io::Error::other("a connection's thread panicked"))??;
+            let one = lane
+                .join()
+                .map_err(|_| io::Error::other("the thread of a connection panicked"))??;
             Ok(Count {
                 rounds: all.rounds + one.rounds,
                 right: all.right + one.right,

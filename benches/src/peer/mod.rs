@@ -14,7 +14,7 @@ pub struct Programs {
     /// The bywash program
     #[arg(long, default_value = "target/release/bywash", value_name = "FILE")]
     pub bywash: PathBuf,
-    /// The Envoy program; `scripts/envoy` fetches one
+    /// The Envoy program; `scripts/envoy` downloads one
     #[arg(long, default_value = "envoy", value_name = "FILE")]
     pub envoy: PathBuf,
 }

@@ -29,13 +29,13 @@ use std::time::{Duration, Instant};
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Reloads
+    /// Number of reloads
     #[arg(long, default_value_t = 20)]
     reloads: u32,
-    /// Upgrades to a new process
+    /// Number of upgrades to a new process
     #[arg(long, default_value_t = 5)]
     upgrades: u32,
-    /// Kills of each program
+    /// Number of kills of each program
     #[arg(long, default_value_t = 20)]
     kills: u32,
 }
@@ -123,9 +123,9 @@ fn task(n: u32) -> Task {
 fn reload(proxy: &mut Proxy, n: u32) -> io::Result<()> {
     proxy.rewrite(task(n + 1), &Setup::default())?;
     proxy.signal(Signal::Hangup)?;
-    wait("the status does not show the new limit", BOUND, || {
+    wait("the status did not show the new limit in time", BOUND, || {
         if !proxy.is_alive() {
-            return Err(io::Error::other("SIGHUP has ended it"));
+            return Err(io::Error::other("SIGHUP ended the process"));
         }
         // While its listeners are replaced it may be silent for a moment.
         Ok(proxy.status("limit").is_ok_and(|limit| limit == u64::from(101 + n)))
@@ -136,14 +136,17 @@ fn upgrade(proxy: &mut Proxy, _: u32) -> io::Result<()> {
     let old = proxy.pid();
     proxy.signal(Signal::Upgrade)?;
     if proxy.wait_successor(BOUND)?.is_none() {
-        let what = if procfs::is_alive(old) { "starts no new process" } else { "has ended it" };
+        let what =
+            if procfs::is_alive(old) { "started no new process" } else { "ended the process" };
         return Err(io::Error::other(format!("SIGUSR2 {what}")));
     }
     let new = u64::from(proxy.pid());
-    wait("the status does not show the new process", BOUND, || {
+    wait("the status did not show the new process in time", BOUND, || {
         Ok(proxy.status("pid").is_ok_and(|pid| pid == new))
     })?;
-    wait("the old process stays", OLD_ENDS, || Ok(sys::reap(old) || !procfs::is_alive(old)))
+    wait("the old process did not end in time", OLD_ENDS, || {
+        Ok(sys::reap(old) || !procfs::is_alive(old))
+    })
 }
 
 fn wait(what: &str, bound: Duration, is_so: impl Fn() -> io::Result<bool>) -> io::Result<()> {
@@ -169,9 +172,9 @@ fn report(rows: &[Row]) -> Report {
         broken.extend(row.broken());
     }
     let method = format!(
-        "Four clients on kept connections and four on new ones, {} ms service time. A change counts \
-         once it has taken effect; each s: until then\n(an upgrade: until the old process has \
-         ended). failed: any request without a whole answer of status 200.",
+        "Four clients use kept connections and four use new ones; {} ms service time. A change \
+         counts once it has taken effect. each s: time\nuntil then (an upgrade: until the old \
+         process has ended). failed: requests without a complete answer of status 200.",
         SERVICE.as_millis()
     );
     Report { table, method, json: json!({ "replaced": list }), broken }

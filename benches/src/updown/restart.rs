@@ -89,9 +89,9 @@ fn report(rows: &[Row], times: u32) -> Report {
         }
     }
     let method = format!(
-        "kill -9, then a new process: median [min–max] of {times} from its start to the first \
-         connection that is accepted,\nand to the first answer, both by one client that tries \
-         every {} µs.",
+        "kill -9, then a new process. Median [min–max] of {times} times: from the start of the new \
+         process to the first accepted\nconnection, and to the first answer, both seen by one \
+         client that tries every {} µs.",
         LOOK.as_micros()
     );
     Report { table, method, json: json!({ "killed": list }), broken }

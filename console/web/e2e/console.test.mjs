@@ -37,23 +37,30 @@ after(async () => {
 
 const VIEWS = {
     now: /Are orders getting through/,
-    classes: /Who is being hurt/,
+    classes: /Which classes are affected/,
     why: /Why was this request/,
     elephants: /What should I throttle/,
-    saved: /What work did we not waste/,
+    saved: /How much work was useful/,
     sessions: /What do sessions do/,
     policy: /What is in force/,
-    lab: /Did it work in the rehearsal/,
+    lab: /What did the laboratory measure/,
 };
 const MORE = {
     'classes/search': /Class search/,
     'elephants?tab=kinds': /What should I throttle/,
-    'lab/flash-crowd.json?with=seed-1-table.json': /rehearsal/,
+    'lab/flash-crowd.json?with=seed-1-table.json': /laboratory/,
     'elephants/1': /Elephant 1/,
     'now?range=24h': /Are orders/,
-    'saved?window=24h': /What work/,
+    'saved?window=24h': /How much work/,
 };
 const LOOKS = [{ theme: 'light' }, { theme: 'dark' }, { theme: 'light', width: 360, height: 740 }];
+
+/** Returns by how many pixels the page is too wide. Tables scroll by themselves and do not count. */
+const tooWide = page =>
+    page.evaluate(() => {
+        const main = document.querySelector('main');
+        return Math.max(document.documentElement.scrollWidth - innerWidth, main.scrollWidth - main.clientWidth);
+    });
 
 /** Opens a page as the operator ana, and waits until it shows the state. */
 async function enter(options, ...words) {
@@ -90,7 +97,7 @@ test('each view is there, without a fault, for everybody, in both themes and sma
                 0,
                 `${hash}: ${await page.locator('main .problem').allInnerTexts()}`,
             );
-            const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            const wide = await tooWide(page);
             assert.ok(wide <= 0, `${hash} is ${wide} px too wide at ${look.width ?? 1280} px`);
             assert.deepEqual(await axe(page), [], `${hash}, ${JSON.stringify(look)}`);
             await screenshot(page, `${hash.replace(/\W+/g, '-')}-${look.theme}-${look.width ?? 1280}`);
@@ -131,23 +138,23 @@ test("strangers' text is text in every view", async () => {
     await context.close();
 });
 
-test('whoever has no good token is told what to run, and keeps where she was going', async () => {
+test('the login page says what to run, and keeps the page that the operator wanted', async () => {
     const { page, context } = await browser.open();
     await page.goto(`${gateway.admin}/#/classes/search?range=24h`);
     await page.locator('.login', { hasText: 'bywash console' }).waitFor();
     assert.deepEqual(await axe(page), []);
     await screenshot(page, 'login-light-1280');
     await page.getByRole('textbox').fill('nonsense');
-    await page.getByRole('button', { name: 'Enter' }).click();
-    await page.getByText('That is no token').waitFor();
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByText('This is not a token').waitFor();
     const token = gateway.link('--by', 'ana').split('/login/')[1];
     await page
         .getByRole('textbox')
         .fill(token.replace(/.$/, last => (last === 'A' ? 'B' : 'A')).replace(/\.d\./, '.r.'));
-    await page.getByRole('button', { name: 'Enter' }).click();
+    await page.getByRole('button', { name: 'Log in' }).click();
     await page.locator('.login form .problem', { hasText: 'Not allowed' }).waitFor();
     await page.getByRole('textbox').fill(gateway.link('--by', 'ana'));
-    await page.getByRole('button', { name: 'Enter' }).click();
+    await page.getByRole('button', { name: 'Log in' }).click();
     await page.locator('h1', { hasText: 'Class search' }).waitFor();
     assert.match(page.url(), /#\/classes\/search\?range=24h$/);
     await context.close();
@@ -162,14 +169,14 @@ test('a link changes who looks only if its token is good and the operator agrees
     const leads = hash => page.evaluate(hash => void (location.hash = hash), hash);
     // A forged token: any page can make such a link.
     await leads('#/login/v1.9999999999999.d.YQ.x');
-    await page.getByText('So the link changes nothing').waitFor();
+    await page.getByText('The link had no effect').waitFor();
     assert.match(await page.locator('.operator').innerText(), /ana/);
     assert.deepEqual(await axe(page), []);
     await page.getByRole('button', { name: 'Close' }).click();
 
     const bob = gateway.link('--by', 'bob').split('/#')[1];
     await leads(`#${bob}`);
-    const asks = page.locator('dialog[open]', { hasText: 'Go on as another operator?' });
+    const asks = page.locator('dialog[open]', { hasText: 'Continue as another operator?' });
     await asks.waitFor();
     assert.deepEqual(await axe(page), []);
     await screenshot(page, 'another-operator-light-1280');
@@ -179,7 +186,7 @@ test('a link changes who looks only if its token is good and the operator agrees
     assert.doesNotMatch(page.url(), /login/);
 
     await leads(`#${bob}`);
-    await page.getByRole('button', { name: 'Go on as bob' }).click();
+    await page.getByRole('button', { name: 'Continue as bob' }).click();
     await page.locator('.operator', { hasText: 'bob' }).waitFor();
     // The token survives a reload of its tab, and no other tab has it.
     await page.reload();
@@ -191,23 +198,23 @@ test('a link changes who looks only if its token is good and the operator agrees
     await context.close();
 });
 
-test('a token that was good once is said to be too old', async () => {
+test('a token that was valid once is reported as expired', async () => {
     const { page, context } = aging;
     await until(
-        async () => (await page.locator('.login h1').innerText()) === 'Your token is too old',
+        async () => (await page.locator('.login h1').innerText()) === 'Your token has expired',
         'the page says so',
         90_000,
     );
     await context.close();
 });
 
-test('who only reads sees everything and is told why nothing can be decided', async () => {
+test('a read-only operator sees everything, and why they cannot decide', async () => {
     const { page, context } = await enter({}, '--read-only');
     await go(page, 'policy');
     const button = page.getByRole('button', { name: 'Bypass…' });
     await button.waitFor();
     assert.equal(await button.isDisabled(), true);
-    await page.getByText('Your token only reads').first().waitFor();
+    await page.getByText('Your token is read-only').first().waitFor();
     await context.close();
 });
 
@@ -243,9 +250,9 @@ test('slots are a resource too, and a class that can be stopped has a threshold'
     const { page, faults, context } = await enter();
     await go(page, 'elephants');
     await page.locator('.resources a', { hasText: 'slots' }).click();
-    await page.locator('.panel h2', { hasText: 'Who uses slots' }).waitFor();
+    await page.locator('.panel h2', { hasText: 'Use of slots' }).waitFor();
     await go(page, 'saved');
-    await page.getByText('Class search: how long one may run').waitFor();
+    await page.getByText('Class search: how long a request may run').waitFor();
     await page.locator('.legend li', { hasText: 'may run' }).getByText('30\u2009s').waitFor();
     assert.deepEqual(faults, []);
     await context.close();
@@ -254,7 +261,7 @@ test('slots are a resource too, and a class that can be stopped has a threshold'
 test('what is unknown is said, not drawn', async () => {
     const { page, context } = await enter();
     await go(page, 'classes/nobody');
-    await page.getByText('There is no class of that name').waitFor();
+    await page.getByText('The configuration has no class with this name').waitFor();
     await go(page, 'why/0000000000000000');
     await page.locator('main .problem').waitFor();
     await go(page, 'elephants/4711');
@@ -262,7 +269,7 @@ test('what is unknown is said, not drawn', async () => {
     await context.close();
 });
 
-test('a result of this computer is opened, alone and beside one of the gateway', async () => {
+test('a result of this computer is opened, alone and next to one of the gateway', async () => {
     const { page, faults, context } = await enter();
     const folder = resolve(import.meta.dirname, '../../../lab/expected');
     await go(page, 'lab');
@@ -270,11 +277,11 @@ test('a result of this computer is opened, alone and beside one of the gateway',
     await open.setInputFiles(join(folder, 'seed-1-table.json'));
     await page.locator('.panel h2', { hasText: 'seed-1-table.json' }).waitFor();
     await go(page, 'lab/flash-crowd.json');
-    await page.locator('.panel h2', { hasText: 'Two beside each other' }).waitFor();
+    await page.locator('.panel h2', { hasText: 'Comparison' }).waitFor();
     await page.locator('.panel h2', { hasText: 'flash-crowd.json' }).waitFor();
     assert.deepEqual(await axe(page), []);
     await open.setInputFiles({ name: '<img>.json', mimeType: 'application/json', buffer: Buffer.from('nonsense') });
-    await page.getByText('It is not JSON.').waitFor();
+    await page.getByText('The file is not valid JSON.').waitFor();
     assert.equal(await page.locator('main img').count(), 0);
     assert.deepEqual(faults, []);
     await context.close();
@@ -303,7 +310,7 @@ test('64 classes are shown in every view', async () => {
             await go(page, hash);
             await page.locator('h1', { hasText: question }).waitFor();
             await page.waitForTimeout(300);
-            const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            const wide = await tooWide(page);
             assert.ok(wide <= 0, `${hash} is ${wide} px too wide`);
             if (hash === 'classes' || hash === 'policy')
                 assert.ok((await page.locator('main table').first().locator('tbody tr').count()) >= 64, hash);

@@ -62,7 +62,7 @@ const stateIs = (page, words) => page.locator('.subject .tag', { hasText: words 
 
 async function undo(page) {
     await page.getByRole('button', { name: 'Undo…' }).click();
-    await page.locator('dialog').getByRole('button', { name: 'The crowd has gone' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'The peak is over' }).click();
     await page.locator('dialog').getByRole('button', { name: 'Undo', exact: true }).click();
     await page.getByRole('button', { name: 'Approve…' }).waitFor();
 }
@@ -85,7 +85,7 @@ test('a newcomer approves a throttle and sees its effect', async context => {
     await until(async () => (await predicted.innerText()) !== before, 'the preview follows what is edited');
     await page.getByRole('button', { name: 'Approve…' }).click();
     const dialog = page.locator('dialog');
-    await dialog.getByText('5.0\u2009/s may start').waitFor();
+    await dialog.getByText('up to 5.0\u2009/s start').waitFor();
     await screenshot(page, 'approve-light-1280');
     assert.deepEqual(await axe(page), []);
     await dialog.getByRole('button', { name: /Orders first/ }).click();
@@ -119,7 +119,7 @@ test('a newcomer approves a throttle and sees its effect', async context => {
     );
     await page.goBack();
     await page
-        .locator('.verdict:is(.better, .same, .worse)', { hasText: 'of all others' })
+        .locator('.verdict:is(.better, .same, .worse)', { hasText: 'of all other requests' })
         .waitFor({ timeout: 40_000 });
     const number = /elephants\/(\d+)/.exec(page.url())[1];
     const answers = await ask(`/v1/elephants/${number}/answers`);
@@ -142,13 +142,13 @@ test('a kind that nobody found to be much is throttled from the list of all kind
     const row = page.locator('main tbody tr', { hasText: '/item' });
     await row.getByRole('button', { name: 'Throttle…' }).click();
     const dialog = page.locator('dialog');
-    await dialog.getByRole('button', { name: 'It fills the site' }).click();
+    await dialog.getByRole('button', { name: 'It overloads the site' }).click();
     await dialog.getByRole('button', { name: 'Show what a rule would do' }).click();
     await page.locator('h1', { hasText: 'Elephant' }).waitFor();
     await page.locator('.subject', { hasText: '/item' }).waitFor();
-    await page.locator('.sentences', { hasText: '127.0.0.1 makes' }).waitFor();
+    await page.locator('.sentences', { hasText: '127.0.0.1 causes' }).waitFor();
     await page.getByLabel(/^Start/).fill('two');
-    await page.getByText('Not a number: Start.').waitFor();
+    await page.getByText('Not a number: Start rate.').waitFor();
     assert.ok(await page.getByRole('button', { name: 'Approve…' }).isDisabled());
     await page.getByLabel(/^Start/).fill('2,5');
     await page.getByRole('button', { name: 'Approve…' }).click();
@@ -170,10 +170,10 @@ test('a trial says that it measures', async () => {
     const { page, context } = await enter('ana');
     await toElephant(page);
     await page.getByRole('button', { name: 'Try for 60 s…' }).click();
-    await page.locator('dialog').getByRole('textbox', { name: 'Why?' }).fill('is it this one?');
+    await page.locator('dialog').getByRole('textbox', { name: 'Reason' }).fill('is it this one?');
     await page.locator('dialog').getByRole('button', { name: 'Try for 60 s' }).click();
     await stateIs(page, 'tried');
-    await page.getByText('It is measured now.').waitFor();
+    await page.getByText('The trial is being measured.').waitFor();
     await screenshot(page, 'trial-light-1280');
     await undo(page);
     await context.close();
@@ -187,10 +187,10 @@ test('a trial that is over says how it was before and meanwhile', async () => {
     );
     await toElephant(page);
     await page.getByRole('button', { name: 'Try for 60 s…' }).click();
-    await page.locator('dialog').getByRole('button', { name: 'Is it this one?' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'To find the cause' }).click();
     await page.locator('dialog').getByRole('button', { name: 'Try for 60 s' }).click();
     await stateIs(page, 'tried');
-    await page.getByText('It is measured now.').waitFor();
+    await page.getByText('The trial is being measured.').waitFor();
     await page.getByRole('button', { name: 'Reject…' }).waitFor({ timeout: 40_000 });
     const measured = page.locator('.panel', { hasText: 'The last trial' }).locator('tbody tr');
     await measured.first().waitFor();
@@ -206,11 +206,11 @@ test('a rejection says who and why, and its end makes it a proposal again', asyn
     const { page, faults, context } = await enter('ana');
     await toElephant(page);
     await page.getByRole('button', { name: 'Reject…' }).click();
-    await page.locator('dialog').getByRole('button', { name: 'It is wanted like that' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'This load is intended' }).click();
     await page.locator('dialog').getByRole('button', { name: 'Reject', exact: true }).click();
     await stateIs(page, 'rejected');
     await page.locator('.subject', { hasText: 'rejected by ana until' }).waitFor();
-    await page.locator('.subject', { hasText: 'It is wanted like that' }).waitFor();
+    await page.locator('.subject', { hasText: 'This load is intended' }).waitFor();
     await page.getByRole('button', { name: 'Undo the rejection…' }).click();
     await page.locator('dialog').getByRole('button', { name: 'It was the wrong one' }).click();
     await page.locator('dialog').getByRole('button', { name: 'Undo', exact: true }).click();
@@ -231,10 +231,10 @@ test('a hostile operator is shown as text, wherever her name and her whys come b
     await page.getByRole('button', { name: 'Reject…' }).click();
     const dialog = page.locator('dialog');
     const reject = dialog.getByRole('button', { name: 'Reject', exact: true });
-    await dialog.getByRole('textbox', { name: 'Why?' }).fill('red: \u001b[31m');
+    await dialog.getByRole('textbox', { name: 'Reason' }).fill('red: \u001b[31m');
     await reject.click();
     await dialog.locator('.problem').waitFor();
-    await dialog.getByRole('textbox', { name: 'Why?' }).fill(why);
+    await dialog.getByRole('textbox', { name: 'Reason' }).fill(why);
     await reject.click();
     await stateIs(page, 'rejected');
     const number = /elephants\/(\d+)/.exec(page.url())[1];
@@ -271,20 +271,20 @@ test('of two operators at once the second is told, and loses nothing', async () 
     const [ana, ben] = [await enter('ana'), await enter('ben')];
     for (const { page } of [ana, ben]) {
         await toElephant(page);
-        await page.getByLabel(/^At once/).fill('2');
+        await page.getByLabel(/^Max concurrency/).fill('2');
         await page.getByRole('button', { name: 'Approve…' }).click();
-        await page.locator('dialog').getByRole('textbox', { name: 'Why?' }).fill('pages first, says who is on call');
+        await page.locator('dialog').getByRole('textbox', { name: 'Reason' }).fill('pages first, says who is on call');
     }
     await ana.page.locator('dialog').getByRole('button', { name: 'Approve', exact: true }).click();
     await stateIs(ana.page, 'held back');
     await stateIs(ben.page, 'held back');
     const dialog = ben.page.locator('dialog');
     await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
-    await dialog.getByText('Somebody else has decided').waitFor();
+    await dialog.getByText('Another operator has decided').waitFor();
     await dialog.getByText('held back by ana').waitFor();
-    assert.equal(await dialog.getByRole('textbox', { name: 'Why?' }).inputValue(), 'pages first, says who is on call');
+    assert.equal(await dialog.getByRole('textbox', { name: 'Reason' }).inputValue(), 'pages first, says who is on call');
     await screenshot(ben.page, 'conflict-light-1280');
-    await dialog.getByRole('button', { name: 'Approve all the same' }).click();
+    await dialog.getByRole('button', { name: 'Approve anyway' }).click();
     await ana.page.getByText('held back by ben').first().waitFor();
     await undo(ben.page);
     for (const { faults, context } of [ana, ben]) {
@@ -370,7 +370,7 @@ test('through a tunnel to a socket no token is needed, and who decides says a na
         ['End the bypass', 'The fault is found'],
     ]) {
         await page.getByRole('button', { name: `${name}…` }).click();
-        const who = page.locator('dialog').getByRole('textbox', { name: 'Who are you?' });
+        const who = page.locator('dialog').getByRole('textbox', { name: 'Your name' });
         if (name === 'Bypass') await who.fill('dora');
         assert.equal(await who.inputValue(), 'dora');
         await page.locator('dialog').getByRole('button', { name: why }).click();

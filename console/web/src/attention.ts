@@ -1,4 +1,4 @@
-// The list of things that need a person: decisions to take and broken parts, the worst first.
+// The list of things that need attention: decisions to take and broken parts, the worst first.
 import { visible } from './visible';
 import { count, lasting, percent } from './format';
 import { href } from './route';
@@ -49,9 +49,9 @@ const ofOrders = (refused: number): Need[] =>
         ? [
               {
                   kind: 'bad',
-                  text: `${count(refused)} requests of tier transact were refused or waited too long in the last 60 s: orders alone are more than there is room for, or something else holds the slots.`,
+                  text: `${count(refused)} requests of tier transact were shed or expired in the last 60 s. Either orders alone exceed the capacity, or other requests hold the slots.`,
                   href: href('elephants'),
-                  does: 'Who holds them',
+                  does: 'What holds the slots',
               },
           ]
         : [];
@@ -60,10 +60,10 @@ const ofOrders = (refused: number): Need[] =>
 export function whyNothing(word: Word | undefined, isShadow: boolean): string {
     if (word === 'REFUSING')
         return isShadow
-            ? 'Nothing now. If classes were enforced, what is worth least would be refused, so that the rest gets through.'
-            : 'Nothing now: more is asked for than there is room for, and what is worth least is refused by itself, so that the rest gets through.';
-    if (word === 'QUEUEING') return 'Nothing now: requests wait for a slot, and nobody is refused.';
-    return 'Nothing now.';
+            ? 'Nothing needs attention. If classes were enforced, the gateway would refuse the requests that rank lowest, and the others would get through.'
+            : 'Nothing needs attention. More requests arrive than the application can serve. The gateway refuses those that rank lowest, and the others get through.';
+    if (word === 'QUEUEING') return 'Nothing needs attention. Requests wait for a slot, and none is refused.';
+    return 'Nothing needs attention.';
 }
 
 function ofGateway(status: Status | undefined): Need[] {
@@ -72,26 +72,26 @@ function ofGateway(status: Status | undefined): Need[] {
     if (status.draining)
         list.push({
             kind: 'bad',
-            text: 'The gateway has been told to end: it answers what runs and takes nothing new.',
+            text: 'The gateway is shutting down: it finishes the requests that it has and accepts no new ones.',
         });
     for (const one of status.servers)
         if (one.state !== 'up')
             list.push({
                 kind: 'bad',
-                text: `Server ${one.server} is ${one.state}: ${count(one.failures)} failures in a row, ${count(one.connect_failures)} failed connections since the start.`,
+                text: `Server ${one.server} is ${one.state}: ${count(one.failures)} failures in a row, and ${count(one.connect_failures)} failed connections since the gateway started.`,
             });
     const cookie = status.session_cookie?.warning;
     if (cookie)
         list.push({
             kind: 'bad',
-            text: `Sessions are unknown: ${visible(cookie)}.`,
+            text: `The gateway cannot tell sessions apart: ${visible(cookie)}.`,
             href: href('sessions'),
             does: 'Sessions',
         });
     if (status.access_log_dropped > 0)
         list.push({
             kind: 'bad',
-            text: `${count(status.access_log_dropped)} lines of the access log could not be written since the start.`,
+            text: `${count(status.access_log_dropped)} lines of the access log could not be written since the gateway started.`,
         });
     return list;
 }
@@ -127,7 +127,7 @@ export const proposals = (elephants: Elephants | undefined, now: number): Elepha
 function ofElephants(elephants: Elephants | undefined, now: number): Need[] {
     return proposals(elephants, now).map(one => ({
         kind: 'asks',
-        text: `Elephant ${one.number}: requests for ${visible(one.pattern)} make ${percent(one.found?.share)} of the use of ${one.found?.resource} of late, ${whose(one)}. Should they be held back?`,
+        text: `Elephant ${one.number}: requests for ${visible(one.pattern)} recently caused ${percent(one.found?.share)} of the use of ${one.found?.resource}. ${whose(one)}. Decide whether a rule should hold them back.`,
         href: href('elephants', one.number),
         does: 'Decide',
     }));
@@ -140,9 +140,9 @@ function ofElephants(elephants: Elephants | undefined, now: number): Need[] {
 const whose = ({ found }: Elephant): string => {
     const most = percent(found?.by_one);
     const one = found?.one_client;
-    if ((found?.by_one ?? 0) <= FEW) return `of many clients: none takes more than ${most} of their time`;
-    if (one && one.at_least >= 0.5) return `most of their time for one client (${one.address})`;
-    return `up to ${most} of their time for one client${one ? ` (${one.address})` : ''}`;
+    if ((found?.by_one ?? 0) <= FEW) return `They come from many clients: none causes more than ${most} of their service time`;
+    if (one && one.at_least >= 0.5) return `One client (${one.address}) causes most of their service time`;
+    return `One client${one ? ` (${one.address})` : ''} causes up to ${most} of their service time`;
 };
 /**
  * The fraction of the elephant's time up to which no single client stands out. If one client takes
@@ -163,7 +163,7 @@ function ofOverrides(policy: Policy | undefined, now: number): Need[] {
     if (policy && policy.bypassed && !policy.overrides.some(one => one.target === 'bypass'))
         list.push({
             kind: 'asks',
-            text: 'Nothing is decided: the gateway was started so.',
+            text: 'The gateway is bypassed since it started: it makes no decisions.',
             href: href('policy'),
             does: 'Policy',
         });
@@ -172,5 +172,5 @@ function ofOverrides(policy: Policy | undefined, now: number): Need[] {
 
 export const overrideText = (one: Override): string =>
     one.target === 'bypass'
-        ? `The bypass (${visible(one.by)})`
-        : `Class ${one.target.class.class}: ${one.target.class.mode} for ${one.target.class.percent} % of visitors (${visible(one.by)})`;
+        ? `The bypass (by ${visible(one.by)})`
+        : `The override of class ${one.target.class.class} (${one.target.class.mode} for ${one.target.class.percent} % of visitors, by ${visible(one.by)})`;

@@ -29,7 +29,7 @@ export function Comparison({
                 <thead>
                     <tr>
                         <th scope="col" class="text">
-                            What
+                            Measure
                         </th>
                         <th scope="col">{heads[0]}</th>
                         <th scope="col">{heads[1]}</th>
@@ -58,7 +58,7 @@ function Change({ of: { before, after, better } }: { of: Compared }) {
     const change = before === 0 ? (after === 0 ? 0 : undefined) : (after - before) / before;
     const isSame = change !== undefined && Math.abs(change) < 0.03;
     if (change === undefined) return <>new</>;
-    if (isSame) return <>as before</>;
+    if (isSame) return <>unchanged</>;
     const isBetter = better && (better === 'less') === change < 0;
     return (
         <span class={better ? (isBetter ? 'better' : 'worse') : ''}>

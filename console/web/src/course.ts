@@ -9,7 +9,7 @@ import { inSlices } from './slices';
 
 export const RANGES = ['15m', '24h'] as const;
 export type Range = (typeof RANGES)[number];
-export const RANGE_TEXT: Record<Range, string> = { '15m': 'last 15 min, each second', '24h': 'last 24 h, each minute' };
+export const RANGE_TEXT: Record<Range, string> = { '15m': 'last 15 min, by second', '24h': 'last 24 h, by minute' };
 export const rangeNamed = (name: string | undefined): Range => (name === '24h' ? '24h' : '15m');
 
 const MINUTES = 1440;

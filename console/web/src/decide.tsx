@@ -61,7 +61,7 @@ export function Decide({ title, children, whys, spans, verb, act, onClose, onCon
                 <div class="changes">{children}</div>
                 {!known && (
                     <label class="field">
-                        Who are you?
+                        Your name
                         <input
                             required
                             maxLength={200}
@@ -73,7 +73,7 @@ export function Decide({ title, children, whys, spans, verb, act, onClose, onCon
                 )}
                 <label class="field">
                     <span>
-                        Why? <small>needed: whoever comes next reads it</small>
+                        Reason <small>required; other operators read it</small>
                     </span>
                     <input
                         autofocus
@@ -81,10 +81,10 @@ export function Decide({ title, children, whys, spans, verb, act, onClose, onCon
                         maxLength={200}
                         value={why}
                         onInput={event => setWhy(event.currentTarget.value)}
-                        placeholder="in your words, or one of these"
+                        placeholder="in your own words, or one of these"
                     />
                 </label>
-                <div class="row suggestions" role="group" aria-label="Whys to begin with">
+                <div class="row suggestions" role="group" aria-label="Suggested reasons">
                     {whys.map(text => (
                         <button
                             key={text}
@@ -99,7 +99,7 @@ export function Decide({ title, children, whys, spans, verb, act, onClose, onCon
                 </div>
                 {spans && spans.length > 1 && (
                     <label class="field">
-                        For how long?
+                        Duration
                         <select value={span} onChange={event => setSpan(event.currentTarget.value)}>
                             {spans.map(span => (
                                 <option key={span}>{span}</option>
@@ -114,7 +114,7 @@ export function Decide({ title, children, whys, spans, verb, act, onClose, onCon
                         Cancel
                     </button>
                     <button type="submit" class="main" disabled={isBusy}>
-                        {isBusy ? '…' : refused?.code === 'conflict' ? `${verb} all the same` : verb}
+                        {isBusy ? '…' : refused?.code === 'conflict' ? `${verb} anyway` : verb}
                     </button>
                 </footer>
             </form>

@@ -13,7 +13,7 @@ export function JsonButton({ paths }: { paths: readonly string[] }) {
                 type="button"
                 class="quiet"
                 onClick={() => setOpen(true)}
-                title="What this page is made of, as JSON"
+                title="The API documents that this page shows, as JSON"
             >
                 JSON
             </button>
@@ -38,11 +38,11 @@ function Json({ paths, onClose }: { paths: readonly string[]; onClose: () => voi
     const copy = (): void => {
         navigator.clipboard.writeText(text).then(
             () => setTold('Copied.'),
-            () => setTold('This browser does not let the page copy: select the text.'),
+            () => setTold('The browser did not let the page copy. Select the text and copy it.'),
         );
     };
     return (
-        <Dialog title="As JSON" onClose={onClose} isWide>
+        <Dialog title="This page as JSON" onClose={onClose} isWide>
             <div class="row">
                 <label>
                     Document{' '}
@@ -62,7 +62,7 @@ function Json({ paths, onClose }: { paths: readonly string[]; onClose: () => voi
             </div>
             <pre class="json" tabIndex={0}>
                 {text.length > SHOWN
-                    ? `${text.slice(0, SHOWN)}\n… ${text.length - SHOWN} more characters: copy or download`
+                    ? `${text.slice(0, SHOWN)}\n… ${text.length - SHOWN} more characters. Copy or download the document to see them.`
                     : text}
             </pre>
         </Dialog>

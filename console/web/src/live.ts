@@ -49,11 +49,11 @@ async function follow(): Promise<never> {
     for (let pause = SHORTEST; ;) {
         const begun = Date.now();
         const why = await listen().catch((error: unknown) =>
-            error instanceof Refused ? error.message : 'The stream broke off.',
+            error instanceof Refused ? error.message : 'The connection to the gateway broke.',
         );
         if (heard.value >= begun) pause = SHORTEST;
         if (connection.value.state !== 'reconnecting')
-            connection.set({ state: 'reconnecting', since: Date.now(), why: why ?? 'The gateway ended the stream.' });
+            connection.set({ state: 'reconnecting', since: Date.now(), why: why ?? 'The gateway closed the event stream.' });
         await rest(pause);
         pause = Math.min(LONGEST, pause * 2);
     }
@@ -71,7 +71,7 @@ async function listen(): Promise<undefined> {
         const headers: Record<string, string> = { Accept: 'text/event-stream' };
         if (lastId) headers['Last-Event-ID'] = lastId;
         const answer = await ask('/v1/events', { headers, signal: stop.signal });
-        if (!answer.body) throw new Refused(0, 'unreachable', 'The gateway sends no events.');
+        if (!answer.body) throw new Refused(0, 'unreachable', 'The gateway sent no event stream.');
         const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
         const events = new EventReader(lastId);
         for (;;) {

@@ -15,14 +15,14 @@ export function Login({ why }: { why: Refused }) {
     };
     return (
         <section class="login panel">
-            <h1>{why.code === 'expired' ? 'Your token is too old' : 'Who are you?'}</h1>
+            <h1>{why.code === 'expired' ? 'Your token has expired' : 'Log in'}</h1>
             <p class="problem" role="alert">
                 {visible(why.message)}
             </p>
-            <p>Run this where the gateway runs, and open the link that it prints:</p>
+            <p>Run this command on the machine of the gateway, and open the link that it prints:</p>
             <pre>bywash console</pre>
             <form onSubmit={event => void enter(event)}>
-                <label for="token">Or paste the link, or the token in it</label>
+                <label for="token">Or paste the link or its token here</label>
                 <div class="row">
                     <input
                         id="token"
@@ -33,7 +33,7 @@ export function Login({ why }: { why: Refused }) {
                         onInput={event => setPasted(event.currentTarget.value)}
                     />
                     <button type="submit" class="main">
-                        Enter
+                        Log in
                     </button>
                 </div>
                 <Problem of={refused} />

@@ -23,24 +23,24 @@ export const symbolOf = (note: Note): string => SYMBOLS[note.what] ?? '·';
 /** Names the subject of a decision. */
 export function subjectOf(note: Note): string {
     if (note.of === 'elephant') return `elephant ${note.number} (${visible(note.pattern)})`;
-    if (note.of === 'class') return `class ${note.class}: ${note.mode} for ${note.percent} %`;
+    if (note.of === 'class') return `class ${note.class}: ${note.mode} for ${note.percent} % of visitors`;
     return note.of === 'bypass' ? 'the bypass' : 'the configuration file';
 }
 
 const VERBS: Record<Note['what'], string> = {
     proposed: 'proposed',
-    asked: 'asked about',
+    asked: 'asked for the effect of a rule for',
     approved: 'approved a rule for',
     tried: 'tried a rule for',
     rejected: 'rejected',
-    overridden: 'decided on',
+    overridden: 'set',
     undone: 'undid',
-    ended: 'ended',
-    reloaded: 'read again',
+    ended: 'ended the decision on',
+    reloaded: 'reloaded',
 };
 
 /** Describes a decision in one line. */
 export const saidOf = (note: Note): string =>
     note.what === 'reloaded'
-        ? 'the configuration was read again'
+        ? 'the configuration was reloaded'
         : `${visible(note.by)} ${VERBS[note.what]} ${subjectOf(note)}: ${visible(note.why)}`;

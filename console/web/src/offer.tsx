@@ -13,15 +13,15 @@ export function Offer() {
     if (!next) return null;
     const stay = (): void => offered.set(undefined);
     return (
-        <Dialog title="Go on as another operator?" onClose={stay}>
+        <Dialog title="Continue as another operator?" onClose={stay}>
             <p>
-                A link has a good token of <b>{visible(next.name)}</b>
-                {next.decides ? '' : ', which only reads'}. You are <b>{visible(here?.name ?? 'nobody')}</b>. What you
-                decide then is in the other name. If you have not opened such a link, stay.
+                A link contains a valid{next.decides ? '' : ', read-only'} token of <b>{visible(next.name)}</b>. You are
+                logged in as <b>{visible(here?.name ?? 'nobody')}</b>. If you continue, your decisions are recorded in
+                the other name. If you did not open such a link, stay.
             </p>
             <footer class="row end">
                 <button type="button" onClick={() => take(next)}>
-                    Go on as {visible(next.name)}
+                    Continue as {visible(next.name)}
                 </button>
                 <button type="button" class="main" autofocus onClick={stay}>
                     Stay
@@ -39,7 +39,7 @@ export function Declined() {
         <div class="declined">
             <Problem of={why} />
             <p>
-                So the link changes nothing.{' '}
+                The link had no effect.{' '}
                 <button type="button" onClick={() => declined.set(undefined)}>
                     Close
                 </button>

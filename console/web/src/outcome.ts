@@ -15,25 +15,49 @@ export interface Outcome {
 
 export const OUTCOMES: readonly Outcome[] = [
     { name: 'served', symbol: '●', pattern: 'solid', colour: '--served', means: 'answered in time' },
-    { name: 'late', symbol: '◐', pattern: 'dots', colour: '--late', means: "answered after its client's patience" },
-    { name: 'orphaned', symbol: '○', pattern: 'rising', colour: '--orphaned', means: 'its client left' },
+    {
+        name: 'late',
+        symbol: '◐',
+        pattern: 'dots',
+        colour: '--late',
+        means: 'answered after the patience of its class',
+    },
+    {
+        name: 'orphaned',
+        symbol: '○',
+        pattern: 'rising',
+        colour: '--orphaned',
+        means: 'its client left before the end of the answer',
+    },
     { name: 'shed', symbol: '▲', pattern: 'cross', colour: '--shed', means: 'refused before it ran' },
-    { name: 'expired', symbol: '△', pattern: 'across', colour: '--expired', means: 'waited longer than a request may' },
+    {
+        name: 'expired',
+        symbol: '△',
+        pattern: 'across',
+        colour: '--expired',
+        means: 'refused after it had waited as long as a request may',
+    },
     {
         name: 'terminated',
         symbol: '■',
         pattern: 'upright',
         colour: '--terminated',
-        means: 'stopped while it ran, for its age',
+        means: 'stopped while it ran',
     },
     {
         name: 'throttled',
         symbol: '◆',
         pattern: 'falling',
         colour: '--throttled',
-        means: "refused by an elephant's rule",
+        means: 'refused because of a rule',
     },
-    { name: 'upstream_error', symbol: '✕', pattern: 'checks', colour: '--upstream', means: 'the upstream failed it' },
+    {
+        name: 'upstream_error',
+        symbol: '✕',
+        pattern: 'checks',
+        colour: '--upstream',
+        means: 'no server answered it in full',
+    },
 ];
 
 const byName = new Map<string, Outcome>(OUTCOMES.map(outcome => [outcome.name, outcome]));

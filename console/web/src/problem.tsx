@@ -1,4 +1,4 @@
-// An error, in the gateway's words.
+// An error, with the text of the gateway.
 import { visible } from './visible';
 import { Refused } from './client';
 
@@ -9,7 +9,7 @@ export function Problem({ of, again }: { of: Refused | undefined; again?: () => 
             <b>{WORDS[of.code] ?? 'Not done'}:</b> {visible(of.message)}{' '}
             {again && (
                 <button type="button" onClick={again}>
-                    Ask again
+                    Try again
                 </button>
             )}
         </p>
@@ -17,11 +17,11 @@ export function Problem({ of, again }: { of: Refused | undefined; again?: () => 
 }
 
 const WORDS: Record<string, string> = {
-    conflict: 'Somebody else has decided',
+    conflict: 'Another operator has decided',
     not_found: 'Not found',
-    unavailable: 'Not now',
+    unavailable: 'Not possible now',
     forbidden: 'Not allowed',
     unauthorised: 'Not allowed',
-    expired: 'Too late',
+    expired: 'Token expired',
     unreachable: 'No answer',
 };

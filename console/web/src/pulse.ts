@@ -14,10 +14,10 @@ export interface Pulse {
 }
 
 export const MEANS: Record<Word, string> = {
-    CALM: 'Slots are free and nobody waits.',
-    BUSY: 'At least four of five slots are taken, and hardly anybody waits.',
-    QUEUEING: 'Requests wait for a slot in at least every second second; nobody is refused.',
-    REFUSING: 'Requests are refused before they run: shed, or expired after they waited too long.',
+    CALM: 'Fewer than four of five slots are taken, and requests wait in less than half of the seconds.',
+    BUSY: 'At least four of five slots are taken, and requests wait in less than half of the seconds.',
+    QUEUEING: 'Requests wait for a slot in at least half of the seconds. None is refused.',
+    REFUSING: 'Requests are shed or have expired: the gateway refuses them before they run.',
 };
 export const SIGNS: Record<Word, string> = { CALM: '○', BUSY: '◐', QUEUEING: '●', REFUSING: '▲' };
 const OVER = 10;

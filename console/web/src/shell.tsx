@@ -83,7 +83,7 @@ export function Shell() {
     return (
         <div class="shell">
             <a class="skip" href="#main" onClick={event => (event.preventDefault(), main.current?.focus())}>
-                To the page
+                Skip to the content
             </a>
             <Bar status={status.value} proposed={shut ? [] : proposed} onHelp={() => setHelp(true)} />
             <Views at={route.view} asks={shut ? 0 : proposed.length} />
@@ -150,13 +150,13 @@ function Bar({
             <span class="space" />
             {!isShut && <Connected />}
             <Operator />
-            <button type="button" class="quiet" onClick={nextTheme} title={`Colours: ${chosen}. A click changes them.`}>
+            <button type="button" class="quiet" onClick={nextTheme} title={`Colours: ${chosen}. Click to change them.`}>
                 <span aria-hidden="true">{chosen === 'dark' ? '☾' : chosen === 'light' ? '☀' : '◑'}</span>
                 <span class="unseen">Colours: {chosen}</span>
             </button>
-            <button type="button" class="quiet" onClick={onHelp} title="Keys">
+            <button type="button" class="quiet" onClick={onHelp} title="Keyboard shortcuts">
                 <span aria-hidden="true">?</span>
-                <span class="unseen">Keys</span>
+                <span class="unseen">Keyboard shortcuts</span>
             </button>
         </header>
     );
@@ -187,7 +187,7 @@ function State() {
 }
 
 const spoken = ({ word, isShadow }: Pulse): string =>
-    `${word}${isShadow ? ' if it were enforced' : ''}: ${MEANS[word]}`;
+    `${word}${isShadow ? ' if classes were enforced' : ''}: ${MEANS[word]}`;
 
 /** A link to the elephants that wait for a decision, on every page. */
 function ToDecide({ proposed: [first, ...others] }: { proposed: readonly Elephant[] }) {
@@ -197,7 +197,7 @@ function ToDecide({ proposed: [first, ...others] }: { proposed: readonly Elephan
                 <a
                     class="asks"
                     href={others.length > 0 ? href('elephants') : href('elephants', first.number)}
-                    title="Requests that use much of what all need: a rule can hold them back."
+                    title="Elephants: requests that cause much of the load. A rule can hold them back."
                 >
                     <span aria-hidden="true">◆</span> {others.length + 1} to decide
                 </a>
@@ -207,9 +207,9 @@ function ToDecide({ proposed: [first, ...others] }: { proposed: readonly Elephan
 }
 
 const MODES: Record<string, [word: string, means: string]> = {
-    observe: ['OBSERVING', 'What would be decided is recorded and not done, but for classes that say otherwise.'],
-    enforce: ['ENFORCING', 'What is decided is done, but for classes that say otherwise.'],
-    bypass: ['BYPASSED', 'Nothing is decided: the gateway is a plain proxy.'],
+    observe: ['OBSERVING', 'The gateway records its decisions and does not carry them out, except for classes in mode enforce.'],
+    enforce: ['ENFORCING', 'The gateway carries out its decisions, except for classes in mode observe.'],
+    bypass: ['BYPASSED', 'The gateway makes no decisions: it is a plain proxy.'],
 };
 
 function ModeBadge({ mode }: { mode: string }) {
@@ -227,13 +227,13 @@ function Connected() {
     use(tick);
     if (state === 'connected' && !stale)
         return (
-            <span class="connection" title="Every second comes as it ends.">
+            <span class="connection" title="The gateway sends the figures of each second.">
                 <span aria-hidden="true">●</span> <span class="word">connected</span>
             </span>
         );
     const words =
         state === 'connected'
-            ? `silent since ${clock(heard.value)}`
+            ? `no data since ${clock(heard.value)}`
             : state === 'connecting'
               ? 'connecting'
               : `reconnecting since ${clock(since)}`;
@@ -250,8 +250,8 @@ function Freshness() {
     if (heard.value === 0 || (state === 'connected' && !stale)) return null;
     return (
         <p class="stale">
-            <b>Not fresh:</b> what you see is from {clock(heard.value)}. {why || 'The gateway says nothing.'} As soon as
-            it answers again, the console goes on by itself.
+            <b>Out of date:</b> this page shows values from {clock(heard.value)}. {why || 'The gateway sends no data.'}{' '}
+            The page continues by itself when the gateway answers again.
         </p>
     );
 }
@@ -263,19 +263,19 @@ function Operator() {
     return (
         <span
             class="operator"
-            title={`Until ${new Date(known.expires).toLocaleString()}. ${mayNotDecide(known) ?? 'You may decide.'}`}
+            title={`Your token is valid until ${new Date(known.expires).toLocaleString()}. ${mayNotDecide(known) ?? 'You can take decisions.'}`}
         >
             {visible(known.name)}
-            {!known.decides && <small>reads only</small>}
-            <button type="button" class="quiet" onClick={forgetToken} title="This page forgets your token">
-                leave
+            {!known.decides && <small>read-only</small>}
+            <button type="button" class="quiet" onClick={forgetToken} title="This tab forgets your token">
+                log out
             </button>
         </span>
     );
 }
 
 const Keys = ({ onClose }: { onClose: () => void }) => (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
         <dl class="keys">
             {VIEWS.map(view => (
                 <>
@@ -288,15 +288,15 @@ const Keys = ({ onClose }: { onClose: () => void }) => (
             <dt>
                 <kbd>/</kbd>
             </dt>
-            <dd>to the filter</dd>
+            <dd>go to the filter</dd>
             <dt>
                 <kbd>↑</kbd> <kbd>↓</kbd> <kbd>Enter</kbd>
             </dt>
-            <dd>through the rows of a table, and into one</dd>
+            <dd>move through the rows of a table, and open one</dd>
             <dt>
                 <kbd>Esc</kbd>
             </dt>
-            <dd>closes a dialog</dd>
+            <dd>close the dialog</dd>
         </dl>
     </Dialog>
 );

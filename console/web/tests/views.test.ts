@@ -45,17 +45,17 @@ test('only what differs of a rule is said', () => {
     });
     assert.deepEqual(changeOf({ ...now, at_once: '', queue: 'x' }, grants), {});
     assert.equal(wrongOf(now), undefined);
-    assert.match(wrongOf({ ...now, rate: '2e' }) ?? '', /Start/);
-    assert.match(wrongOf({ ...now, at_once: ' ' }) ?? '', /At once/);
-    assert.match(wrongOf({ ...now, wait_s: '-1' }) ?? '', /For up to/);
+    assert.match(wrongOf({ ...now, rate: '2e' }) ?? '', /Start rate/);
+    assert.match(wrongOf({ ...now, at_once: ' ' }) ?? '', /Max concurrency/);
+    assert.match(wrongOf({ ...now, wait_s: '-1' }) ?? '', /Max wait/);
     assert.equal(wrongOf({ ...now, rate: ' ', wait_s: '0,5' }), undefined, 'no limit, and half a second');
     assert.equal(
         wrongOf({ ...now, queue: '1,000', rate: '1,000' }),
-        'Not a whole number: May wait. Thousands, or decimals? A point is for decimals: Start.',
+        'Not a whole number: Max waiting. Ambiguous comma, write decimals with a point: Start rate.',
     );
     assert.equal(
         wrongOf({ ...now, at_once: '2.5', wait_s: 'x' }),
-        'Not a number: For up to. Not a whole number: At once.',
+        'Not a number: Max wait. Not a whole number: Max concurrency.',
     );
 });
 
@@ -64,10 +64,10 @@ test('what is predicted of a rule counts those who wait for something else as we
     const free = { elephants_now: 0.1, elephants_most: 1, held_back: 0 };
     assert.match(
         of(0.01, free),
-        /10\s% of db of late, and 10\s% at most under the rule: it would hold hardly any back/,
+        /recently used 10\s% of db\. Under the rule, they use 10\s% at most\. The rule would hold hardly any back/,
     );
-    assert.match(of(2, free), /room that the rule gives 100\s% would be taken on average, so some would wait/);
-    assert.match(of(0.01, { ...free, elephants_now: 0.6 }), /60\s% would be taken/);
+    assert.match(of(2, free), /On average, they would take 100\s% of what the rule allows, so some would wait/);
+    assert.match(of(0.01, { ...free, elephants_now: 0.6 }), /would take 60\s% of/);
     assert.match(
         of(0.01, { elephants_now: 0.5, elephants_most: 0.2, held_back: 3 }),
         /20\s% at most.*at least 3\.0\s?\/s of 5\.0/,
@@ -76,11 +76,11 @@ test('what is predicted of a rule counts those who wait for something else as we
 
 test('what nobody decides now is told from what nobody has decided', () => {
     const one = { number: 3, pattern: '/s', found, state: 'proposed', revision: 0 } as Elephant;
-    assert.match(stateText(one, 0), /nobody has decided yet/);
-    assert.match(stateText({ ...one, revision: 7 }, 0), /what was decided is over/);
+    assert.match(stateText(one, 0), /no operator has decided yet/);
+    assert.match(stateText({ ...one, revision: 7 }, 0), /the last decision has ended/);
     const undone = { ...one, left_alone: '1970-01-01T00:00:10Z' };
-    assert.match(stateText(undone, 0), /was undone\. Nothing is held back, and until .* without somebody’s word/);
-    assert.doesNotMatch(stateText(undone, 10_000), /somebody’s/);
+    assert.match(stateText(undone, 0), /was undone\. No rule is in force, and until .* without an operator’s approval/);
+    assert.doesNotMatch(stateText(undone, 10_000), /approval/);
 });
 
 test('another rule is told of since what a rule is compared with begins', () => {
@@ -103,9 +103,9 @@ test('whose an elephant is is said as far as it is known', () => {
         const [need] = attention(undefined, { elephants, resources: [] } as never, undefined, 0, 0);
         return need?.text ?? '';
     };
-    assert.match(whose(0.1), /of many clients: none takes more than 10\s% of their time/);
-    assert.match(whose(0.9, 0.85), /most of their time for one client \(192\.0\.2\.7\)/);
-    assert.match(whose(0.48, 0.45), /up to 48\s% of their time for one client \(192\.0\.2\.7\)/);
+    assert.match(whose(0.1), /from many clients: none causes more than 10\s% of their service time/);
+    assert.match(whose(0.9, 0.85), /One client \(192\.0\.2\.7\) causes most of their service time/);
+    assert.match(whose(0.48, 0.45), /One client \(192\.0\.2\.7\) causes up to 48\s% of their service time/);
 });
 
 test('evidence says what speaks against it too', () => {
@@ -114,7 +114,7 @@ test('evidence says what speaks against it too', () => {
     assert.doesNotMatch(evidence(found).join(' '), /Provisional|cannot/);
 });
 
-test('what needs a person is said, the broken first', () => {
+test('what needs attention is listed, broken parts first', () => {
     const elephant = {
         number: 3,
         pattern: '/s',
@@ -146,9 +146,9 @@ test('what needs a person is said, the broken first', () => {
         list.map(one => one.kind),
         ['bad', 'bad', 'bad', 'bad', 'bad', 'asks', 'asks'],
     );
-    assert.match(list[2]!.text, /^Sessions are unknown: no request had the cookie `sid`\.$/);
-    assert.match(list[3]!.text, /^3 requests of tier transact were refused/);
-    assert.match(list[5]!.text, /Elephant 3.*of many clients: none takes more than 10/);
+    assert.match(list[2]!.text, /^The gateway cannot tell sessions apart: no request had the cookie `sid`\.$/);
+    assert.match(list[3]!.text, /^3 requests of tier transact were shed or expired/);
+    assert.match(list[5]!.text, /Elephant 3.*from many clients: none causes more than 10/);
     assert.deepEqual(attention(undefined, undefined, undefined, 0, 0), []);
 });
 
@@ -218,10 +218,10 @@ test('transact classes stand on the right, and every visited class stands somewh
     assert.deepEqual(layout([], () => false).nodes, []);
 });
 
-test('why nothing needs a person although something is refused is said', () => {
-    assert.match(whyNothing('REFUSING', false), /what is worth least is refused by itself/);
+test('the list says why nothing needs attention although requests are refused', () => {
+    assert.match(whyNothing('REFUSING', false), /The gateway refuses those that rank lowest/);
     assert.match(whyNothing('REFUSING', true), /If classes were enforced/);
-    assert.equal(whyNothing('CALM', false), 'Nothing now.');
+    assert.equal(whyNothing('CALM', false), 'Nothing needs attention.');
 });
 
 test('orders that were refused in the last minute are counted, and no others', () => {
@@ -248,16 +248,16 @@ test('a verdict waits until what had waited is answered, and says what the other
     const gauge = (ants: Lot, seconds = 60): Gauge => ({ seconds, used: null, elephants: lot(1), ants });
     const of = (before: Lot | undefined, under: Lot, held = 90) => verdict(before && gauge(before), gauge(under), held);
     assert.equal(of(lot(2), lot(9), 29).kind, 'settling');
-    assert.match(of(lot(2), lot(9), 10).text, /In 20.s/);
-    assert.match(of(lot(45), lot(9), 40).text, /In 20.s/, 'longer where others waited for long');
+    assert.match(of(lot(2), lot(9), 10).text, /begins in 20.s/);
+    assert.match(of(lot(45), lot(9), 40).text, /begins in 20.s/, 'longer where others waited for long');
     const better = of(lot(2), lot(0.3, 12));
     assert.equal(better.kind, 'better');
-    for (const words of [/^It helps/, /within 300.ms/, /within 2.s\)/, /12/]) assert.match(better.text, words);
+    for (const words of [/^The rule helps/, /within 300.ms/, /within 2.s\)/, /12/]) assert.match(better.text, words);
     assert.equal(of(lot(2), lot(2.1)).kind, 'same');
     assert.equal(of(lot(2), lot(3)).kind, 'worse');
     const hurt = verdict(gauge(lot(2)), { ...gauge(lot(2)), elephants: lot(1, 3, 7) }, 90);
     assert.equal(hurt.kind, 'worse');
-    assert.match(hurt.text, /helps nobody.*30.% were answered/);
+    assert.match(hurt.text, /helps no other requests.*30.% were answered/);
     const few = { ...gauge(lot(2)), elephants: lot(1, 0, 0.1) };
     assert.equal(verdict(gauge(lot(2)), few, 90).kind, 'same', 'six of these');
     const none = { ...gauge(lot(2)), elephants: lot(null, 0) };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bytes, clock, count, duration, grouped, lasting, number, percent, perSecond, spanMs } from '../src/format';
+import { REASONS, reasonText, words } from '../src/reason';
 import { href, readRoute } from '../src/route';
 import { readToken, tokenIn } from '../src/token';
 import { visible } from '../src/visible';
@@ -70,6 +71,13 @@ test('a token says who, until when, and whether it decides', () => {
     assert.equal(readToken(token.replace('.d.', '.r.'))?.decides, false);
     for (const bad of ['', 'v1', token.replace('v1', 'v2'), token.replace('.d.', '.x.'), 'v1.x.d.YQ.s', 'v1.1.d.%.s'])
         assert.equal(readToken(bad), undefined, bad);
+});
+
+test('identifiers are shown as words', () => {
+    for (const name of REASONS) assert.doesNotMatch(reasonText(name), /_/, name);
+    assert.equal(reasonText('pushed_out'), 'evicted from the queue');
+    assert.equal(reasonText('a_new_reason'), 'a new reason');
+    assert.equal(words('in_progress'), 'in progress');
 });
 
 test('what would not be seen is seen', () => {

@@ -353,8 +353,12 @@ impl Summary {
         let Counts { requests, timed, lasted, .. } = advice.counts;
         let percent = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
         if timed == 0 {
-            notes.push("The log has no durations: nothing can be said of patience, places, costs and the future. Apache \
-                httpd writes them with %D, nginx with $request_time and $upstream_response_time.".into());
+            notes.push(
+                "The log has no durations, so patience, the limit, costs and the forecast are \
+                 unknown. Apache httpd writes durations with %D, nginx with $request_time and \
+                 $upstream_response_time."
+                    .into(),
+            );
         } else if 10 * timed < 9 * requests {
             notes.push(format!(
                 "Only {:.0} % of the requests have a duration.",
@@ -365,17 +369,16 @@ impl Summary {
         if self.counts.strangers > 0 {
             let share = percent(self.counts.strangers, requests);
             notes.push(format!(
-                "Of {share:.0} % of the requests nobody knows who asked: they are in no session."
+                "{share:.0} % of the requests do not show their client, so they are in no session."
             ));
         }
         self.notes_of_time(advice, lasted, &mut notes);
         match (&advice.order, &self.order) {
             (None, Some(told)) => {
-                notes.push(format!("No request is like `{}`: no order is known.", plain(told)));
+                notes.push(format!("No request matches `{}`, so no order is known.", plain(told)));
             }
             (None, None) => notes.push(
-                "No order was found: name it with --order 'POST /PATH', or utilities \
-                stay unknown."
+                "No order was found. Name it with --order 'POST /PATH', or utilities stay unknown."
                     .into(),
             ),
             (Some(name), _)
@@ -384,8 +387,11 @@ impl Summary {
                     .iter()
                     .all(|class| class.role != Role::Order || class.patterns.is_empty()) =>
             {
-                notes.push(format!("The order, {}, cannot be told from other requests by method and path alone, which \
-                    is all that classes know.", plain(name)));
+                notes.push(format!(
+                    "The order, {}, cannot be told from other requests by method and path, and \
+                     classes know nothing else.",
+                    plain(name)
+                ));
             }
             (Some(_), _) => {}
         }
@@ -397,8 +403,12 @@ impl Summary {
             ));
         }
         for class in advice.classes.iter().filter(|class| 20 * class.strangers > class.requests) {
-            notes.push(format!("{:.0} % of class `{}` are for something else by their words, and its patterns take them all \
-                the same.", percent(class.strangers, class.requests), class.role.name()));
+            notes.push(format!(
+                "By their words, {:.0} % of the requests of class `{}` are for something else. \
+                 The patterns of the class match them nevertheless.",
+                percent(class.strangers, class.requests),
+                class.role.name()
+            ));
         }
         notes
     }
@@ -408,33 +418,35 @@ impl Summary {
         let clients = &advice.clients;
         if clock.strays + clock.backward > 0 {
             notes.push(format!(
-                "The clock jumps: back {} times, on by more than an hour {} times; {} requests were out of time and are \
-                 in no session and no minute.",
+                "The clock of the log jumps: back {} times, and forward by more than an hour {} \
+                 times. {} requests are out of order in time and belong to no session and no \
+                 minute.",
                 clock.backward, clock.forward, clock.strays
             ));
         }
         if advice.busy.is_some() && lasted < 60.0 {
             notes.push(format!(
-                "The log is shorter than a minute: its peak is the rate over all of its {lasted:.1} s, and says little."
+                "The log is shorter than a minute, so its peak is the rate over all of its \
+                 {lasted:.1} s, which says little."
             ));
         }
         if clients.evicted > 0 {
             notes.push(format!(
-                "{} sessions were ended early, as more than {} were open at once.",
+                "{} sessions were ended early, because more than {} were open at once.",
                 clients.evicted,
                 crate::sessions::MOST
             ));
         }
         if 10 * clients.open as u64 > clients.sessions && lasted > 0.0 {
             notes.push(format!(
-                "The log ends before {} of {} sessions were over (a pause of 30 minutes): they are taken to have left, \
-                 so utilities are rather too low.",
+                "The log ends before {} of {} sessions were over (a pause of 30 minutes). They \
+                 count as having left, so utilities are rather too low.",
                 clients.open, clients.sessions
             ));
         }
         if self.minutes.beyond > 0 {
             notes.push(format!(
-                "{} requests are beyond the {} minutes that are looked at for the peak.",
+                "{} requests are beyond the {} minutes that count for the peak.",
                 self.minutes.beyond,
                 crate::minutes::MOST
             ));
@@ -445,8 +457,12 @@ impl Summary {
 /// Adds the caveats about patience.
 fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
     if advice.counts.left == 0 {
-        notes.push("No client is seen to leave. nginx tells it with 499, HAProxy with C in its flags, Apache httpd \
-                with %X; a format without that, or a hop that hides it, says nothing about patience.".into());
+        notes.push(
+            "The log shows no client that left. nginx shows it by 499, HAProxy by C in its flags, \
+             Apache httpd by %X. If the format lacks these, or a hop hides departures, the log \
+             says nothing about patience."
+                .into(),
+        );
     } else if advice.patience.mean.is_none() {
         notes.push(format!("Too few clients left to estimate patience: {}.", advice.patience.left));
     }
@@ -454,7 +470,7 @@ fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
         && Told::of(found).clamped.is_some()
     {
         notes.push(format!(
-            "Patience is {found:.1} s by the log and was clamped: the configuration has {:.0} s.",
+            "Patience is {found:.1} s in the log and was clamped: the configuration has {:.0} s.",
             Told::of(found).seconds
         ));
     }

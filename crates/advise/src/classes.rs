@@ -283,7 +283,7 @@ mod tests {
         );
         let unknown = places.propose(&templates, &graph, None, (0, 232));
         let transacts = |role| unknown.iter().any(|class| class.role == role && class.transacts);
-        assert!(transacts(Role::Order), "also where nobody knows what it is worth");
+        assert!(transacts(Role::Order), "also if its worth is unknown");
         assert_eq!(of(Role::Search).patterns, ["GET /shop?q&..."]);
         // Every visitor may look at an item.
         let (item, order) = (Role::Item.index(), Role::Order.index());

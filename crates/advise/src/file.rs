@@ -28,7 +28,9 @@ pub fn file(advice: &Advice, around: &Around<'_>) -> String {
     text.push_str(&limit(advice, around));
     text.push_str(&order(advice));
     text.push_str(
-        "[identify]\n# A log does not tell the cookie of your sessions: the gateway picks it. If you know it: \"cookie:NAME\".\n\
+        "[identify]\n\
+         # A log does not name the cookie of your sessions, so the gateway picks it. If you\n\
+         # know it, write \"cookie:NAME\".\n\
          session = \"auto\"\n\n",
     );
     text.push_str(&guess(advice));
@@ -50,11 +52,14 @@ fn head(advice: &Advice, around: &Around<'_>) -> String {
     let counts = &advice.counts;
     format!(
         "# Proposed by `bywash advise` from {}:\n# {} requests in {} sessions, {} to {}.\n\
-         # Words of URLs were guessed from: read each class before you trust it. `bywash check` says whether the\n\
-         # file is whole, `bywash example` prints every key there is.\nversion = 1\n\n\
-         # observe: decide and record, hold nobody back. enforce: do it.\nmode = \"observe\"\n\n\
+         # The classes are guesses from words of URLs: read each one before you trust it.\n\
+         # `bywash check` reports mistakes in this file, and `bywash example` prints every key.\n\
+         version = 1\n\n\
+         # observe: bywash decides and records, and changes nothing. enforce: its decisions take\n\
+         # effect.\n\
+         mode = \"observe\"\n\n\
          [listen]\nhttp = \"127.0.0.1:8080\"\nadmin = \"127.0.0.1:7070\"\n\
-         # The front web server, so that what it says about clients is believed.\n\
+         # The front web server, so that its header fields about clients are trusted.\n\
          trusted_proxies = [\"127.0.0.1\", \"::1\"]\n\n",
         plain(around.log),
         counts.requests,
@@ -75,31 +80,30 @@ fn limit(advice: &Advice, around: &Around<'_>) -> String {
     }
     let _ = write!(text, "limit = {}\n\n", advice.limit.slots);
     if advice.limit.is_start() {
-        text.push_str(
-            "[limit]\n# Looks for the limit while requests wait.\npolicy = \"slope\"\n\n",
-        );
+        text.push_str("[limit]\n# Finds the limit while requests wait.\npolicy = \"slope\"\n\n");
     }
     text
 }
 
 fn order(advice: &Advice) -> String {
     let mut text =
-        "[order]\n# Begun sessions first, then by utility.\npolicy = \"session-first\"\n"
+        "[order]\n# Sessions in progress first, then by utility.\npolicy = \"session-first\"\n"
             .to_owned();
     let found = &advice.patience;
     match (found.median, found.mean) {
         (None, None) => text
-            .push_str("# The log does not tell how long visitors wait.\n# patience = \"20s\"\n\n"),
+            .push_str("# The log does not show how long visitors wait.\n# patience = \"20s\"\n\n"),
         (Some(patience), _) | (None, Some(patience)) => {
             let told = Told::of(patience);
             let why = if found.median.is_some() {
-                "half of them have left"
+                "the median"
             } else {
-                "the mean, if it is exponential"
+                "the mean of an exponential distribution"
             };
             let _ = write!(
                 text,
-                "# How long visitors wait: {patience:.1} s ({why}; {} left, {} stayed to the end).\n\
+                "# How long visitors wait: {patience:.1} s ({why}; {} left, {} stayed to the \
+                 end).\n\
                  {}patience = \"{}ms\"\n\n",
                 found.left,
                 found.stayed,
@@ -113,18 +117,16 @@ fn order(advice: &Advice) -> String {
 
 fn guess(advice: &Advice) -> String {
     let Some(order) = &advice.order else {
-        return "# No order was found in the log, so nobody knows what a request is worth: name the order with\n\
-                # `--order 'POST /PATH'`, or set utilities yourself.\n\n"
+        return "# No order was found in the log, so the worth of a request is unknown. Name the\n\
+                # order with `--order 'POST /PATH'`, or set utilities yourself.\n\n"
             .into();
     };
-    let how = if advice.order_was_told {
-        "As you said"
-    } else {
-        "By its words and its place in sessions"
-    };
+    let how =
+        if advice.order_was_told { "By --order" } else { "By its words and its place in sessions" };
     format!(
-        "# {how} the order is {}: {} succeeded.\n# A utility is 1000 times the probability that a session which is \
-         there ends in an order.\n\n",
+        "# {how}, the order is {}: {} succeeded.\n\
+         # A utility is 1000 times the probability that a session at this class ends in an \
+         order.\n\n",
         plain(order),
         advice.orders
     )
@@ -140,7 +142,7 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     if let Some(service) = &class.service {
         let _ = write!(
             text,
-            ", {:.0} ms in the middle, one in a hundred above {:.0} ms",
+            ", median {:.0} ms, 99th percentile {:.0} ms",
             1e3 * service.p50,
             1e3 * service.p99
         );
@@ -149,12 +151,13 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     if 20 * class.strangers > class.requests {
         let _ = writeln!(
             text,
-            "# {} of {} are for something else by their words, and these patterns take them all the same.",
+            "# By their words, {} of {} are for something else. The patterns match them \
+             nevertheless.",
             class.strangers, class.requests
         );
     }
     if class.role == Role::Static && utility.is_some() {
-        text.push_str("# A page without its files is none: worth what pages are worth.\n");
+        text.push_str("# A page needs its files, so they are worth what pages are worth.\n");
     }
     let _ = writeln!(text, "[class.{name}]");
     if !class.patterns.is_empty() {
@@ -172,11 +175,17 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     }
     if !class.after.is_empty() {
         let names: Vec<String> = class.after.iter().map(|role| quoted(role.name())).collect();
-        let _ =
-            writeln!(text, "# From there nearly all come here.\nafter = [{}]", names.join(", "));
+        let _ = writeln!(
+            text,
+            "# Nearly all sessions come here from these classes.\nafter = [{}]",
+            names.join(", ")
+        );
     }
     if class.role == Role::Order {
-        text.push_str("# What an order brings on average: only ratios count while there is one class that earns.\nearns = 1\n");
+        text.push_str(
+            "# The average revenue of an order. Any number will do while only one class earns.\n\
+             earns = 1\n",
+        );
     }
     text.push('\n');
     text
@@ -209,8 +218,9 @@ fn elephants(found: &[Seen]) -> String {
         let Some(pattern) = &one.pattern else { continue };
         let _ = write!(
             text,
-            "# {} uses {:.0} % of what is used of {}. A rule would let one run at once:\n\
-             # [throttle.elephant-{number}]\n# match = {}\n# why = \"found in the log\"\n# at_once = 1\n\n",
+            "# {} causes {:.0} % of the use of {}. This rule would let one run at once:\n\
+             # [throttle.elephant-{number}]\n# match = {}\n# why = \"found in the log\"\n\
+             # at_once = 1\n\n",
             plain(pattern),
             100.0 * one.share,
             plain(&one.resource),

@@ -97,6 +97,6 @@ mod tests {
         }
         let new: Vec<bool> = begins.iter().map(|(begins, _)| *begins).collect();
         assert_eq!(new, [true, true, true, false, false, false, true]);
-        assert_eq!(sessions.open(), 4, "the one who was refused stays a stranger");
+        assert_eq!(sessions.open(), 4, "a refused client stays a stranger");
     }
 }

@@ -36,9 +36,9 @@ impl Told {
     /// Clamps an estimate in seconds.
     pub fn of(found: f64) -> Self {
         let clamped = if found < TOLD[0] {
-            Some("An order is told no less than 1 s, so that stands here.")
+            Some("The scheduler takes a patience of at least 1 s, so the value here is 1 s.")
         } else if found > TOLD[1] {
-            Some("An order is told no more than 600 s, so that stands here.")
+            Some("The scheduler takes a patience of at most 600 s, so the value here is 600 s.")
         } else {
             None
         };

@@ -18,7 +18,7 @@ impl Limit {
         }
         let named = |what: &str, flag: &str, of: Option<u32>| match of {
             Some(of) => format!("{what}: {of}"),
-            None => format!("{what}: not named ({flag})"),
+            None => format!("{what}: not given ({flag})"),
         };
         lines.push(format!(
             "{}. {}.",
@@ -32,22 +32,29 @@ impl Limit {
     fn shown(&self) -> String {
         let minutes = self.minutes;
         match self.shows {
-            Shows::Knee => "The log has calm and overloaded minutes, so it shows the knee of throughput.".into(),
-            Shows::NeverFull => "No minute of the log is overloaded with the highest throughput, so the log does not show \
-                how much the application can do."
+            Shows::Knee => "The log has calm and overloaded minutes, so it shows the knee of \
+                            throughput."
+                .into(),
+            Shows::NeverFull => "The log has no overloaded minute with the highest throughput, so \
+                                 it does not show how much the application can do."
                 .into(),
             Shows::Overload => format!(
-                "The log holds overload alone: over {minutes} minutes concurrency rises and throughput does not. Durations \
-                 contain waiting, so the service time is unknown."
+                "The log shows only overload: over {minutes} minutes concurrency rises and \
+                 throughput does not. Durations contain waiting, so the service time is unknown."
             ),
             Shows::NoCalm => format!(
-                "Of {minutes} whole minutes too few are calm, with at most half of the highest throughput and little \
-                 latency. So nothing tells waiting from work, and the service time is unknown."
+                "Of {minutes} whole minutes, too few are calm, with at most half of the highest \
+                 throughput and little latency. Waiting therefore cannot be told from work, and \
+                 the service time is unknown."
             ),
             Shows::TooLittle => {
-                "The log has too few answered pages in whole minutes to measure service time and throughput.".into()
+                "The log has too few answered pages in whole minutes to measure service time and \
+                 throughput."
+                    .into()
             }
-            Shows::NoDurations => "The log has no usable durations, so nothing can be measured.".into(),
+            Shows::NoDurations => {
+                "The log has no usable durations, so nothing can be measured.".into()
+            }
         }
     }
 }
@@ -57,13 +64,18 @@ impl By {
     pub(crate) fn decided(self) -> String {
         match self {
             Self::Knee => "Decided by the knee: the limit is the knee and an eighth more.".into(),
-            Self::Workers => "Decided by workers: the application cannot work on more at once.".into(),
-            Self::Cores => format!("Decided by cores: {OF_CORE} for each, as pages also wait for databases."),
-            Self::Load => "Decided by the highest load: that and two of its square roots, which the application has \
-                carried. It is only a start. policy = \"slope\" finds the limit."
+            Self::Workers => {
+                "Decided by workers: the application cannot work on more at once.".into()
+            }
+            Self::Cores => format!(
+                "Decided by cores: {OF_CORE} for each, because pages also wait for databases."
+            ),
+            Self::Load => "Decided by the highest load that the application has carried: that \
+                           load and two of its square roots. This is only a start: policy = \
+                           \"slope\" finds the limit."
                 .into(),
-            Self::Nothing => "The log cannot decide. This is only a start: policy = \"slope\" finds the limit; --workers \
-                or --cores would give a number."
+            Self::Nothing => "The log cannot decide. This is only a start: policy = \"slope\" \
+                              finds the limit. --workers or --cores would give a number."
                 .into(),
         }
     }
@@ -78,11 +90,11 @@ fn measured(found: &Capacity, shows: Shows, lines: &mut Vec<String>) {
     ));
     let law = match shows {
         Shows::Knee => "Knee",
-        _ => "At work at once",
+        _ => "Concurrency",
     };
     let counted = if found.left >= LITTLE {
         format!(
-            ", with the {:.0} % that clients left, of which up to {:.0} % count",
+            ", including pages that clients left ({:.0} %, of which up to {:.0} % count)",
             100.0 * found.left,
             100.0 * LEFT
         )
@@ -90,30 +102,31 @@ fn measured(found: &Capacity, shows: Shows, lines: &mut Vec<String>) {
         String::new()
     };
     lines.push(format!(
-        "Highest throughput X: {:.1} pages/s, of pages that take {} in calm minutes. {law} X*S: {:.1}{counted}.",
+        "Highest throughput X: {:.1} pages/s, of pages that take {} in calm minutes. {law} X*S: \
+         {:.1}{counted}.",
         found.throughput,
         time(found.demand),
         found.knee
     ));
     if found.overloaded > 0 {
         lines.push(format!(
-            "Overloaded minutes, with latency or concurrency {MULTIPLE:.0} times what X*S needs, or more: {}. Only their \
-             throughput counts.",
+            "Overloaded minutes (latency or concurrency at least {MULTIPLE:.0} times what X*S \
+             needs): {}. Only their throughput counts.",
             found.overloaded
         ));
     }
     if found.mix > DIFFERS {
         lines.push(format!(
-            "The busiest minutes asked for other pages than the calm ones ({:.0} % differ): each kind counts with its own \
-             service time.",
+            "In the busiest minutes clients asked for other pages than in the calm ones ({:.0} % \
+             differ). Each group of pages counts with its own service time.",
             100.0 * found.mix
         ));
     }
     let [least, most] = found.services;
     if most >= SEVERAL * least {
         lines.push(format!(
-            "Parts of the site take from {} to {} in calm minutes. If these are several applications, run advise on the \
-             log of each: a limit belongs to one.",
+            "Parts of the site take from {} to {} in calm minutes. If these are several \
+             applications, run advise on the log of each: a limit belongs to one application.",
             time(least),
             time(most)
         ));

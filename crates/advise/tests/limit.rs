@@ -297,7 +297,7 @@ fn a_log_that_is_never_full_bounds_the_limit_from_below() {
     assert_eq!((of(None, Some(16)).slots, of(None, Some(16)).by), (32, By::Cores));
     assert_eq!((of(Some(20), Some(16)).slots, of(Some(20), Some(16)).by), (20, By::Workers));
     let few = of(None, Some(1));
-    assert!(few.by == By::Load && few.slots > 2, "what was carried counts: {few:?}");
+    assert!(few.by == By::Load && few.slots > 2, "the load that was carried counts: {few:?}");
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn the_file_says_why() {
     let lines = Station::of(4).log(&minutes(&[2.5; 6], &SHOP));
     let nothing = text(&lines, NOBODY);
     for part in
-        ["# The log cannot decide", "not named (--cores)", "[limit]\n", "policy = \"slope\"\n"]
+        ["# The log cannot decide", "not given (--cores)", "[limit]\n", "policy = \"slope\"\n"]
     {
         assert!(nothing.contains(part), "{part}: {nothing}");
     }

@@ -39,20 +39,20 @@ pub(crate) fn default_admin() -> AdminAddress {
 
 macro_rules! first_steps {
     () => {
-        "  bywash run --upstream http://127.0.0.1:3000    Put it in front of your application: it observes
-  bywash init wordpress --out bywash.toml        A first configuration file; alone it lists applications
-  bywash example                                 Every key explained
-  bywash check                                   What is wrong with it
+        "  bywash run --upstream http://127.0.0.1:3000    Run in front of your application, in observe mode
+  bywash init wordpress --out bywash.toml        Write a first file; `bywash init` lists presets
+  bywash example                                 Print a file that explains every key
+  bywash check                                   Check bywash.toml for mistakes
 
-Exit codes: 0 all right, 1 failed while running, 2 misused, 69 no gateway answers,
-78 a configuration or scenario file is wrong, 99 a promise was not kept."
+Exit codes: 0 success, 1 a failure while running, 2 a wrong command line, 69 no gateway answers,
+78 a wrong configuration or scenario file, 99 a promise was not kept (demo, lab paper)."
     };
 }
 
 #[cfg(feature = "lab")]
 const FIRST_STEPS: &str = concat!(
     "First steps:\n",
-    "  bywash demo                                    See what it is for, in about a minute\n",
+    "  bywash demo                                    See what bywash does, in about a minute\n",
     first_steps!()
 );
 
@@ -64,33 +64,41 @@ Examples:
   bywash run --upstream http://127.0.0.1:3000
   bywash run --config bywash.toml --listen 127.0.0.1:8081
 
-One line per request goes to standard output, as JSON. SIGTERM or Ctrl-C lets running requests
-end; a second one ends at once. SIGHUP, or a change of the file or of a certificate, puts the new
-configuration in force, or says what is wrong with it and goes on as before; and opens the log anew.
-SIGUSR2 starts the program anew, hands it the listening sockets, and ends when that serves.";
+The gateway writes one line of JSON per request to standard output. Signals:
+  SIGTERM, Ctrl-C  Let running requests end, then exit. A second signal ends them at once.
+  SIGHUP           Reload the configuration and reopen the log.
+  SIGUSR2          Start the program again, hand the listening sockets over to the new process, and
+                   exit once the new process serves.
+
+The gateway also reloads when the configuration file or a certificate changes. If the new
+configuration is wrong, the gateway logs what is wrong and keeps the old one.";
 
 const SENTRY_EXAMPLES: &str = "\
 Examples:
   bywash sentry --config bywash.toml
   printf '1 STOP 5f1c9a7e00000d42 client_left\\n' | socat - UNIX:/run/bywash-sentry/sentry.sock
 
-Whoever works for a request leases its connection to a database, the gateway says whose client has
-left, and the query of that request is cancelled, no other. One line of JSON for each goes to standard
-output. Its user must be allowed to cancel queries: docs/how-to/stop-abandoned-work.md.";
+The application leases a database connection for a request while it works for that request. When the
+client of the request leaves, the gateway reports it, and the daemon cancels the query of that
+request and no other. The daemon writes one line of JSON for each query that it cancels or spares to
+standard output. Its database user must be allowed to cancel queries:
+docs/how-to/stop-abandoned-work.md.";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
   bywash status
   bywash status --admin 127.0.0.1:7171 --json
 
-Exit code 69 says that no gateway answers there, and 1, with --ready, that it does not serve.";
+Exit code 69 means that no gateway answers at the address. With --ready, exit code 1 means that the
+gateway does not serve.";
 
 const BYPASS_EXAMPLES: &str = "\
 Examples:
   bywash bypass on --why 'is it us?' --for 10m
   bywash bypass off --admin unix:/run/bywash/admin.sock
 
-It ends by itself after --for. Requests that wait when it is switched on still wait for their turn; new ones go straight through.";
+The bypass ends by itself after --for. Requests that already wait when it begins keep waiting for
+their turn. New requests go to the application at once.";
 
 const CONSOLE_EXAMPLES: &str = "\
 Examples:
@@ -98,9 +106,9 @@ Examples:
   bywash console --by ana --for 8h
   bywash console --read-only --for 720h
 
-The link has a token in it, which is as good as a password for as long as it lasts. It is made with the
-operators' key, which `bywash run` makes for its own user. With another key in that file all tokens are
-over at once: `bywash token-keys --rotate` twice.";
+The link contains a token. Until the token expires, it is as good as a password. It is signed with
+the operators' key, which `bywash run` creates for its own user. To invalidate all tokens at once,
+rotate that key twice with `bywash token-keys --rotate`.";
 
 const TAP_EXAMPLES: &str = "\
 Examples:
@@ -118,11 +126,13 @@ Examples:
   bywash token-keys /etc/bywash/token.keys
   bywash token-keys --rotate /etc/bywash/token.keys && systemctl reload bywash
 
-The file is for identify.token_keys, or another one for levels.key_file. Whoever can read it can
-make tokens, or levels. Exchange the key of tokens no more often than identify.session_ttl, or
-visitors lose what they have proven. Where several gateways have the same file, or an application
-verifies levels with it, write the new key into the second line of all of them first, then into the
-first: none may meet a key that it does not know.";
+Use the file for identify.token_keys, or another file for levels.key_file. Anyone who can read the
+file can sign tokens or levels. Rotate the key of tokens at most once per identify.session_ttl:
+otherwise visitors lose what their tokens prove.
+
+If several gateways have the same file, or if an application verifies levels with it, introduce the
+new key in two steps. Write it into the second line of all files first, then into the first line.
+No program then receives a signature of a key that it does not know.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -130,22 +140,22 @@ Examples:
   bywash doctor --front http://shop.example/doctor/ --json
   bywash doctor --slow /reports/all
 
---front tests whether the hop in front closes its connection when its client leaves: without that
-nobody's departure is seen. It needs a location of the hop that leads to the doctor and has the
-settings of the real one, and sends three requests through it. In nginx:
+--front tests whether the hop in front closes its connection when its client leaves. If the hop does
+not, bywash cannot see that clients leave. The test sends three requests through the hop. It needs a
+location of the hop that leads to the doctor and has the settings of the real one. In nginx:
   location /doctor/ { proxy_pass http://127.0.0.1:7079; proxy_http_version 1.1; }
-and in HAProxy:
+In HAProxy:
   use_backend doctor if { path_beg /doctor/ }
   backend doctor
       option abortonclose
       server doctor 127.0.0.1:7079
 
---slow tests whether the application stops working when bywash closes. It sends upstream.limit
-requests for the path at once, twice, straight to the application: choose a quiet moment, and a path
-that takes a second or more and changes nothing.
+--slow tests whether the application stops its work when bywash closes the connection. The test
+sends upstream.limit requests for the path at once, twice, directly to the application. Choose a
+quiet moment, and a path that takes a second or more and changes nothing.
 
-Exit code 1 says that a problem was found. Run it while the service runs, to see the service's
-limits and not those of the shell.";
+Exit code 1 means that the doctor found a problem. Run the doctor while the service runs: it then
+checks the limits of the service instead of those of the shell.";
 
 /// Overload control for busy sites: useful work only, the most valuable first.
 #[derive(Debug, Parser)]
@@ -229,7 +239,7 @@ pub(crate) enum Command {
     },
     /// Print the manual pages
     Man {
-        /// Write them into this folder instead, one file for each command
+        /// Write the pages into this folder instead, one file for each command
         #[arg(long, value_name = "FOLDER")]
         directory: Option<PathBuf>,
     },
@@ -310,8 +320,8 @@ pub(crate) struct Bypass {
 #[derive(Debug, clap::Args)]
 #[command(after_help = CONSOLE_EXAMPLES)]
 pub(crate) struct Console {
-    /// Operator that the link is for, and author of decisions in the console (default: the user who
-    /// is logged in)
+    /// Operator that the link is for, and author of decisions in the console [default: the login
+    /// name]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     /// How long the link is valid: 30m, 12h
@@ -442,7 +452,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// Parses an address for operators. It must be loopback because that traffic is not encrypted.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address = address(text)?;
-    let no = || "it must be a loopback address: what is said there is not encrypted".to_owned();
+    let no = || "it must be a loopback address, because the traffic is not encrypted".to_owned();
     if address.ip().is_loopback() { Ok(address) } else { Err(no()) }
 }
 
@@ -456,7 +466,7 @@ fn admin(text: &str) -> Result<AdminAddress, String> {
 fn own_admin(text: &str) -> Result<AdminAddress, String> {
     match admin(text)? {
         AdminAddress::Tcp(address) if !address.ip().is_loopback() => {
-            Err("it must be a loopback address: what is said there is not encrypted".to_owned())
+            Err("it must be a loopback address, because the traffic is not encrypted".to_owned())
         }
         other => Ok(other),
     }

@@ -40,7 +40,7 @@ fn told(problems: &Problems, complaints: &Complaints, args: &Check) -> String {
     if args.file.exists() {
         return text;
     }
-    format!("{text}`bywash example > bywash.toml` makes a first file, with every key explained")
+    format!("{text}`bywash example > bywash.toml` writes a first file that explains every key")
 }
 
 fn praise(warnings: &Problems, complaints: &Complaints, names: &[String], file: &str) {
@@ -58,7 +58,7 @@ fn praise(warnings: &Problems, complaints: &Complaints, names: &[String], file: 
         + warnings.more()
         + complaints.warnings.len()
         + names.len();
-    say(format!("{file}: all right but for {count} warning{}", if count == 1 { "" } else { "s" }));
+    say(format!("{file}: all right, with {count} warning{}", if count == 1 { "" } else { "s" }));
 }
 
 /// Returns a line for each complaint. A path may contain any character, even a line feed.

@@ -18,21 +18,21 @@ use crate::{operator, operators};
 pub(crate) fn console(args: &Console) -> Result<(), Failure> {
     let AdminAddress::Tcp(address) = &args.which.admin else {
         return Err(Failure::usage(format!(
-            "a browser opens no unix socket: bring it to a port of yours, `ssh -L 7070:{} HOST`, and open \
-             http://localhost:7070/; no token is needed there",
+            "a browser cannot open a unix socket: forward it to a local port with `ssh -L 7070:{} \
+             HOST`, and open http://localhost:7070/, which needs no token",
             args.which.admin.to_string().trim_start_matches("unix:")
         )));
     };
     let name = args.by.clone().unwrap_or_else(operators::user);
     if args.lasts < SHORTEST || args.lasts > LONGEST {
-        return Err(Failure::usage("a link lets in for 1m to 30 days (720h)"));
+        return Err(Failure::usage("--for takes a time from 1m to 720h (30 days)"));
     }
     // Checks now, and not only in the browser, that a gateway answers and that the key is its own.
     let token = operator::token_for(&args.which, &name, !args.read_only, args.lasts.to_std())?;
     let token = token.ok_or_else(|| Failure::running(operator::NO_KEY))?;
     let link = format!("http://{address}/#/login/{token}");
     if args.open && open(&link) {
-        say("bywash: the console opens in your browser");
+        say("bywash: opening the console in your browser");
         return Ok(());
     }
     print(&format!("{link}\n"))

@@ -67,7 +67,7 @@ fn list(args: &List) -> Result<(), Failure> {
     let entries = all["elephants"].as_array().map_or(&[][..], Vec::as_slice);
     let mut headline = headline(&all, entries.is_empty());
     if entries.iter().any(|entry| entry["lanes"].is_object()) {
-        let _ = writeln!(headline, "Bytes are held back {}.", lanes(&all["lanes"]));
+        let _ = writeln!(headline, "Bytes are limited {}.", lanes(&all["lanes"]));
     }
     if entries.is_empty() {
         return print(&headline);
@@ -79,17 +79,17 @@ fn headline(all: &Value, none: bool) -> String {
     let mut words = String::new();
     let resources = all["resources"].as_array().map_or(&[][..], Vec::as_slice);
     if resources.is_empty() {
-        return "No resource has been read yet. The first reading comes some ten seconds after the start; if none comes, \
-                name one in the file: [resource.NAME] read = \"host/cpu\".\n"
+        return "No resource has been read yet. The first reading comes about ten seconds after the \
+                start; if none comes, name one in the file: [resource.NAME] read = \"host/cpu\".\n"
             .into();
     }
     let seen = number(&all["seen_s"]);
     let _ = writeln!(
         words,
-        "Seen for {}; {}",
+        "Observed for {}; {}",
         minutes(seen),
         if seen < 900.0 {
-            "what is found before 15 minutes is provisional"
+            "findings before 15 minutes are provisional"
         } else {
             "costs are per request, with their 95 % interval"
         }
@@ -100,8 +100,8 @@ fn headline(all: &Value, none: bool) -> String {
             (None, Some(used)) if used > 1.0 && resource["name"] == bywash_control::SLOTS => {
                 let percent = 100.0 * used;
                 format!(
-                    "{percent:.0} % of the present limit: it was higher before, or requests that are only observed run \
-                     beyond it"
+                    "{percent:.0} % of the present limit: the limit was higher before, or requests \
+                     that are only observed run beyond it"
                 )
             }
             (None, Some(used)) => format!("{:.0} % used", 100.0 * used),
@@ -111,8 +111,8 @@ fn headline(all: &Value, none: bool) -> String {
     }
     if none {
         words.push_str(
-            "No kind of request stands out: none uses a twentieth of a resource that is read, or a fifth of the slots for \
-             longer each than other requests.\n",
+            "No route stands out: none uses a twentieth of a measured resource, or a fifth of the \
+             slots with requests that each run longer than others.\n",
         );
     }
     words
@@ -122,7 +122,7 @@ fn table(entries: &[Value]) -> Table {
     let mut table = Table::new(&[
         ("", Align::Right),
         ("requests", Align::Left),
-        ("of", Align::Left),
+        ("resource", Align::Left),
         ("cost", Align::Right),
         ("per s", Align::Right),
         ("share", Align::Right),
@@ -157,7 +157,7 @@ fn state(entry: &Value) -> String {
     if let Some(rule) = state.get("ruled") {
         let until = rule["until"]
             .as_str()
-            .map_or("as the file says".into(), |until| format!("until {}", plain(until)));
+            .map_or("without an end".into(), |until| format!("until {}", plain(until)));
         return format!("{} {until}", plain_value(&rule["origin"]));
     }
     if let Some(rejected) = state.get("rejected") {
@@ -211,11 +211,11 @@ pub(crate) fn told(entry: &Value) -> String {
     if effect.is_object() {
         let _ = writeln!(
             words,
-            "effect    of the resource they use {:.0} %, and under this rule up to {:.0} %{}",
+            "effect    they use {:.0} % of the resource, and under this rule up to {:.0} %{}",
             100.0 * number(&effect["elephants_now"]),
             100.0 * number(&effect["elephants_most"]),
             if held_back > 0.0 {
-                format!("; {held_back:.2} a second at least would wait longer or be refused")
+                format!("; at least {held_back:.2} a second would wait longer or be refused")
             } else {
                 String::new()
             },
@@ -241,9 +241,9 @@ fn others(entry: &Value) -> String {
     }
     let names = kinds.iter().map(plain_value).collect::<Vec<_>>().join(", ");
     if is_of_file {
-        format!("with      {names}: kinds of their own, but the file's pattern matches them\n")
+        format!("with      {names}: separate routes, but the file's pattern matches them\n")
     } else {
-        format!("but not   {names}: kinds of their own\n")
+        format!("but not   {names}: separate routes\n")
     }
 }
 
@@ -281,11 +281,12 @@ fn evidence(found: &Value) -> String {
         plain_value(&found["resource"]),
         amount(&found["interval"][0]),
         amount(&found["interval"][1]),
-        if found["provisional"] == true { ", provisional: rather too low" } else { "" },
+        if found["provisional"] == true { ", provisional: probably too low" } else { "" },
     );
     let _ = writeln!(
         words,
-        "share     {:.0} % of what is used, which is {:.0} % of what there is; {:.2} requests a second",
+        "share     {:.0} % of the used amount, which is {:.0} % of the capacity; {:.2} requests a \
+         second",
         100.0 * number(&found["share"]),
         100.0 * number(&found["used"]),
         number(&found["rate"]),
@@ -297,7 +298,7 @@ fn evidence(found: &Value) -> String {
         "lasts     {:.1} ms{}",
         1e3 * lasts,
         if is_too_short {
-            ", too short for that cost: something else at the same time, or work behind the answer"
+            ", too short for that cost: other work at the same time, or work after the answer"
         } else {
             ""
         },
@@ -312,14 +313,16 @@ fn evidence(found: &Value) -> String {
                 format!("{at_least} to {at_most:.0}")
             };
             let address = plain_value(&found["one_client"]["address"]);
-            writeln!(words, "clients   {address} makes {to} % of it")
+            writeln!(words, "clients   {address} causes {to} % of their service time")
         }
-        None => writeln!(words, "clients   none makes more than {at_most:.0} % of it"),
+        None => {
+            writeln!(words, "clients   none causes more than {at_most:.0} % of their service time")
+        }
     };
     let twins = found["twins"].as_array().map_or(&[][..], Vec::as_slice);
     if !twins.is_empty() {
         let twins = twins.iter().map(plain_value).collect::<Vec<_>>().join(", ");
-        let _ = writeln!(words, "or        {twins}: they always come together");
+        let _ = writeln!(words, "or        {twins}: these always come together");
     }
     if let Some(seed) = found["correlation"].as_array() {
         let of = |at: usize| seed.get(at).map_or(0.0, number);
@@ -343,7 +346,7 @@ fn grants(grants: &Value) -> String {
 /// Returns what limits the bytes of answers, and why no better means is used.
 fn lanes(lanes: &Value) -> String {
     if lanes["in_force"] == true {
-        "by a lane of the network device, at its rates; on HTTP/2 and by other devices by a bucket"
+        "by a lane of the network device, at its rates; on HTTP/2 and other devices by a bucket"
             .into()
     } else {
         format!("by a bucket: {}", plain(lanes["why"].as_str().unwrap_or("—")))

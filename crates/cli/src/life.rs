@@ -83,12 +83,12 @@ impl Life<'_> {
                     say("bywash: the new configuration is in force");
                     run::tell_misplaced(&self.gateway);
                 }
-                Err(error) => say(format!("bywash: still the old configuration: {error}")),
+                Err(error) => say(format!("bywash: the old configuration stays in force: {error}")),
             },
             Err(wrong) => {
                 self.gateway.reload_failed();
                 wrong.tell();
-                say("bywash: still the old configuration");
+                say("bywash: the old configuration stays in force");
             }
         }
         self.tell(Supervisor::ready);
@@ -108,11 +108,11 @@ impl Life<'_> {
                 Some(End::Succeeded)
             }
             Err(HandoverError::CalledOff { .. }) => {
-                say("bywash: nobody takes over, as this process is told to end");
+                say("bywash: no process takes over, because a signal ends this one");
                 Some(End::Stopped)
             }
             Err(error) => {
-                say(format!("bywash: nobody took over, so this process goes on: {error}"));
+                say(format!("bywash: no process took over, so this one continues: {error}"));
                 None
             }
         }
@@ -143,13 +143,16 @@ impl Life<'_> {
         self.tell(|supervisor| supervisor.main_process(id));
         say(format!("bywash: process {id} has taken over"));
         if self.gateway.starts_bypassed() != bypassed {
-            say("bywash: the bypass was switched meanwhile, which the new process does not know");
+            say(
+                "bywash: the bypass was switched during the upgrade, and the new process does not \
+                 know it: switch it again",
+            );
         }
         // The signal came too late to call the successor off, and too early to be a second signal.
         if self.signals.is_told_to_end() {
-            say(format!("bywash: told to end, and so is process {id}"));
+            say(format!("bywash: passing the signal to end on to process {id}"));
             if let Err(error) = successor.terminate() {
-                say(format!("bywash: process {id} cannot be told: {error}"));
+                say(format!("bywash: process {id} cannot be signalled: {error}"));
             }
         }
     }
@@ -164,7 +167,7 @@ impl Life<'_> {
             let _ = supervisor.stopping();
         }
         say(format!(
-            "bywash: stopping; running requests have {grace}, a second signal ends them now"
+            "bywash: stopping; running requests have {grace}, a second signal ends them at once"
         ));
         let cuts = move || {
             signals.wait();
@@ -200,7 +203,7 @@ impl Life<'_> {
 /// Sends a message to the supervisor. A failure is only logged: the process works without it.
 fn tell(supervisor: &Supervisor, what: impl Fn(&Supervisor) -> io::Result<()>) {
     if let Err(error) = what(supervisor) {
-        say(format!("bywash: the supervisor cannot be told: {error}"));
+        say(format!("bywash: cannot notify the supervisor: {error}"));
     }
 }
 

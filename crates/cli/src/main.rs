@@ -1,8 +1,8 @@
 //! The one binary: `bywash`.
 //!
-//! Data goes to standard output, messages to standard error. Exit codes: 0 all right, 1 failed
-//! while running, 2 misused, 69 the admin listener cannot be reached, 78 the configuration is
-//! wrong, 99 a promise was not kept.
+//! Data goes to standard output, messages to standard error. Exit codes: 0 success, 1 a failure
+//! while running, 2 a wrong command line, 69 the admin listener cannot be reached, 78 a wrong
+//! configuration, 99 a promise was not kept.
 
 #[cfg(feature = "lab")]
 mod advise;

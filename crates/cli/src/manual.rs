@@ -31,7 +31,8 @@ pub(crate) fn pages(folder: &Path) -> Result<(), Failure> {
         std::fs::create_dir_all(folder)?;
         clap_mangen::generate_to(Args::command(), folder)
     };
-    write().map_err(|error| Failure::running(format!("{}: {error}", folder.display())))
+    let wrong = |error| format!("cannot write the pages into {}: {error}", folder.display());
+    write().map_err(|error| Failure::running(wrong(error)))
 }
 
 fn add(command: &Command, pages: &mut Vec<u8>) -> std::io::Result<()> {

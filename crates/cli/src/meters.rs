@@ -15,7 +15,8 @@ pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
     const UNTIL_WANTED: Duration = Duration::from_secs(1);
     let senses = gateway.senses();
     if let Some((meter, _)) = senses.meter() {
-        let wants = |error| Failure::running(format!("the policy wants a reading: {error}"));
+        let wants =
+            |error| Failure::running(format!("cannot measure what the policy needs: {error}"));
         Meters::default().read(meter).map_err(wants)?;
     }
     let read = move || {

@@ -7,10 +7,10 @@ use crate::streams::{print, print_json};
 
 const ABOUT: &str = "\
 `/metrics` of the gateway (`listen.admin`) and, in the last section, of the stop daemon (`sentry.admin`), for
-Prometheus. Names are as queries write them; a histogram `NAME` is `NAME_bucket`, `NAME_sum` and `NAME_count`. Counters
-begin at 0 with each process. The last column says what to do when a number moves, or is not what it should be.
-[Alerts](../../examples/prometheus/alerts.yml) look at most of them, and
-[a dashboard](../../examples/grafana/bywash.json) shows all that is worth a look.";
+Prometheus. Names are as queries write them. A histogram `NAME` has the series `NAME_bucket`, `NAME_sum` and
+`NAME_count`. Counters begin at 0 with each process. The last column says what to do when a value changes, or is not as
+it should be. [Alerts](../../examples/prometheus/alerts.yml) watch most of them, and
+[a dashboard](../../examples/grafana/bywash.json) shows the most useful ones.";
 
 pub(crate) fn metrics_reference(as_json: bool) -> Result<(), Failure> {
     let subjects: Vec<&Subject> =

@@ -29,8 +29,9 @@ const LIMITS: Limits = Limits { target: 0, fields: 64, bytes: 16 * 1024 };
 const TOKEN: Duration = Duration::from_secs(60);
 
 /// The message for users without a key, with the remedy.
-pub(crate) const NO_KEY: &str = "there is no operators' key to be found: `bywash run` makes one for its own user; as another user \
-     say --key FILE, or become that user or root";
+pub(crate) const NO_KEY: &str = "no operators' key was found: `bywash run` creates one for its own \
+                                 user; as another user name it with --key FILE, or become that \
+                                 user or root";
 
 /// Fetches the JSON document at a path.
 pub(crate) fn get<T: DeserializeOwned>(
@@ -86,7 +87,8 @@ pub(crate) fn token_for(
         return Ok(Some(token));
     }
     Err(Failure::running(format!(
-        "whoever answers at {address} has another operators' key than {}: say --key FILE",
+        "the program that answers at {address} has another operators' key than {}: name its key \
+         with --key FILE",
         key.path().display()
     )))
 }
@@ -173,12 +175,16 @@ fn unreachable(admin: &AdminAddress, why: &Error) -> Failure {
 }
 
 fn stranger() -> Error {
-    Error::other("whoever listens there is no bywash; is it the address for operators?")
+    Error::other(
+        "the program that listens there is not bywash; check that this is the address for \
+         operators",
+    )
 }
 
 fn unanswered() -> Error {
     Error::other(
-        "the connection was closed before an answer; all its connections may be in use, or it is about to end: try again",
+        "it closed the connection before it answered; all its connections may be in use, or it is \
+         about to end: try again",
     )
 }
 
@@ -300,7 +306,7 @@ impl Answer {
             }
             if self.wire.read(&mut self.input)? == 0 {
                 let closed = self.decoder.closed();
-                return closed.map(|()| false).map_err(|_| Error::other("it has stopped"));
+                return closed.map(|()| false).map_err(|_| Error::other("its answer ended early"));
             }
         }
     }

@@ -64,7 +64,7 @@ pub(crate) fn ensure(path: &Path) -> Result<(), String> {
         Ok(false) => {}
         Err(error) => return Err(error.to_string()),
     }
-    let secret = draw().map_err(|_| "the system has no random bytes to give")?;
+    let secret = draw().map_err(|_| "the system provides no random bytes")?;
     let told = |error: io::Error| error.to_string();
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(told)?;
@@ -103,7 +103,9 @@ pub(crate) struct Key {
 /// If the key cannot be used.
 pub(crate) fn key(named: Option<&Path>) -> Result<Option<Key>, Failure> {
     let Some(path) = named.map(Path::to_owned).or_else(found) else { return Ok(None) };
-    let wrong = |why| Failure::running(format!("the operators' key {}: {why}", path.display()));
+    let wrong = |why| {
+        Failure::running(format!("the operators' key {} cannot be used: {why}", path.display()))
+    };
     let keys = read(&path).map_err(wrong)?;
     Ok(Some(Key { path, keys }))
 }
@@ -120,7 +122,7 @@ impl Key {
         lasts: Duration,
     ) -> Result<String, Failure> {
         let operator = Operator::new(name, decides).ok_or_else(|| {
-            Failure::usage("say who you are: a name is a line of 1 to 200 characters")
+            Failure::usage("the name of an operator is a line of 1 to 200 characters")
         })?;
         let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + lasts;
         let until = Moment::from_millis(u64::try_from(until.as_millis()).unwrap_or(u64::MAX));
@@ -134,7 +136,7 @@ impl Key {
     pub(crate) fn nonce() -> Result<String, Failure> {
         let mut bytes = [0; 16];
         let drawn = SystemRandom::new().fill(&mut bytes);
-        drawn.map_err(|_| Failure::running("the system has no random bytes to give"))?;
+        drawn.map_err(|_| Failure::running("the system provides no random bytes"))?;
         Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
     }
 
@@ -162,7 +164,7 @@ pub(crate) fn author(named: Option<&str>) -> Result<String, Failure> {
     let variable = |name| std::env::var(name).ok().filter(|name| !name.is_empty());
     let logged_in = || variable("USER").or_else(|| variable("LOGNAME")).or_else(process_user);
     named.map(str::to_owned).or_else(logged_in).ok_or_else(|| {
-        Failure::usage("nobody knows who decides, as USER is not set: say --by NAME")
+        Failure::usage("the author of the decision is unknown, as USER is not set: add --by NAME")
     })
 }
 

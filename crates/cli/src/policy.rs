@@ -60,7 +60,7 @@ pub(crate) fn told(policy: &Policy) -> String {
         plain(&policy.order.name),
         plain(&policy.limit.name),
         plain(&policy.terminate.name),
-        if policy.bypassed { "; bypassed: nothing is decided" } else { "" },
+        if policy.bypassed { "; bypassed: no decisions" } else { "" },
         classes(policy),
     );
     for one in &policy.overrides {
@@ -74,10 +74,14 @@ pub(crate) fn told(policy: &Policy) -> String {
         let _ = write!(words, "\n{number}  {what} until {until}, {by}: {why}");
     }
     if !policy.overrides.is_empty() {
-        let lost = if policy.kept { "" } else { " (lost with the process: no state.directory)" };
+        let lost = if policy.kept {
+            ""
+        } else {
+            " (it is lost when the process ends: no state.directory)"
+        };
         let _ = writeln!(
             words,
-            "\n\nWhat overrides the file ends by itself{lost}; `bywash export` writes it down."
+            "\n\nAn override ends by itself{lost}; `bywash export` prints it as lines for the file."
         );
     }
     for remark in &policy.remarks {
@@ -91,8 +95,8 @@ fn classes(policy: &Policy) -> Table {
         ("class", Align::Left),
         ("tier", Align::Left),
         ("mode", Align::Left),
-        ("of", Align::Right),
-        ("the file says", Align::Left),
+        ("clients", Align::Right),
+        ("in the file", Align::Left),
         ("utility", Align::Right),
     ]);
     for class in &policy.classes {

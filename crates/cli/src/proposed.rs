@@ -15,14 +15,14 @@ use crate::streams::say;
 /// or the file exists already.
 pub(crate) fn prepare(out: &Path, force: bool) -> Result<(), Failure> {
     if out.is_dir() {
-        return Err(refused(out, "that is a folder; name a file in it"));
+        return Err(refused(out, "it is a folder; name a file in it"));
     }
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) {
-        return Err(refused(out, "its folder is not there"));
+        return Err(refused(out, "its folder does not exist"));
     }
     if !force && out.symlink_metadata().is_ok() {
-        return Err(refused(out, "it is there already; name another file, or add --force"));
+        return Err(refused(out, "it exists already; name another file, or add --force"));
     }
     Ok(())
 }

@@ -82,7 +82,9 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
     let name = args.request.trim();
     if name.len() != 16 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let help = "from the access log or the field Bywash-Request";
-        return Err(Failure::usage(format!("a request's name is 16 hexadecimal digits, {help}")));
+        return Err(Failure::usage(format!(
+            "the ID of a request is 16 hexadecimal digits, {help}"
+        )));
     }
     let entry = operator::get(&args.which, &format!("/v1/requests/{name}"))?;
     if args.json { print_json(&entry) } else { print(&explained(&entry)) }
@@ -97,14 +99,14 @@ pub(crate) fn explained(entry: &Value) -> String {
         Some("shed") => "was refused",
         Some("stop") => "was stopped",
         Some(_) => "would still have been waiting when it was answered",
-        None => "was not decided about: the gateway was bypassed, or its client had left",
+        None => "got no decision: the gateway was bypassed, or its client had left",
     };
     let level = match &entry["level"] {
         Value::Null => String::new(),
         level => format!(", level {}", plain(level)),
     };
     let observed =
-        if entry["mode"] == "observe" { " (only observed: nobody was held back)" } else { "" };
+        if entry["mode"] == "observe" { " (only observed: this had no effect)" } else { "" };
     let mut words = format!(
         "{} {} {} from {}\nclass {}{level}, session {}, standing {}\nIt {decision}{observed}",
         text("method"),

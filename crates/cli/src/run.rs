@@ -115,15 +115,14 @@ fn operators_key(config: &mut Config) {
     let listen = &mut config.listen;
     listen.operators_key = listen.operators_key.take().or_else(operators::own);
     let Some(path) = &listen.operators_key else {
-        say(
-            "bywash: no operators' key: nobody is let in at listen.admin but probes; set listen.operators_key",
-        );
+        say("bywash: no folder for an operators' key: listen.admin answers only probes; set \
+             listen.operators_key");
         return;
     };
     if let Err(why) = operators::ensure(path) {
         say(format!(
-            "bywash: the operators' key {}: {why}; until it can be read nobody is let in at listen.admin but \
-             probes",
+            "bywash: the operators' key {} cannot be used: {why}; until it can, listen.admin \
+             answers only probes",
             path.display()
         ));
     }
@@ -163,8 +162,8 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     limits.observed = part(limits.observed).max(1);
     let (observed, streams) = (limits.observed, limits.streams);
     say(format!(
-        "bywash: {sum}: it takes {left} connections, {observed} observed requests and {streams} streams; raise the \
-         limit (ulimit -n, LimitNOFILE=)"
+        "bywash: {sum}: it accepts only {left} connections, {observed} observed requests and \
+         {streams} streams; raise the limit (ulimit -n, LimitNOFILE=)"
     ));
     Ok(())
 }
@@ -173,7 +172,7 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
 fn check_traces(config: &Config) {
     if let (Some(collector), false) = (&config.traces, bywash_gateway::EXPORTS_TRACES) {
         say(format!(
-            "bywash: this build sends no traces to {collector} (log.traces): build it with \
+            "bywash: this build cannot send traces to {collector} (log.traces): build it with \
              `--features traces`"
         ));
     }
@@ -193,7 +192,7 @@ fn not_started(error: &GatewayError) -> Failure {
     let remedy = match error {
         GatewayError::Listen { what, source, .. } if source.kind() == ErrorKind::AddrInUse => {
             let option = what.trim_start_matches("listen.").replace("http", "listen");
-            format!("; --{option} ADDRESS takes another, with port 0 any that is free")
+            format!("; choose another with --{option} ADDRESS (port 0: any free port)")
         }
         _ => String::new(),
     };
@@ -205,8 +204,10 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
     let (http, admin) = (gateway.http(), gateway.admin());
     let mode = match mode {
         None => "bypass: a plain proxy, no decisions",
-        Some(Mode::Observe) => "mode observe: it decides and records, and holds nobody back",
-        Some(Mode::Enforce) => "mode enforce: when there is too much, it decides who goes first",
+        Some(Mode::Observe) => {
+            "mode observe: it decides and records, and its decisions have no effect"
+        }
+        Some(Mode::Enforce) => "mode enforce: under overload it decides which requests go first",
     };
     let at = if admin == default_admin() { String::new() } else { format!(" --admin {admin}") };
     let secure = gateway.https().map_or(String::new(), |https| format!(" and https://{https}"));
@@ -225,8 +226,8 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
 pub(crate) fn tell_misplaced(gateway: &Gateway) {
     for (key, is, wanted) in gateway.misplaced() {
         say(format!(
-            "bywash: {key} is {is} and not {wanted}: a socket that was handed over stays where it \
-             is; stop and start to change it"
+            "bywash: {key} is {is} and not {wanted}: a socket that was handed over keeps its \
+             address; stop and start bywash to change it"
         ));
     }
 }
@@ -244,6 +245,8 @@ fn look_for(server: &Server) {
         Endpoint::Unix(path) => UnixStream::connect(path).is_ok(),
     };
     if !found {
-        say(format!("bywash: nobody answers at {server} yet; until then clients get a 502"));
+        say(format!(
+            "bywash: no server answers at {server} yet; until one does, clients get a 502"
+        ));
     }
 }

@@ -37,11 +37,12 @@ pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
         daemon.socket().display(),
         daemon.admin(),
         match mode {
-            Mode::Observe => "mode observe: it looks and counts, and cancels nothing",
-            Mode::Enforce => "mode enforce: queries of requests that are stopped are cancelled",
+            Mode::Observe => "mode observe: it searches and counts, and cancels nothing",
+            Mode::Enforce => "mode enforce: it cancels the queries of requests that are stopped",
         },
         if databases.is_empty() {
-            "no [database.NAME]: only leases of `self` are told".to_owned()
+            "no [database.NAME]: it only reports stops to the holders of leases of `self`"
+                .to_owned()
         } else {
             format!("databases: {}", databases.join(", "))
         }
@@ -52,12 +53,13 @@ pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
         match signals.wait_for(TURN) {
             Some(Told::End(_)) => break,
             Some(Told::Reload | Told::Upgrade) => {
-                say("bywash: a new configuration takes a restart: leases end, and nobody is hurt");
+                say("bywash: a new configuration needs a restart, which ends all leases and does \
+                     no harm");
             }
             None if daemon.is_running() => {}
             None => {
                 return Err(Failure::running(
-                    "the daemon has ended by itself: this is a fault of bywash",
+                    "the daemon has ended by itself: this is a bug of bywash",
                 ));
             }
         }

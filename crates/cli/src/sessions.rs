@@ -27,10 +27,10 @@ fn headline(learned: &Value) -> String {
     let evicted = &learned["evicted"];
     format!(
         "{} sessions remembered, {} proven · evicted: {} fresh, {} proven, {} of them over the quota of \
-         an address\n{:.0} orders seen, older ones counting less: {state}\n\
-         visits: that began a session + others · worth: revenue expected of a session from there \
+         an address\n{:.0} orders seen (older ones count less): {state}\n\
+         visits: first of a session + later · worth: revenue expected of a session from the class \
          on ·\nchange: in the last hour or less · index: worth per second of a slot, of sessions \
-         that come\nthere (that begin there) · next: what is asked for next\n",
+         that reach\nthe class (that begin with it) · next: the likeliest next classes\n",
         learned["remembered"],
         learned["proven"],
         evicted["fresh"],

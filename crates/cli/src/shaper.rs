@@ -48,9 +48,8 @@ fn run(plan: Plan) -> Result<(), Failure> {
         match signals.wait_for(TURN) {
             Some(Told::End(_)) => return held.end().map_err(Failure::running),
             Some(Told::Reload | Told::Upgrade) => {
-                say(
-                    "bywash: other rates take other arguments, and a restart: no connection is lost",
-                );
+                say("bywash: other rates need other arguments and a restart, which loses no \
+                     connection");
             }
             None => held.check().map_err(Failure::running)?,
         }

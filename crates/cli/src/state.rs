@@ -31,7 +31,8 @@ pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
     match bywash_handover::load(&state.directory, FILE, bywash_handover::MOST_STATE) {
         Ok(learned) => learned,
         Err(error) => {
-            say(format!("bywash: starting without what was learned before: {error}"));
+            let path = state.directory.join(FILE);
+            say(format!("bywash: starting without the saved state: {}: {error}", path.display()));
             None
         }
     }
@@ -41,7 +42,8 @@ pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
 pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Keeper, Failure> {
     let Some(State { directory, save_every }) = state else { return Ok(Keeper(None)) };
     std::fs::create_dir_all(&directory)
-        .map_err(|error| Failure::running(format!("{}: {error}", directory.display())))?;
+        .map_err(|error| format!("cannot create state.directory {}: {error}", directory.display()))
+        .map_err(Failure::running)?;
     let (begins, told) = sync_channel::<()>(1);
     let (learned, folder) = (gateway.learner(), directory.clone());
     let work = move || {
@@ -97,5 +99,5 @@ fn save(directory: &Path, learned: &[u8]) {
 }
 
 fn tell(error: &std::io::Error) {
-    say(format!("bywash: what was learned could not be written down: {error}"));
+    say(format!("bywash: cannot save what was learned: {error}"));
 }

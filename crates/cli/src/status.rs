@@ -14,7 +14,11 @@ use crate::{operator, operators, policy};
 pub(crate) fn status(args: &Status) -> Result<(), Failure> {
     if args.ready {
         let ready = operator::is_ready(&args.which.admin)?;
-        return if ready { print("ready\n") } else { Err(Failure::running("it does not serve")) };
+        return if ready {
+            print("ready\n")
+        } else {
+            Err(Failure::running("the gateway does not serve"))
+        };
     }
     let status = operator::get(&args.which, "/v1/status")?;
     if args.json {
@@ -46,7 +50,7 @@ fn headline(status: &Value) -> String {
     };
     let unwritten = status["unwritten"].as_str().map_or_else(String::new, |why| {
         let why = plain(why);
-        format!("decisions hold until the process ends; they could not be written down: {why}\n")
+        format!("decisions hold only until the process ends, as they could not be saved: {why}\n")
     });
     let cookie = session_cookie(&status["session_cookie"]);
     format!(

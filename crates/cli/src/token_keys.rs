@@ -23,11 +23,12 @@ pub(crate) fn token_keys(args: &TokenKeys) -> Result<(), Failure> {
     };
     if args.rotate {
         rotate(path, &fresh).map_err(|why| not_done(path, &why))?;
-        say(format!("{}: a new key signs, the one before still verifies", path.display()));
+        say(format!("{}: a new key signs, the previous one still verifies", path.display()));
         return Ok(());
     }
     let text = Secrets::fresh(fresh).to_text();
-    create(path, &text).map(|_| ()).map_err(|error| not_done(path, &error.to_string()))
+    let created = create(path, &text).map(drop);
+    created.map_err(|error| not_done(path, &format!("cannot be created: {error}")))
 }
 
 fn not_done(path: &Path, why: &str) -> Failure {
@@ -37,7 +38,7 @@ fn not_done(path: &Path, why: &str) -> Failure {
 pub(crate) fn draw() -> Result<Secret, Failure> {
     let mut bytes = [0; 32];
     let drawn = SystemRandom::new().fill(&mut bytes);
-    drawn.map_err(|_| Failure::running("the system has no random bytes to give"))?;
+    drawn.map_err(|_| Failure::running("the system provides no random bytes"))?;
     Ok(Secret::from_bytes(bytes))
 }
 
@@ -45,7 +46,9 @@ fn rotate(path: &Path, fresh: &Secret) -> Result<(), String> {
     let text = bywash_files::secret(path).map_err(|why| why.to_string())?;
     let text = Secrets::rotated(&text, fresh).map_err(|fault| fault.to_string())?;
     if text.len() > LARGEST_SECRET {
-        return Err(format!("with another key it would have more than {LARGEST_SECRET} bytes"));
+        return Err(format!(
+            "with another key it would have more than {LARGEST_SECRET} bytes: shorten its comments"
+        ));
     }
     replace(path, &text).map_err(|error| error.to_string())
 }

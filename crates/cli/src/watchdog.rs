@@ -38,12 +38,12 @@ impl Watchdog {
                     if pulse.is_alive()
                         && let Err(error) = supervisor.alive()
                     {
-                        say(format!("bywash: the supervisor cannot be told: {error}"));
+                        say(format!("bywash: cannot notify the supervisor: {error}"));
                     }
                 }
             };
             if let Err(error) = std::thread::Builder::new().name("watchdog".into()).spawn(run) {
-                say(format!("bywash: the watchdog is not fed: {error}"));
+                say(format!("bywash: cannot feed the supervisor's watchdog: {error}"));
             }
         }
         Self { _ends: ends }

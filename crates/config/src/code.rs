@@ -29,94 +29,109 @@ macro_rules! codes {
 
 /// Codes of former versions whose problem can no longer occur. They are never reused.
 pub(crate) const RETIRED: &[(&str, &str)] =
-    &[("E013", "https to the upstream was not supported; it is now.")];
+    &[("E013", "https to the upstream was not supported. It is supported now.")];
 
 codes! {
     UNREADABLE = "E000", "The file cannot be read: it is missing, too large or not UTF-8.";
     SYNTAX = "E001", "The text is not TOML.";
-    UNKNOWN_KEY = "E002", "There is no such key in this table.";
-    WRONG_TYPE = "E003", "The value is of another type: a number for a text, a text for a table.";
-    BAD_VALUE = "E004", "The value is of the right type and not allowed: out of range, say.";
+    UNKNOWN_KEY = "E002", "The table has no such key.";
+    WRONG_TYPE = "E003", "The value has the wrong type, for example a number for a text.";
+    BAD_VALUE = "E004",
+        "The value has the right type and is not allowed, for example out of range.";
     MISSING = "E005", "A required key is missing.";
     VERSION = "E006", "The file is written for another version of bywash.";
-    DUPLICATE = "E007", "The same key stands twice in one table.";
+    DUPLICATE = "E007", "The same key occurs twice in one table.";
     UNKNOWN_POLICY = "E010", "There is no such policy.";
     FOREIGN_PARAMETER = "E011", "The parameter belongs to another policy.";
     SERVER = "E012", "A server is not http://HOST:PORT, https://, h2c:// or unix:/PATH.";
     SESSION = "E014", "The session is neither cookie:NAME, auto, token nor none.";
     ACCESS_LOG = "E015", "The access log is neither stdout, off nor a path.";
-    PATTERN = "E016", "The text is no pattern: METHOD /path?parameters.";
-    CLASS_NAME = "E017", "A class name is [a-z][a-z0-9_-]*, at most 32 characters.";
+    PATTERN = "E016", "The text is not a pattern METHOD /path?parameters.";
+    CLASS_NAME = "E017", "The name of a class is not [a-z][a-z0-9_-]* with at most 32 characters.";
     CLASSES = "E018", "There are more classes than the engine has room for.";
-    NETWORK = "E019", "The text is no network: ADDRESS/BITS, or an address.";
+    NETWORK = "E019", "The text is not a network (ADDRESS/BITS) or an address.";
     PAGE = "E020", "The page cannot be read: it is missing, larger than 64 KiB or not UTF-8.";
-    HEALTH_PATH = "E021", "What servers are asked for is no path of plain ASCII.";
-    TLS_NAME = "E022", "The name that a server's certificate must have is none.";
+    HEALTH_PATH = "E021", "The path of the health check is not a path in plain ASCII.";
+    TLS_NAME = "E022", "The name for servers' certificates is not a host name.";
     TRACES = "E023", "The collector of traces is not http://HOST:PORT.";
-    FIELD_NAME = "E024", "The text is no name of a field, or of one that is needed for something else.";
-    TOKEN_KEYS = "E025", "The keys of session tokens cannot be read, are none, or everybody may read them.";
-    TOKEN_COOKIE = "E026", "The text is no name of a cookie, or that of the application's.";
-    SIGNAL = "E027", "The text is no signal, or stands twice.";
-    RETRY_HEADER = "E028", "The text is no field with a number: NAME>NUMBER.";
-    SENTRY_SOCKET = "E029", "The text is no path of a socket.";
-    USER = "E035", "There is no such user of this machine.";
-    DATABASE = "E036", "The text does not say where a database is.";
-    DATABASE_NAME = "E037", "A database's name is of letters, digits, _ and -, at most 32; `self` is taken.";
-    DATABASES = "E038", "There are more databases than can be.";
-    DATABASE_USER = "E039", "The text is no name of a user of a database.";
-    LEVEL_NAME = "E040", "A level's name is of a to z, 0 to 9 and -, at most 32, and stands once.";
-    LEVEL_KEYS = "E041", "The keys of levels cannot be read, are none, or everybody may read them.";
-    RESOURCES = "E042", "There are more resources than are looked at.";
-    THROTTLES = "E043", "There are more rules than a request is held against.";
-    PART_NAME = "E044", "A resource or a rule has a name that cannot be.";
+    FIELD_NAME = "E024", "The text is not the name of a field, or names a field with another use.";
+    TOKEN_KEYS = "E025",
+        "The file of token keys cannot be read, has no valid key, or is readable by all users.";
+    TOKEN_COOKIE = "E026",
+        "The text is not the name of a cookie, or names the application's session cookie.";
+    SIGNAL = "E027", "The text is not a signal, or the signal is listed twice.";
+    RETRY_HEADER = "E028", "The text is not a field with a number: NAME>NUMBER.";
+    SENTRY_SOCKET = "E029", "The text is not the path of a socket.";
+    USER = "E035", "This machine has no such user.";
+    DATABASE = "E036", "The text is not the address of a database.";
+    DATABASE_NAME = "E037",
+        "The name of a database is not letters, digits, _ and - (at most 32), or is `self`.";
+    DATABASES = "E038", "There are too many databases.";
+    DATABASE_USER = "E039", "The text is not the name of a database user.";
+    LEVEL_NAME = "E040",
+        "The name of a level is not a to z, 0 to 9 and - (at most 32), or is listed twice.";
+    LEVEL_KEYS = "E041",
+        "The file of level keys cannot be read, has no valid key, or is readable by all users.";
+    RESOURCES = "E042", "There are too many resources.";
+    THROTTLES = "E043", "There are too many rules.";
+    PART_NAME = "E044", "The name of a resource or of a rule is not valid.";
     RESOURCE = "E045", "This host has no such resource.";
-    REQUESTS = "E046", "This is no pattern of requests.";
-    EXPORTER = "E047", "A resource is read neither from an exporter, http://HOST:PORT/PATH, nor of the process of a file.";
-    WHY = "E048", "The reason of a rule has no words, is longer than 200 characters or more than a line.";
-    HOST = "E049", "This is no host.";
-    FIELD = "E050", "This is no field that a request has.";
-    SUCCESS = "E051", "This is no condition of an answer.";
-    TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
-    THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
+    REQUESTS = "E046", "The text is not a pattern of requests.";
+    EXPORTER = "E047",
+        "The source of a resource is neither http://HOST:PORT/PATH of an exporter nor a process \
+         file.";
+    WHY = "E048",
+        "The reason for a rule has no words, more than 200 characters or more than one line.";
+    HOST = "E049", "The text is not a host.";
+    FIELD = "E050", "The text is not a header field of a request.";
+    SUCCESS = "E051", "The text is not a condition on an answer.";
+    TIE = "E101", "The same pattern occurs twice, so a request would belong to two classes.";
+    THRESHOLDS = "E102", "The lower threshold is above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
-    ADMIN = "E106", "The admin address is open to other machines and has no authentication yet.";
-    SAME_ADDRESS = "E107", "Two listeners would have the same address.";
-    LOOP = "E108", "A server is this proxy itself.";
+    ADMIN = "E106", "Other machines can reach an admin address that must be local.";
+    SAME_ADDRESS = "E107", "Two listeners have the same address.";
+    LOOP = "E108", "A server is this gateway itself.";
     AFTER = "E109", "`after` names no class, or the class itself.";
-    OTHER_MATCH = "E110", "`other` is what no pattern matches; it has none of its own.";
-    AFTER_BROWSE = "W111", "`after` is for transactions; for browsing it does nothing.";
+    OTHER_MATCH = "E110", "`other` gets what no pattern matches, so it takes no patterns.";
+    AFTER_BROWSE = "W111", "`after` has no effect on a class of browsing.";
     BUFFERS = "W112", "The buffer for all bodies is smaller than the buffer for one.";
-    NO_CERTIFICATE = "E113", "There is an address for TLS and no certificate to show there.";
-    NO_HTTPS = "W114", "There are certificates and no address where they would be shown.";
-    PAIRS = "E115", "Certificates and keys are not as many, so they do not pair.";
-    SAME_SERVER = "E116", "The same server stands twice, so it would get twice its part.";
-    HALF_PAIR = "E117", "A certificate for servers without its key, or the key without it.";
-    NO_TLS_SERVER = "W118", "Keys for servers that are reached by https, and there is none.";
-    HEALTH_PACE = "W119", "A server is asked again before it must have answered.";
-    EVERYBODY = "W120", "The whole Internet is among the hops that are believed.";
-    SLOTS = "E127", "`upstream.limit` and `[limit]` name two numbers of slots to start with.";
-    BOUNDS = "E128", "The least number of slots lies above the most.";
-    START = "E130", "The number of slots to start with lies outside of the least and the most.";
-    UNREACHED = "W121", "A timeout is longer than the total, so it can never run out.";
-    EARNS_NOTHING = "W122", "It says which answers bring something, or how much, and a success brings nothing.";
-    NO_TOKEN_KEYS = "E123", "The token is to be the session, and there are no keys to sign one.";
-    TOKEN_UNUSED = "W124", "There are keys for tokens and no sessions for them to be about.";
-    NEVER_RETURNING = "W125", "Nobody can show that they return: no tokens, or no class that earns.";
+    NO_CERTIFICATE = "E113", "There is an address for TLS without a certificate.";
+    NO_HTTPS = "W114", "There are certificates without an address for TLS.";
+    PAIRS = "E115", "There are not as many keys as certificates.";
+    SAME_SERVER = "E116", "The same server is listed twice, so it would get twice its share.";
+    HALF_PAIR = "E117", "A certificate for servers has no key, or the key has no certificate.";
+    NO_TLS_SERVER = "W118", "There are TLS settings for servers, and no https server.";
+    HEALTH_PACE = "W119", "The next probe begins before a server must have answered the last one.";
+    EVERYBODY = "W120", "The gateway trusts every client on the Internet as a hop.";
+    SLOTS = "E127", "`upstream.limit` and `[limit]` set different initial numbers of slots.";
+    BOUNDS = "E128", "The least number of slots is above the most.";
+    START = "E130", "The initial number of slots is not between the least and the most.";
+    UNREACHED = "W121", "A timeout is longer than the total, so it has no effect.";
+    EARNS_NOTHING = "W122", "A key about successes has no effect, because a success earns nothing.";
+    NO_TOKEN_KEYS = "E123", "The token is the session, and there are no keys to sign it.";
+    TOKEN_UNUSED = "W124", "There are keys for tokens, and no sessions.";
+    NEVER_RETURNING = "W125",
+        "No client can show the signal `returning`: there are no tokens, or no class earns.";
     LEARNS_NOTHING = "W129", "The policy ranks by worth, and no class earns anything.";
-    RUN_BOUNDS = "E131", "A request would be granted less time at most than at least.";
-    NOT_SAFE = "W132", "The class is not safe to stop, so what it grants while running does nothing.";
-    WATERMARKS = "E133", "The low watermark of loss lies above the high one.";
-    RUN_UNREACHED = "W134", "A server must have answered before a request has run for as long as it may.";
+    RUN_BOUNDS = "E131", "The least running time of a class is above the most.";
+    NOT_SAFE = "W132", "The class is not safe to stop, so its running times have no effect.";
+    WATERMARKS = "E133", "The low watermark of loss is above the high one.";
+    RUN_UNREACHED = "W134",
+        "A server must have answered before the longest running time of the class.";
     NO_SUCH_LEVEL = "E135", "There is no level of this name.";
-    NO_LEVEL_KEYS = "E136", "There are levels and no keys to sign them with.";
-    SHARED_KEYS = "E137", "Levels and session tokens share a key: who verifies the first could make the second.";
-    LEVELS_UNUSED = "W138", "There are no levels, so what is said of them does nothing.";
-    NO_CUSTOMER = "W139", "A field names the customer's level, and nobody is believed about it.";
-    IDLE = "E140", "More of a resource is used without requests than there is.";
-    PERCENT_OBSERVED = "W141", "A part of all visitors is to be enforced of a class that only observes.";
-    SPELLING = "W142", "A class is enforced, and a page of it in other letters would only be observed.";
-    JSON_OBSERVED = "W143", "A success is a field of a JSON answer, and the class only observes: it does not see compressed ones.";
-    NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
+    NO_LEVEL_KEYS = "E136", "There are levels and no keys to sign them.";
+    SHARED_KEYS = "E137",
+        "Levels and session tokens share a key, so a verifier of levels could make tokens.";
+    LEVELS_UNUSED = "W138", "There are no levels, so settings of levels have no effect.";
+    NO_CUSTOMER = "W139", "A field names the customer's level, and there are no trusted hops.";
+    IDLE = "E140", "The use of a resource without requests is not below its capacity.";
+    PERCENT_OBSERVED = "W141", "`percent` has no effect on a class that only observes.";
+    SPELLING = "W142",
+        "A page of an enforced class may escape control if its path is written in other case.";
+    JSON_OBSERVED = "W143",
+        "A class that only observes does not see JSON conditions in compressed answers.";
+    NO_TOKENS = "W126",
+        "The token is the session, and no class gives one: all classes only observe.";
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::elephants::Elephants;
 use crate::identify::Identify;
 use crate::levels::{Level, Levels};
 use crate::listen::{Listen, Tls};
+use crate::mode::Mode;
 use crate::sentry::Sentry;
 use crate::success::Success;
 use crate::upstream::{Collector, Timeouts, Upstream};
@@ -65,15 +66,6 @@ pub struct Config {
     pub classifier: Classifier,
 }
 
-/// Whether decisions are enforced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Decisions are made and recorded, but not carried out.
-    Observe,
-    /// Decisions are carried out.
-    Enforce,
-}
-
 /// Whether requests of a class can be stopped while they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Safe {
@@ -102,15 +94,6 @@ pub struct Queue {
     pub body_buffer_total: usize,
     /// Whether requests for files bypass the queue.
     pub skip_files: bool,
-}
-
-/// The principal that is charged for a request without a proven session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charge {
-    /// No principal.
-    Session,
-    /// The peer address.
-    Address,
 }
 
 /// Limits against abusive clients.
@@ -224,26 +207,6 @@ pub struct ClassConfig {
     pub timeouts: Timeouts,
     /// The line of the class in the file; `None` for an `other` that the file does not define.
     pub line: Option<usize>,
-}
-
-impl Mode {
-    /// Returns the name used in the configuration file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Enforce => "enforce",
-        }
-    }
-}
-
-impl Charge {
-    /// Returns the name used in the configuration file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Session => "session",
-            Self::Address => "address",
-        }
-    }
 }
 
 impl Details {

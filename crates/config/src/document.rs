@@ -6,13 +6,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
 use crate::code;
-use crate::guess;
 use crate::key::Section;
 use crate::keys;
 use crate::kind::described;
 use crate::read::{self, Table, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
 
 /// A configuration file as a TOML tree.
 pub(crate) struct Document<'t> {
@@ -126,7 +126,7 @@ fn stranger(name: &str, at: Range<usize>) -> Finding {
     let tables = keys::SECTIONS.iter().map(|section| section.name);
     let known = keys::ROOT.keys.iter().map(|key| key.name).chain(tables);
     let message = format!("unknown key `{}`", shown(name));
-    let help = guess::did_you_mean(name, known).or_else(|| read::home_of(name));
+    let help = spelling::did_you_mean(name, known).or_else(|| read::home_of(name));
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
 }
 
@@ -154,7 +154,7 @@ fn add_error(text: &str, error: &Error, report: &mut Report) {
     let at = error.span().unwrap_or_default();
     let given = text.get(at.clone()).unwrap_or_default();
     if error.message() == "duplicate key" {
-        let message = format!("`{}` stands twice in the same table", shown(given));
+        let message = format!("`{}` occurs twice in the same table", shown(given));
         let help = "keep one of them".to_string();
         report.add(Finding::new(&code::DUPLICATE, at, message).help(help));
         return;

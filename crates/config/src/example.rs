@@ -24,7 +24,10 @@ pub fn example() -> String {
 
 fn write(out: &mut String, section: &Section) {
     if section.name.is_empty() {
-        comment(out, "bywash. Every key has its default here; unknown keys are errors.");
+        comment(
+            out,
+            "The configuration of bywash. Every key has its default here. Unknown keys are errors.",
+        );
     } else {
         out.push('\n');
         comment(out, section.about);

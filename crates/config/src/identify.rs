@@ -5,7 +5,24 @@ use std::path::PathBuf;
 
 use bywash_token::Keys;
 
-use crate::config::Charge;
+/// The principal that is charged for a request without a proven session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// No principal.
+    Session,
+    /// The peer address.
+    Address,
+}
+
+impl Charge {
+    /// Returns the name used in the configuration file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Address => "address",
+        }
+    }
+}
 
 /// How the session and the client of a request are recognised.
 #[derive(Clone, Debug)]

@@ -107,7 +107,7 @@ impl FromStr for AdminAddress {
     fn from_str(text: &str) -> Result<Self, &'static str> {
         match text.strip_prefix(socket::PREFIX) {
             Some(path) => socket::path(path).map(Self::Unix),
-            None => text.parse().map(Self::Tcp).map_err(|_| "it is no IP address with a port"),
+            None => text.parse().map(Self::Tcp).map_err(|_| "it is not an IP address with a port"),
         }
     }
 }

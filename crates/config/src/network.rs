@@ -20,13 +20,13 @@ pub struct Network {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoNetwork {
     /// The text before the slash is not an address.
-    #[error("it is no IP address")]
+    #[error("it is not an IP address")]
     Address,
     /// The text after the slash is not a prefix length.
-    #[error("the prefix is no whole number from 0 to {0}")]
+    #[error("the prefix is not a whole number from 0 to {0}")]
     Prefix(u8),
     /// The address has bits set beyond the prefix.
-    #[error("the address has bits beyond its prefix; the network is {0}")]
+    #[error("the address has bits set beyond its prefix; the network is {0}")]
     HostBits(Network),
 }
 

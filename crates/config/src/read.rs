@@ -9,12 +9,12 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use crate::code;
-use crate::guess;
 use crate::key::{Key, Presence, Section};
 use crate::keys;
 use crate::kind::Refusal;
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
 use crate::value::Value;
 
 /// A table of the file before it is read.
@@ -155,9 +155,10 @@ pub(crate) fn stranger(
 ) -> Finding {
     let message = format!("unknown key `{}` in [{}]", shown(name), table.path);
     let names = || keys.iter().map(|key| key.name);
-    let help = guess::did_you_mean(name, names())
-        .or_else(|| home_of(name))
-        .unwrap_or_else(|| format!("it takes `{}`", names().collect::<Vec<_>>().join("`, `")));
+    let help =
+        spelling::did_you_mean(name, names()).or_else(|| home_of(name)).unwrap_or_else(|| {
+            format!("this table takes `{}`", names().collect::<Vec<_>>().join("`, `"))
+        });
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
 }
 

@@ -13,15 +13,14 @@ pub fn reference() -> String {
     for section in keys::SECTIONS {
         write(&mut out, section);
     }
-    out.push_str(
-        "\n## Codes\n\n`E` prevents the start, `W` does not.\n\n| code | what is wrong |\n",
-    );
+    out.push_str("\n## Codes\n\n`E` prevents the start, `W` does not.\n\n| code | problem |\n");
     out.push_str("|---|---|\n");
     for Code { name, about } in code::ALL {
         let _ = writeln!(out, "| {name} | {about} |");
     }
     out.push_str(
-        "\nOf former versions, never used again:\n\n| code | what was wrong |\n|---|---|\n",
+        "\nCodes of former versions, which are never used again:\n\n| code | problem \
+         |\n|---|---|\n",
     );
     for (name, about) in code::RETIRED {
         let _ = writeln!(out, "| {name} | {about} |");
@@ -31,7 +30,7 @@ pub fn reference() -> String {
 
 fn write(out: &mut String, section: &Section) {
     let _ = match section.name {
-        "" => writeln!(out, "\n## Top\n\n{}\n", section.about),
+        "" => writeln!(out, "\n## Top level\n\n{}\n", section.about),
         _ => writeln!(out, "\n## {}\n\n{}\n", section.title(), section.about),
     };
     table(out, section.keys);
@@ -43,7 +42,7 @@ fn write(out: &mut String, section: &Section) {
 }
 
 fn table(out: &mut String, keys: &[Key]) {
-    out.push_str("| key | takes | default | why |\n|---|---|---|---|\n");
+    out.push_str("| key | takes | default | description |\n|---|---|---|---|\n");
     for key in keys {
         row(out, key);
     }

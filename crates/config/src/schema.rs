@@ -22,7 +22,7 @@ pub fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "bywash",
-        "description": "The configuration file of the bywash overload-control proxy.",
+        "description": "The configuration file of bywash, an overload-control gateway.",
         "type": "object",
         "additionalProperties": false,
         "required": [keys::VERSION.name, keys::UPSTREAM.name],

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::config::Mode;
+use crate::mode::Mode;
 
 /// The stop daemon. A gateway uses only the socket.
 #[derive(Clone, Debug)]

@@ -15,13 +15,13 @@ const LONGEST: usize = 107;
 /// Returns the path, or the reason why the text is not one.
 pub(crate) fn path(text: &str) -> Result<PathBuf, &'static str> {
     if !text.starts_with('/') {
-        Err("the path of a socket is absolute")
+        Err("the path of a socket must be absolute")
     } else if text.contains(char::is_control) {
-        Err("the path has a control character in it")
+        Err("the path contains a control character")
     } else if text.len() > LONGEST {
         Err("the path of a socket has at most 107 bytes")
     } else if text.ends_with('/') {
-        Err("that is a folder and no socket")
+        Err("the path is a folder, not a socket")
     } else {
         Ok(text.into())
     }

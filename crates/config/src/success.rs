@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::resolve::is_token;
+use crate::token::is_token;
 
 /// The conditions on which an answer counts as a success of its class. Without any condition a
 /// success is 2xx, or 3xx if the method changes something.

@@ -29,28 +29,28 @@ impl Value {
     pub(crate) fn whole(&self) -> u64 {
         match self {
             Self::Whole(whole) => *whole,
-            other => unreachable!("{other:?} is no whole number"),
+            other => unreachable!("{other:?} is not a whole number"),
         }
     }
 
     pub(crate) fn number(&self) -> f64 {
         match self {
             Self::Number(number) => *number,
-            other => unreachable!("{other:?} is no number"),
+            other => unreachable!("{other:?} is not a number"),
         }
     }
 
     pub(crate) fn span(&self) -> Span {
         match self {
             Self::Span(span) => *span,
-            other => unreachable!("{other:?} is no span"),
+            other => unreachable!("{other:?} is not a duration"),
         }
     }
 
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,
-            other => unreachable!("{other:?} is no text"),
+            other => unreachable!("{other:?} is not a text"),
         }
     }
 
@@ -61,21 +61,21 @@ impl Value {
     pub(crate) fn texts(&self) -> &[Spanned<String>] {
         match self {
             Self::Texts(texts) => texts,
-            other => unreachable!("{other:?} is no list"),
+            other => unreachable!("{other:?} is not a list"),
         }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         match self {
             Self::Address(address) => *address,
-            other => unreachable!("{other:?} is no address"),
+            other => unreachable!("{other:?} is not an address"),
         }
     }
 
     pub(crate) fn admin(&self) -> &AdminAddress {
         match self {
             Self::Admin(address) => address,
-            other => unreachable!("{other:?} is no address for operators"),
+            other => unreachable!("{other:?} is not an address for operators"),
         }
     }
 
@@ -95,7 +95,7 @@ impl Value {
             Self::Span(span) => format!("{}ns", span.as_nanos()),
             Self::Text(text) => text.clone(),
             Self::Texts(_) | Self::Truth(_) | Self::Address(_) | Self::Admin(_) => {
-                unreachable!("{self:?} is of no parameter")
+                unreachable!("{self:?} is not the value of a parameter")
             }
         }
     }

@@ -2,9 +2,11 @@
 
 use bywash_engine::Tier;
 
-use crate::config::{Charge, Details, Mode, Safe};
+use crate::config::{Details, Safe};
 use crate::elephants::Act;
+use crate::identify::Charge;
 use crate::listen::{ForwardingField, HalfClose};
+use crate::mode::Mode;
 use crate::upstream::Departures;
 
 /// An enum that is written as one of a few words.

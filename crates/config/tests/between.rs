@@ -82,8 +82,8 @@ fn one_run_finds_every_planted_mistake_with_its_place_and_correction() {
         ("E019", 7, 33, "names are not looked up"),
         ("E019", 8, 20, "32 bits"),
         ("E003", 8, 35, "quotes"),
-        ("W120", 8, 38, "nobody else"),
-        ("E115", 11, 8, "same place"),
+        ("W120", 8, 38, "name only the hops"),
+        ("E115", 11, 8, "same position"),
         ("E116", 13, 25, "keep one"),
         ("E012", 13, 40, "\"http://b:2\""),
         ("E108", 13, 54, "name the application"),
@@ -266,7 +266,7 @@ fn what_servers_are_asked_for_cannot_end_a_request_line() {
         ("/a HTTP/1.1\\r\\nHost: b", "\"/aHTTP/1.1Host:b\""),
         ("/a#b", "\"/ab\""),
         ("/é", "\"/\""),
-        ("http://a/healthz", "the path alone"),
+        ("http://a/healthz", "only the path"),
     ] {
         let problems = beside(&format!("[health]\npath = \"{path}\"\n"));
         assert_eq!((only(&problems).code, only(&problems).column), ("E021", 8), "{path}");
@@ -288,7 +288,7 @@ fn a_total_may_cut_short_what_others_say_and_not_what_stands_beside_it() {
         "[class.a]\nmatch = [\"GET /\"]\nresponse_timeout = \"5m\"\n",
     );
     assert_eq!((only(&inherited).code, only(&inherited).line), ("W121", 7));
-    assert!(only(&inherited).message.contains("5m can never run out: the total is 2s"));
+    assert!(only(&inherited).message.contains("5m is never reached: the total is 2s"));
     let other = beside("[class.other]\ntotal_timeout = \"2s\"\nidle_timeout = \"3s\"\n");
     assert!(only(&other).message.starts_with("`class.other.idle_timeout`"), "{other}");
 }

@@ -117,8 +117,8 @@ fn keys_are_read_at_once_and_only_from_a_file_that_not_everybody_may_read() {
     for (name, text, mode, why) in [
         ("open", KEY, 0o644, "its mode is 644"),
         ("writable", KEY, 0o602, "its mode is 602"),
-        ("empty", "", 0o600, "there is no key"),
-        ("short", "0011", 0o600, "line 1 is no key"),
+        ("empty", "", 0o600, "the file contains no key"),
+        ("short", "0011", 0o600, "line 1 is not a key"),
         ("long", &KEY.repeat(100), 0o600, "more than 4096 bytes"),
     ] {
         let file = KeyFile::new(name, text, mode);

@@ -107,7 +107,7 @@ fn a_name_that_is_none_or_stands_twice_is_refused_where_it_stands() {
     let (code, line, column, help) = only("\"high\", \"Very Low\"");
     assert_eq!((code, line, column, help.as_str()), ("E040", 5, 18, "did you mean `very-low`?"));
     let (code, _, column, help) = only("\"a\", \"b\", \"a\"");
-    assert_eq!((code, column, help.as_str()), ("E040", 20, "leave one of them out"));
+    assert_eq!((code, column, help.as_str()), ("E040", 20, "remove one of them"));
     for name in ["", "é", "a;b", "a,b", &"a".repeat(33)] {
         assert_eq!(only(&format!("\"{name}\"")).0, "E040", "{name}");
     }
@@ -125,8 +125,8 @@ fn levels_are_not_sent_unsigned() {
     assert!(help.contains("key_file = \"/etc/bywash/level.keys\""), "{help}");
     for (name, text, mode, why) in [
         ("open", KEY, 0o644, "its mode is 644"),
-        ("empty", "", 0o600, "there is no key"),
-        ("short", "0011", 0o600, "line 1 is no key"),
+        ("empty", "", 0o600, "the file contains no key"),
+        ("short", "0011", 0o600, "line 1 is not a key"),
         ("long", &KEY.repeat(100), 0o600, "more than 4096 bytes"),
     ] {
         let file = KeyFile::new(name, text, mode);
@@ -168,7 +168,7 @@ fn a_class_has_one_of_the_levels() {
     assert_eq!(config.classes[1].level, None);
     let (code, line, column, help) = only(&lines, &class("midd"));
     assert_eq!((code, line, column, help.as_str()), ("E135", 9, 9, "did you mean `mid`?"));
-    assert_eq!(only(&lines, &class("best")).3, "there are `high`, `mid`, `low`");
+    assert_eq!(only(&lines, &class("best")).3, "the levels are `high`, `mid`, `low`");
     let (code, _, _, help) = only("", &class("mid"));
     assert!(code == "E135" && help.contains("[levels]"), "{help}");
     assert_eq!(codes(&lines, "[class.other]\nlevel = \"high\"\n"), [""; 0]);

@@ -78,12 +78,12 @@ fn one_run_finds_every_planted_mistake_with_its_place_and_correction() {
         ("E101", 29, 10, "keep one"),
         ("E003", 29, 19, "quotes"),
         ("W104", 31, 11, "more than 27"),
-        ("E024", 32, 16, "a name of its own"),
+        ("E024", 32, 16, "choose another name"),
         ("W122", 32, 16, "set `earns`"),
         ("W122", 33, 11, "set `earns`"),
         ("E051", 33, 26, "\"status 302\""),
         ("E109", 34, 10, "`home`"),
-        ("E109", 34, 19, "leave it out"),
+        ("E109", 34, 19, "remove it"),
     ];
     let problems = problems(PLANTED);
     assert_eq!(problems.len(), expected.len(), "{problems}");
@@ -97,7 +97,7 @@ fn one_run_finds_every_planted_mistake_with_its_place_and_correction() {
 #[test]
 fn a_drawing_shows_the_line_the_place_and_the_help() {
     let text = with("[queue]\nmax_wait = \"20\"\n").to_string();
-    let expected = r#"  × E004 `queue.max_wait` takes a span from "10ms" to "1h", not "20"
+    let expected = r#"  × E004 `queue.max_wait` takes a duration from "10ms" to "1h", not "20"
    ╭─[bywash.toml:5:12]
  5 │ max_wait = "20"
    ·            ────
@@ -235,10 +235,10 @@ fn a_limit_may_not_start_where_it_may_not_be() {
     let slope =
         |start: &str, lines: &str| with(&format!("{start}[limit]\npolicy = \"slope\"\n{lines}"));
     for (start, lines, place, bound, words) in [
-        ("limit = 500\n", "max = 200\n", (4, 9), Some(7), "`upstream.limit` 500 lies above"),
-        ("limit = 2000\n", "", (4, 9), None, "`upstream.limit` 2000 lies above `limit.max` 1000"),
-        ("", "initial = 300\nmax = 200\n", (6, 11), Some(7), "`limit.initial` 300 lies above"),
-        ("limit = 2\n", "min = 4\n", (4, 9), Some(7), "`upstream.limit` 2 lies below `limit.min`"),
+        ("limit = 500\n", "max = 200\n", (4, 9), Some(7), "`upstream.limit` 500 is above"),
+        ("limit = 2000\n", "", (4, 9), None, "`upstream.limit` 2000 is above `limit.max` 1000"),
+        ("", "initial = 300\nmax = 200\n", (6, 11), Some(7), "`limit.initial` 300 is above"),
+        ("limit = 2\n", "min = 4\n", (4, 9), Some(7), "`upstream.limit` 2 is below `limit.min`"),
     ] {
         let problems = slope(start, lines);
         let problem = only(&problems);

@@ -8,7 +8,7 @@ mod found;
 mod refused;
 mod words;
 
-use bywash_engine::throttle::{self, RuleId};
+use bywash_engine::{RuleId, throttle};
 use bywash_units::Span;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

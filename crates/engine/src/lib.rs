@@ -32,8 +32,10 @@ mod engine;
 mod event;
 pub mod levels;
 pub mod limit;
+mod lists;
 pub mod overload;
 mod pace;
+mod parameters;
 pub mod queue;
 mod reason;
 mod request;
@@ -49,8 +51,8 @@ pub use event::{AnswerKind, End, Event, Meter, Reading, Service};
 pub use pace::Pace;
 pub use reason::{Outcome, Reason};
 pub use request::{
-    AddressKey, AttemptKey, Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals,
-    Standing, Tier, Upload,
+    AddressKey, AttemptKey, Bounds, Class, ClassId, ClassSet, Request, RequestId, RuleId,
+    SessionKey, Signals, Standing, Tier, Upload,
 };
 pub use session::{Cursor, Evictions, Remembered, Slice};
 pub use value::{Counts, Learn, Learned, Learning};

@@ -2,10 +2,7 @@
 
 use alloc::string::String;
 
-use bywash_units::Utility;
-
-use crate::terminate::Bounds;
-use crate::throttle::RuleId;
+use bywash_units::{Span, Utility};
 
 /// The number of a request that the engine holds.
 ///
@@ -156,6 +153,19 @@ impl Class {
         of(self) == of(other)
     }
 }
+
+/// The bounds that a class grants to its requests that can be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The time before which no request is stopped: LB of paper 2.
+    pub min: Span,
+    /// The time after which an answer is no longer useful: UB of paper 2.
+    pub max: Span,
+}
+
+/// A rule's number; it is never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleId(pub u32);
 
 /// A visitor's session, as the keyed hash of its cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use bywash_engine::terminate::Bounds;
+use bywash_engine::Bounds;
 use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
     Options, Reading, Request, RequestId, SessionKey, Tier, catalog,

@@ -4,44 +4,16 @@
 //! seeds.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]
 
-use bywash_config::Config;
-use bywash_engine::{AddressKey, AnswerKind, ClassId, End, Engine, Options, Request, SessionKey};
-use bywash_units::{Time, Utility};
-use prometheus_client::metrics::counter::Counter;
+use bywash_engine::{AddressKey, AnswerKind, ClassId, End, Request, SessionKey};
+use bywash_units::Utility;
 
-use crate::access_log::AccessLog;
-use crate::driver::{Driver, Progress};
-use crate::journal::Journal;
-use crate::learned::{self, For, Learned};
-use crate::metrics::Metrics;
-use crate::settings::Settings;
-use crate::shared::{Secret, Shared};
+use crate::driver::Progress;
+use crate::gateway::learned;
+use crate::gateway::learned::{For, Learned};
+use crate::shared::Shared;
 
 pub use crate::request::fuzz::examine;
-
-const SESSIONS: u32 = 8;
-
-/// Returns the configuration of this text.
-pub(crate) fn config(lines: &str) -> Config {
-    let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");
-    match Config::parse(&text, "fuzz") {
-        Ok((config, _)) => config,
-        Err(problems) => panic!("{}", problems.render(false)),
-    }
-}
-
-/// Returns a gateway without threads and listeners.
-pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
-    let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
-    let order = config.order.order(&classes);
-    let options = Options { limit: 1.into(), sessions: SESSIONS, ..config.engine.clone() };
-    let driver = Driver::new(Engine::new(classes, order, options));
-    let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default());
-    let metrics = Metrics::new();
-    let settings = Settings::new(config, &metrics, Time::ZERO, None).expect("it asks for nothing");
-    let journal = Journal::new(log.expect("there is none to open"));
-    Shared::new(settings, driver, metrics, journal, secret)
-}
+use crate::request::fuzz::{SESSIONS, config, shared};
 
 /// Returns a gateway that starts with this learned state, and how many sessions it remembers.
 fn started(learned: Learned) -> (Shared, usize) {

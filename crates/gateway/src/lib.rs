@@ -15,28 +15,33 @@
 //!
 //! # Modules
 //!
-//! Lowest first. A module is meant to use only those above it in this list.
-//! - `sync.rs`: the locks, which `make shuttle` replaces to explore thread schedules; `talk.rs`:
-//!   lines on standard error.
-//! - `memory.rs`: the budget for all memory that clients can make the gateway hold.
-//! - `stream.rs`, `wire.rs`, `body.rs`: a connection's bytes; buffers; pieces of bodies.
-//! - `panics.rs` counts panics. `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs` and
-//!   `orphans.rs` record and report what happened to requests.
-//! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
-//! - `tokens.rs`: checks session tokens, and builds the cookie with the next one.
-//! - `aside.rs`, `audit.rs`, `overrides.rs`, `elephants/`: decisions of operators, in force.
-//!   `state_writer.rs` writes them to disk on its own thread.
-//! - `settings.rs`, `shared.rs`: the settings in force; the state that all threads share.
-//! - `upstream/` chooses a server, connects, keeps idle connections, carries exchanges.
-//! - `request/` is the life of a request, one file per phase. `record.rs` holds the facts about it,
+//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! - `process/`: facilities of the whole process: locks (which `make shuttle` replaces to explore
+//!   thread schedules), clocks, standard error, the budget for all memory that clients can make the
+//!   gateway hold.
+//! - `error.rs`: the errors of a start and of a reload.
+//! - `io/`: a connection's bytes, and bodies as they pass through.
+//! - `driver/`: the engine behind one short lock, and the tickets that requests hold.
+//! - `state/`: decisions of operators in memory, on disk (written by a thread of its own) and in the
+//!   audit log.
+//! - `elephants/`: the rules that throttle requests, and the findings behind them.
+//! - `connections/`: how many client connections may be open, and which one is evicted.
+//! - `telemetry/`: metrics, the access log, the last requests, the history, traces, and messages to
+//!   the stop daemon.
+//! - `identity/`: cookies, session tokens, service levels.
+//! - `static_files.rs`: the files that take no slot.
+//! - `upstream/`: chooses a server, connects, keeps idle connections, carries exchanges.
+//! - `settings.rs`: the settings in force. `shared.rs`: the state that all threads share.
+//!   `context.rs`: the state that the requests of one worker share.
+//! - `decisions/`: puts decisions of operators and of the watch in force.
+//! - `request/`: the life of a request, one file per phase. `record.rs` holds the facts about it,
 //!   `reply.rs` the reply to the client.
-//! - `client/` accepts connections, implements the client's protocol, and watches for disconnects
+//! - `client/`: accepts connections, implements the client's protocol, and watches for disconnects
 //!   and slow clients.
-//! - `admin/` answers operators, on its own listener and thread.
+//! - `admin/`: answers operators, on its own listener and thread.
+//! - `gateway/`: the composition root [`start`], the threads, the listeners, the probes of servers,
+//!   and the state that a process hands to the next.
 //! - `fuzz.rs`: the targets of `fuzz/` that need private parts of this crate.
-//! - `worker.rs` is one thread of the data plane, `listen.rs` its listeners, and [`start`] in
-//!   `gateway.rs` the composition root. `classes.rs` carries class numbers over from one
-//!   configuration to the next, `learned.rs` the learned state from one process to the next.
 //!
 //! Each worker is one thread with a current-thread runtime. A request crosses threads only at the
 //! engine's lock and, when a request on another thread ends, by a wake-up.
@@ -44,52 +49,31 @@
 // `eprintln!` panics when standard error is closed; `talk::say` ignores that.
 #![deny(clippy::print_stderr)]
 
-mod access_log;
 mod admin;
-mod aside;
-mod audit;
-mod body;
-mod classes;
 mod client;
 mod connections;
+mod context;
+mod decisions;
 mod driver;
 mod elephants;
-mod files;
+mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz;
 mod gateway;
-mod history;
-mod journal;
-mod learned;
-mod levels;
-mod listen;
-mod local_fault;
-mod memory;
-mod metrics;
-mod names;
-mod orphans;
-mod overrides;
-mod panics;
-mod record;
-mod reply;
+mod identity;
+mod io;
+mod process;
 mod request;
 mod settings;
 mod shared;
-mod state_writer;
-mod stream;
-mod sync;
-pub mod talk;
-mod tokens;
-mod traces;
-mod undecided;
+mod state;
+mod static_files;
+mod telemetry;
 mod upstream;
-mod wall;
-mod wire;
-mod worker;
 
-pub use classes::TooManyClasses;
-pub use files::Files;
-pub use gateway::{Gateway, GatewayError, Inheritance, Pulse, Senses, prepare, start};
-pub use memory::{Budget, budget};
-pub use metrics::METRICS;
-pub use traces::EXPORTS_TRACES;
+pub use error::{GatewayError, TooManyClasses};
+pub use gateway::{Files, Gateway, Inheritance, Pulse, Senses, prepare, start};
+pub use process::memory::{Budget, budget};
+pub use process::talk;
+pub use telemetry::metrics::METRICS;
+pub use telemetry::traces::EXPORTS_TRACES;

@@ -14,14 +14,14 @@ use bywash_message::Limits;
 use bywash_tls::Expiry;
 use bywash_units::{Span, Time};
 
-use crate::access_log::wall_clock_ms;
-use crate::gateway::GatewayError;
-use crate::levels::Levels;
-use crate::metrics::{ClassMetrics, Metrics};
-use crate::orphans::Teller;
-use crate::request::SessionCookie;
-use crate::tokens::Tokens;
-use crate::traces::Tracer;
+use crate::error::GatewayError;
+use crate::identity::levels::Levels;
+use crate::identity::session_cookie::SessionCookie;
+use crate::identity::tokens::Tokens;
+use crate::process::wall::unix_ms;
+use crate::telemetry::metrics::{ClassMetrics, Metrics};
+use crate::telemetry::orphans::Teller;
+use crate::telemetry::traces::Tracer;
 use crate::upstream::{SharedUpstreams, Upstreams, same_servers};
 
 #[derive(Clone)]
@@ -93,7 +93,7 @@ impl Settings {
             },
             classes: config.classes.iter().map(named).collect(),
             of_file: config.classes.iter().map(|class| (class.mode, class.percent)).collect(),
-            read: wall_clock_ms(),
+            read: unix_ms(),
             tls,
             tracer,
             teller,

@@ -1,47 +1,27 @@
 //! The state that all threads of a gateway share.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bywash_engine::{AddressKey, AttemptKey, SessionKey};
-use siphasher::sip::SipHasher13;
+use bywash_control::Overrides;
 use tokio::sync::watch;
 
-use crate::audit::Audit;
 use crate::connections::Connections;
 use crate::driver::Driver;
 use crate::elephants::Elephants;
-use crate::history::Chronicle;
-use crate::journal::Journal;
-use crate::local_fault::{FaultLog, LocalFault};
-use crate::memory::{self, Memory};
-use crate::metrics::Metrics;
-use crate::names::Names;
-use crate::overrides::Overriding;
-use crate::request::StaticFiles;
+use crate::process::local_fault::{FaultLog, LocalFault};
+use crate::process::memory;
+use crate::process::memory::Memory;
+use crate::process::names::Names;
+use crate::process::secret::Secret;
 use crate::settings::Settings;
-use crate::state_writer::StateWriter;
-
-/// The stage in the life of a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Life {
-    /// Ready, but no client is let in yet.
-    Prepared,
-    Runs,
-    /// No new connections are accepted; requests in progress may finish.
-    Drains,
-    /// Everything that has not finished is cut off.
-    Ends,
-}
-
-/// The listener by which a connection came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
-    Clear,
-    Tls,
-}
+use crate::state::audit::Audit;
+use crate::state::stored::Stored;
+use crate::state::writer::StateWriter;
+use crate::static_files::StaticFiles;
+use crate::telemetry::history::Chronicle;
+use crate::telemetry::journal::Journal;
+use crate::telemetry::metrics::Metrics;
 
 /// The shared state, one per gateway, behind an `Arc`.
 pub(crate) struct Shared {
@@ -57,7 +37,9 @@ pub(crate) struct Shared {
     /// Saves decisions.
     pub(crate) state_writer: StateWriter,
     /// The overrides of the file, behind the lock that every change of the settings takes.
-    pub(crate) overriding: Overriding,
+    overrides: Mutex<Stored<Overrides>>,
+    /// Whether the process was started bypassed. Changed under the lock of the overrides.
+    pub(crate) starts_bypassed: AtomicBool,
     /// The settings in force. Workers have their own copy and are notified of changes.
     settings: watch::Sender<Arc<Settings>>,
     /// Whether no decisions are taken at all: a plain proxy.
@@ -86,31 +68,12 @@ pub(crate) struct Shared {
     faults: FaultLog,
     /// The memory that clients make the gateway hold.
     pub(crate) memory: Arc<Memory>,
-    /// Bytes of waiting requests' bodies that are held in memory.
-    pub(crate) buffered: AtomicUsize,
     /// The key for hashes of values that clients choose (cookies, addresses). Clients cannot know
     /// it, so they cannot construct collisions.
-    secret: Secret,
+    pub(crate) secret: Secret,
     names: Names,
     #[cfg(test)]
-    pub(crate) traps: crate::panics::Traps,
-}
-
-/// The key of every hash of values that clients choose.
-#[derive(Clone, Copy)]
-pub(crate) struct Secret(pub(crate) u64, pub(crate) u64);
-
-impl Secret {
-    /// Draws a new key. The standard library draws the keys of its own tables from the system.
-    pub(crate) fn draw() -> Self {
-        Self(RandomState::new().hash_one(0_u8), RandomState::new().hash_one(1_u8))
-    }
-
-    fn hash(self, bytes: &[u8]) -> u64 {
-        let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
-        hasher.write(bytes);
-        hasher.finish()
-    }
+    pub(crate) traps: crate::process::panics::Traps,
 }
 
 impl Shared {
@@ -133,7 +96,8 @@ impl Shared {
             chronicle: Chronicle::new(),
             audit: Audit::default(),
             state_writer: StateWriter::new(),
-            overriding: Overriding::default(),
+            overrides: Mutex::default(),
+            starts_bypassed: AtomicBool::new(false),
             settings: watch::channel(Arc::new(settings)).0,
             bypass: AtomicBool::new(false),
             is_draining: AtomicBool::new(false),
@@ -148,12 +112,16 @@ impl Shared {
             files: StaticFiles::default(),
             observed: AtomicUsize::new(0),
             faults: FaultLog::default(),
-            buffered: AtomicUsize::new(0),
             secret,
             names: Names::new(),
             #[cfg(test)]
-            traps: crate::panics::Traps::default(),
+            traps: crate::process::panics::Traps::default(),
         }
+    }
+
+    /// Locks the overrides, for reading, or for changing them together with the settings in force.
+    pub(crate) fn overrides(&self) -> MutexGuard<'_, Stored<Overrides>> {
+        self.overrides.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The settings in force now.
@@ -169,34 +137,6 @@ impl Shared {
     pub(crate) fn put_in_force(&self, settings: Arc<Settings>) {
         self.memory.set_budget(memory::of_this_process(&settings.config));
         self.settings.send_replace(settings);
-    }
-
-    pub(crate) const fn secret(&self) -> Secret {
-        self.secret
-    }
-
-    /// Returns the engine's key for a session cookie's value.
-    pub(crate) fn session_key(&self, cookie: &[u8]) -> SessionKey {
-        SessionKey(self.secret.hash(cookie))
-    }
-
-    /// Returns the engine's key for an address.
-    pub(crate) fn address_key(&self, address: IpAddr) -> AddressKey {
-        AddressKey(match network(address) {
-            IpAddr::V4(v4) => self.secret.hash(&v4.octets()),
-            IpAddr::V6(v6) => self.secret.hash(&v6.octets()),
-        })
-    }
-
-    /// Returns the engine's key for an attempt: of all these parts together.
-    pub(crate) fn attempt_key<const PARTS: usize>(&self, parts: [&[u8]; PARTS]) -> AttemptKey {
-        let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
-        for part in parts {
-            // Two lists of parts never give the same bytes.
-            hasher.write_usize(part.len());
-            hasher.write(part);
-        }
-        AttemptKey(hasher.finish())
     }
 
     /// Returns a name for a request that is unique in this process and that nobody can predict.
@@ -239,14 +179,6 @@ impl Shared {
 
     pub(crate) fn is_bypassed(&self) -> bool {
         self.bypass.load(Ordering::Relaxed)
-    }
-}
-
-/// Returns the network that counts as one client: IPv6 clients own a /64.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => v4.into(),
-        IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() >> 64 << 64).into()),
     }
 }
 

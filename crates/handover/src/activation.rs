@@ -31,7 +31,10 @@ pub fn from_supervisor() -> io::Result<Sockets> {
     let mut sockets = Sockets::default();
     for (name, (descriptor, _)) in names.into_iter().zip(given) {
         let listener = Listener::check(descriptor).map_err(|error| {
-            io::Error::new(error.kind(), format!("the supervisor's socket for {name}: {error}"))
+            io::Error::new(
+                error.kind(),
+                format!("the supervisor's socket for {name} cannot be used: {error}"),
+            )
         })?;
         sockets.add(name, listener);
     }
@@ -62,7 +65,8 @@ fn is_unnamed(word: &str) -> bool {
 
 fn wrong(word: &str) -> io::Error {
     let why = format!(
-        "the supervisor gave a socket named `{word}`: one each of http, https and admin has a use"
+        "the supervisor passed a socket named `{word}`: the names are http, https and admin, once \
+         each (FileDescriptorName=)"
     );
     io::Error::new(ErrorKind::InvalidInput, why)
 }

@@ -24,11 +24,11 @@ pub(crate) fn take() -> io::Result<Vec<(OwnedFd, String)>> {
     let listed = sd_notify::listen_fds_with_names()?;
     // Check before any is taken, so that a wrong count affects no descriptor of our own.
     if listed.len() > Name::ALL.len() {
-        let why = format!("the supervisor gave {} sockets, at most 3 have a use", listed.len());
+        let why = format!("the supervisor passed {} sockets, and at most 3 are used", listed.len());
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
     }
     if TAKEN.swap(true, Ordering::Relaxed) {
-        return Err(io::Error::other("the supervisor's sockets have been taken before"));
+        return Err(io::Error::other("the sockets of the supervisor were taken before"));
     }
     let owned = |(number, name)| {
         #[allow(unsafe_code, reason = "only the supervisor's contract says who owns a number")]

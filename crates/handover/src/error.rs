@@ -12,7 +12,7 @@ use crate::socket::Name;
 #[derive(Debug, thiserror::Error)]
 pub enum HandoverError {
     /// There is more state than a successor accepts. No process was started.
-    #[error("{length} bytes of state; at most {MOST_STATE} can be handed over")]
+    #[error("the state has {length} bytes; at most {MOST_STATE} can be handed over")]
     StateTooLong {
         /// The length in bytes.
         length: u64,
@@ -37,7 +37,7 @@ pub enum HandoverError {
         status: ExitStatus,
     },
     /// The successor closed the channel but did not end. It was killed.
-    #[error("process {process} would not take over, and was killed")]
+    #[error("process {process} did not take over, and was killed")]
     Declined {
         /// The process ID, which another process may have by now.
         process: u32,
@@ -51,14 +51,17 @@ pub enum HandoverError {
         patience: Duration,
     },
     /// The caller called the handover off. The successor was killed.
-    #[error("process {process} was called off")]
+    #[error("the handover to process {process} was called off, and the process was killed")]
     CalledOff {
         /// The process ID, which another process may have by now.
         process: u32,
     },
     /// The two processes speak different versions of the protocol. This upgrade needs a stop and a
     /// start.
-    #[error("the other process hands over by version {theirs}, this one by version {ours}")]
+    #[error(
+        "the other process uses version {theirs} of the handover protocol, this one version \
+         {ours}: stop the old process, then start the new one"
+    )]
     OtherVersion {
         /// The version of this process.
         ours: u32,
@@ -66,13 +69,13 @@ pub enum HandoverError {
         theirs: u32,
     },
     /// The other process sent an invalid message.
-    #[error("the other process is not understood: {0}")]
+    #[error("the other process sent an invalid message: {0}")]
     Garbled(&'static str),
     /// This process was started as a successor, but there is no process that hands over.
-    #[error("BYWASH_HANDOVER is set, but standard input is not the process that hands over")]
+    #[error("BYWASH_HANDOVER is set, but standard input leads to no process that hands over")]
     NoPredecessor,
     /// A descriptor that was handed over is not a listening socket.
-    #[error("the socket for {name} that was handed over: {source}")]
+    #[error("the socket for {name} that was handed over cannot be used: {source}")]
     NotListening {
         /// The name that the socket was sent with.
         name: Name,
@@ -80,6 +83,6 @@ pub enum HandoverError {
         source: io::Error,
     },
     /// The connection between the two processes failed.
-    #[error("the conversation broke off: {0}")]
+    #[error("the connection to the other process failed: {0}")]
     Broken(#[from] io::Error),
 }

@@ -92,7 +92,7 @@ impl Head {
         let (codes, rest) = rest.split_first_chunk::<4>().expect("12 bytes");
         let state = rest.first_chunk::<8>().expect("8 bytes");
         if *magic != MAGIC {
-            return Err(HandoverError::Garbled("it does not begin like a handing over"));
+            return Err(HandoverError::Garbled("it does not begin as a handover does"));
         }
         let theirs = u32::from_le_bytes(*version);
         if theirs != VERSION {
@@ -100,11 +100,11 @@ impl Head {
         }
         let used = codes.iter().take_while(|code| **code != 0).count();
         if codes.iter().skip(used).any(|code| *code != 0) {
-            return Err(HandoverError::Garbled("a name after the last"));
+            return Err(HandoverError::Garbled("it has a name after the last one"));
         }
         let names = codes.iter().take(used).map(|code| name_of(*code));
         let names = names.collect::<Option<Vec<_>>>();
-        let names = names.ok_or(HandoverError::Garbled("a socket without a known name"))?;
+        let names = names.ok_or(HandoverError::Garbled("a socket has no known name"))?;
         Self::new(names, u64::from_le_bytes(*state))
     }
 }

@@ -140,7 +140,9 @@ impl<'a> Candidate<'a> {
         }
         self.send(state)?;
         if self.receive()? != [SERVING] {
-            return Err(Refusal::Other(HandoverError::Garbled("it does not say that it serves")));
+            return Err(Refusal::Other(HandoverError::Garbled(
+                "it does not report that it serves",
+            )));
         }
         self.send(&[TAKEN])
     }

@@ -58,7 +58,7 @@ impl Listener {
         let listens = sockopt::socket_type(&descriptor)? == SocketType::STREAM
             && sockopt::socket_acceptconn(&descriptor)?;
         if !listens {
-            return Err(unfit("it is no stream socket that listens"));
+            return Err(unfit("it is not a listening stream socket"));
         }
         let family = sockopt::socket_domain(&descriptor)?;
         let listener = match family {

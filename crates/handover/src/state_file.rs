@@ -24,7 +24,7 @@ pub enum StateError {
     #[error("it is not a state file")]
     Foreign,
     /// The file was written by another version of the program.
-    #[error("it is of format {0}, and this program reads format {FORMAT}")]
+    #[error("it has format {0}, and this program reads format {FORMAT}")]
     OtherFormat(u32),
     /// The file is longer than permitted.
     #[error("it holds {length} bytes; at most {most} are read")]
@@ -174,9 +174,10 @@ fn check(name: &str) -> io::Result<()> {
     let mut parts = Path::new(name).components();
     match (parts.next(), parts.next()) {
         (Some(Component::Normal(part)), None) if part == name => Ok(()),
-        _ => {
-            Err(io::Error::new(ErrorKind::InvalidInput, format!("`{name}` is no plain file name")))
-        }
+        _ => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            format!("`{name}` is not a plain file name"),
+        )),
     }
 }
 

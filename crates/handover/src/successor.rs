@@ -65,7 +65,7 @@ impl Inherited {
         send(&channel, &VERSION.to_le_bytes())?;
         let head = Head::from_bytes(&head)?;
         if head.names.len() != descriptors.len() {
-            return Err(HandoverError::Garbled("not as many sockets as names"));
+            return Err(HandoverError::Garbled("the number of sockets is not that of the names"));
         }
         let mut sockets = Sockets::default();
         for (name, descriptor) in head.names.iter().zip(descriptors) {
@@ -74,7 +74,7 @@ impl Inherited {
         }
         let mut state = Vec::new();
         if channel.by_ref().take(head.state).read_to_end(&mut state)? as u64 != head.state {
-            return Err(HandoverError::Garbled("the state broke off"));
+            return Err(HandoverError::Garbled("the state is incomplete"));
         }
         Ok(Self { sockets, state, channel })
     }
@@ -95,7 +95,9 @@ impl Inherited {
             send(&self.channel, &[SERVING]).and_then(|()| self.channel.read_exact(&mut word));
         match heard.map_err(|error| error.kind()) {
             Ok(()) if word == [TAKEN] => Ok(()),
-            Ok(()) => Err(HandoverError::Garbled("it does not leave the sockets to this process")),
+            Ok(()) => {
+                Err(HandoverError::Garbled("it does not confirm that this process has the sockets"))
+            }
             Err(ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 Ok(())
             }
@@ -121,10 +123,10 @@ fn receive_head(channel: &UnixStream) -> Result<([u8; Head::LENGTH], Vec<OwnedFd
         }
     }
     if message.flags.contains(ReturnFlags::CTRUNC) {
-        return Err(HandoverError::Garbled("more sockets than there are names"));
+        return Err(HandoverError::Garbled("it has more sockets than there are names"));
     }
     if message.bytes != head.len() {
-        return Err(HandoverError::Garbled("it broke off at once"));
+        return Err(HandoverError::Garbled("it is empty"));
     }
     Ok((head, descriptors))
 }

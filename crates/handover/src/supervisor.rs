@@ -112,7 +112,7 @@ fn address(words: &str) -> io::Result<SocketAddr> {
 }
 
 fn no_address(words: &str) -> io::Error {
-    let why = format!("NOTIFY_SOCKET is `{words}`: neither /path nor @name");
+    let why = format!("NOTIFY_SOCKET is `{words}`, which is neither /path nor @name");
     io::Error::new(ErrorKind::InvalidInput, why)
 }
 

@@ -92,7 +92,7 @@ impl Answer {
         let (number, answer) = line.split_once(' ').unwrap_or((line, ""));
         let number =
             whole(number).ok_or(Malformed { number: 0, why: "an answer begins with a number" })?;
-        let answer = Self::of(answer).ok_or(Malformed { number, why: "it is no answer" })?;
+        let answer = Self::of(answer).ok_or(Malformed { number, why: "this is not an answer" })?;
         Ok((number, answer))
     }
 

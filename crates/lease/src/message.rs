@@ -124,7 +124,7 @@ impl Message {
         let number = words.next().and_then(whole).filter(|number| *number != 0);
         let number = number.ok_or(Malformed {
             number: 0,
-            why: "a line begins with a number from 1 on, which its answer will carry",
+            why: "a line begins with a number above 0, which its answer repeats",
         })?;
         let verb = words.next().unwrap_or_default();
         let words: Vec<&str> = words.collect();
@@ -165,7 +165,7 @@ impl Order {
                     scope: match scope {
                         None => Scope::All,
                         Some("own") => Scope::Own,
-                        Some(_) => return Err("a scope is own, or is not said"),
+                        Some(_) => return Err("a scope is own, or is left out"),
                     },
                     not_after: not_after.map(moment).transpose()?,
                     traceparent: trace.map(traceparent).transpose()?,
@@ -228,10 +228,10 @@ fn named<'a, const N: usize>(
 ) -> Result<[Option<&'a str>; N], &'static str> {
     let mut found = [None; N];
     for word in words {
-        let (key, value) = word.split_once('=').ok_or("what follows is written KEY=VALUE")?;
-        let place = keys.iter().position(|one| *one == key).ok_or("this key is not known")?;
+        let (key, value) = word.split_once('=').ok_or("an option is written KEY=VALUE")?;
+        let place = keys.iter().position(|one| *one == key).ok_or("this key is unknown")?;
         if found[place].replace(value).is_some() {
-            return Err("a key is said once");
+            return Err("a key may occur once");
         }
     }
     Ok(found)
@@ -304,10 +304,10 @@ mod tests {
             why("3 STOP  r client_left").1,
             "a request is 1 to 128 letters, digits or any of . _ : -"
         );
-        assert_eq!(why("3 STOP r client_left now").1, "what follows is written KEY=VALUE");
-        assert_eq!(why("3 STOP r client_left after=1").1, "this key is not known");
-        assert_eq!(why("3 STOP r client_left not-after=1 not-after=2").1, "a key is said once");
-        assert_eq!(why("3 STOP r client_left scope=all").1, "a scope is own, or is not said");
+        assert_eq!(why("3 STOP r client_left now").1, "an option is written KEY=VALUE");
+        assert_eq!(why("3 STOP r client_left after=1").1, "this key is unknown");
+        assert_eq!(why("3 STOP r client_left not-after=1 not-after=2").1, "a key may occur once");
+        assert_eq!(why("3 STOP r client_left scope=all").1, "a scope is own, or is left out");
         assert_eq!(
             why("3 STOP r client_left not-after=-1").1,
             "not-after is a time in milliseconds since 1970"

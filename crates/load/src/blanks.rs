@@ -50,7 +50,7 @@ impl Path {
             least + ((chance.unit() * count as f64) as u64).min(count - 1)
         };
         let numbers: Vec<_> = self.ranges.iter().map(draw).collect();
-        self.with(&numbers).parse().expect("with other numbers it was a path")
+        self.with(&numbers).parse().expect("it is a valid path with other numbers")
     }
 
     fn with(&self, numbers: &[u64]) -> String {

@@ -43,19 +43,20 @@ impl Verdict {
         let lag = (self.lag_p99 > MOST_LAG).then(|| {
             let lag = self.lag_p99;
             format!(
-                "the generator fell behind its own clock: its p99 lag is {lag}, above {MOST_LAG}"
+                "the load generator fell behind its schedule: its p99 lag is {lag}, above \
+                 {MOST_LAG}"
             )
         });
         let not_started = some(self.flaws.not_started).map(|n| {
             let remedy = "raise max_visitors or `ulimit -n`";
-            format!("{n} visitors were not started: {places} at once is the limit ({remedy})")
+            format!("{n} visitors were not started: at most {places} can be active ({remedy})")
         });
         let not_hidden = some(self.flaws.not_hidden).map(|n| {
-            let limit = format!("{places} at once is the limit");
+            let limit = format!("at most {places} can be open");
             format!("{n} connections were closed although closes are hidden: {limit}")
         });
         let exhausted = some(self.flaws.exhausted).map(|n| {
-            format!("{n} connections failed as this machine had no descriptor or port left")
+            format!("{n} connections failed because this machine had no descriptor or port left")
         });
         [lag, not_started, not_hidden, exhausted].into_iter().flatten()
     }
@@ -96,7 +97,7 @@ mod tests {
     fn everything_that_is_wrong_is_named() {
         let flaws = Flaws { not_started: 3, not_hidden: 4, exhausted: 5 };
         let text = verdict(Span::ZERO, flaws).expect("nothing of this is allowed");
-        for part in ["3 visitors", "4 connections", "5 connections", "7 at once"] {
+        for part in ["3 visitors", "4 connections", "5 connections", "at most 7"] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
     }

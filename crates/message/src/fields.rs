@@ -171,7 +171,8 @@ impl Fields {
         self.retain(|field| !field.spelled.eq_ignore_ascii_case(spelled));
     }
 
-    fn remove_alike(&mut self, spelled: &[u8]) {
+    /// Removes a field in every spelling that some application takes for it.
+    pub fn remove_alike(&mut self, spelled: &[u8]) {
         self.retain(|field| !alike(spelled, field.spelled));
     }
 

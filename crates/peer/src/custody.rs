@@ -37,7 +37,7 @@ pub fn take() -> io::Result<()> {
         }
         Scratch::remove_all();
         // Standard error may be closed by now, and `eprintln!` would panic.
-        let _ = writeln!(io::stderr(), "interrupted; nothing is left behind");
+        let _ = writeln!(io::stderr(), "interrupted; all started processes have ended");
         process::exit(waited.map_or(1, |signal| SIGNALLED + signal))
     });
     Ok(())

@@ -90,7 +90,7 @@ impl Kind {
         if check.wait_end(CHECK_BOUND)? {
             Ok(())
         } else {
-            Err(check.complaint("does not like its configuration"))
+            Err(check.complaint("rejects its configuration"))
         }
     }
 }

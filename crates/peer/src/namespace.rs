@@ -35,7 +35,8 @@ impl Namespace {
         let Ok(place) = place else {
             let _ = keeper.kill();
             let _ = keeper.wait();
-            let why = "no network namespace: it takes root and the programs unshare and ip";
+            let why =
+                "cannot make a network namespace: this needs root and the programs unshare and ip";
             return Err(io::Error::new(ErrorKind::PermissionDenied, why));
         };
         Ok(Self { keeper, place })
@@ -68,7 +69,7 @@ impl Namespace {
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
             let inside = scope.spawn(|| {
-                self.enter().expect("who has made it may go there");
+                self.enter().expect("the process that has made it may enter it");
                 work()
             });
             inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -100,7 +100,7 @@ impl Running {
     /// If the program still runs after `bound`, or does not report success.
     pub fn stop(&mut self, bound: Duration) -> io::Result<()> {
         sys::signal(self.child.id(), Signal::Terminate)?;
-        if self.wait_end(bound)? { Ok(()) } else { Err(self.complaint("ended badly")) }
+        if self.wait_end(bound)? { Ok(()) } else { Err(self.complaint("ended with an error")) }
     }
 
     /// Kills the program and all processes that it started, and waits until it has ended.
@@ -173,7 +173,7 @@ mod tests {
         good.stop(bound).unwrap();
         assert!(!good.runs());
         let words = reacts("echo oh dear; exit 3").stop(bound).unwrap_err().to_string();
-        assert!(words.contains("ended badly") && words.contains("oh dear"), "{words}");
+        assert!(words.contains("ended with an error") && words.contains("oh dear"), "{words}");
         let words = reacts("").stop(Duration::from_millis(50)).unwrap_err().to_string();
         assert!(words.contains("still runs after 50ms"), "{words}");
     }

@@ -59,7 +59,7 @@ pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
 /// ours, or all processes.
 fn one(pid: u32) -> io::Result<i32> {
     let pid = i32::try_from(pid).ok().filter(|&pid| pid > 1);
-    pid.ok_or_else(|| io::Error::other("no process has this number"))
+    pid.ok_or_else(|| io::Error::other("no process has this ID"))
 }
 
 /// Makes this process the parent of processes that its children leave behind when they end.

@@ -92,8 +92,8 @@ impl Report {
             page.section(section);
         }
         page.add(&format!(
-            "</main>\n<footer>Made by bywash {}. This file holds all it shows: it runs no script \
-             and requests nothing.</footer>\n</body>\n</html>\n",
+            "</main>\n<footer>Made by bywash {}. This file is complete in itself: it runs no \
+             script and requests nothing.</footer>\n</body>\n</html>\n",
             env!("CARGO_PKG_VERSION")
         ));
         page.html

@@ -60,7 +60,7 @@ fn seeds(seeds: &[u64]) -> String {
 fn invalid(result: &RunResult) -> Option<Section> {
     let why = result.invalid.as_ref()?;
     Some(Section {
-        heading: "This run does not count".into(),
+        heading: "This run is invalid".into(),
         prose: String::new(),
         body: vec![Block::Warning(format!("The figures must not be used: {why}"))],
     })
@@ -69,14 +69,14 @@ fn invalid(result: &RunResult) -> Option<Section> {
 fn all_cells(result: &RunResult) -> Section {
     Section {
         heading: "Results".into(),
-        prose: "ρ is the offered load; 1 is capacity. “Closes” says whether a client that gives \
-                up is noticed. Outcomes are shares of all requests that were meant to be made, \
-                so they and “not generated” add up to 100 %.\n\n\
-                Useful work is service time on requests answered in time, wasted work is service \
-                time on anything else; both as shares of what was possible. Revenue is confirmed \
-                orders as a share of the bound, min(1, 1/ρ) of the orders meant, ± the standard \
-                error over the seeds."
-            .into(),
+        prose:
+            "ρ is the offered load; 1 is capacity. “Closes” says whether the server sees that a \
+             client gives up. Outcomes are shares of all intended requests, so they and “not \
+             generated” add up to 100 %.\n\nUseful work is service time on requests answered in \
+             time. Wasted work is all other service time. Both are shares of the possible service \
+             time. Revenue is confirmed orders as a share of the bound, which is min(1, 1/ρ) of \
+             the intended orders, ± the standard error over the seeds."
+                .into(),
         body: vec![Block::Table(table::cells(result))],
     }
 }
@@ -122,7 +122,7 @@ fn per_class(result: &RunResult) -> Option<Section> {
     with().next()?;
     Some(Section {
         heading: "Per class".into(),
-        prose: "Shares are of the requests generated in the class; response times are those of \
+        prose: "Shares are of the requests generated in the class. Response times are those of \
                 completed requests, as their clients saw them."
             .into(),
         body: with().map(block).collect(),

@@ -139,7 +139,7 @@ pub(crate) fn resolve(
     wrong: &mut Wrong,
 ) -> Vec<Adversary> {
     let few = written.len() <= MOST;
-    wrong.at(None).unless(few, format!("there can be {MOST} adversaries at most"));
+    wrong.at(None).unless(few, format!("a scenario has at most {MOST} adversaries"));
     let mut all = Vec::new();
     for (i, written) in written.into_iter().take(MOST).enumerate() {
         all.extend(wrong.at(lines.nth("adversary", i)).part(one_of(written, index)));
@@ -152,12 +152,12 @@ fn one_of(written: Written, index: &HashMap<String, usize>) -> Result<Adversary,
     let mut wrong = Wrong::default();
     wrong.unless(rho > 0.0 && rho <= 1000.0, "rho must be above 0 and at most 1000");
     let long = (1..=LONGEST).contains(&path.len());
-    wrong.unless(long, format!("path needs 1 to {LONGEST} classes"));
+    wrong.unless(long, format!("path must name 1 to {LONGEST} classes"));
     let some = (1..=1_000_000).contains(&addresses) && (1..=10_000).contains(&burst);
-    wrong.unless(some, "addresses takes 1 to 1000000, and burst 1 to 10000");
+    wrong.unless(some, "addresses must be 1 to 1000000, and burst 1 to 10000");
     let class = |class: &String| {
         let found = index.get(class).copied();
-        let why = || format!("path names class `{class}`, and there is none");
+        let why = || format!("path names class `{class}`, which does not exist");
         found.ok_or_else(|| ScenarioError::Senseless(why()))
     };
     let path = wrong.parts(path.iter().map(class));
@@ -169,7 +169,7 @@ fn one_of(written: Written, index: &HashMap<String, usize>) -> Result<Adversary,
     let times = span(written.from, Span::ZERO).zip(span(written.until, Span::MAX));
     let holds = span(written.holds, Span::ZERO);
     let ends = times.is_none_or(|(from, until)| from < until);
-    wrong.unless(ends, "it ends before it begins: until must be after from");
+    wrong.unless(ends, "`until` must be after `from`");
     let about = |error| ScenarioError::Senseless(format!("adversary `{name}`: {error}"));
     let ((from, until), holds) = wrong.whole(times.zip(holds)).map_err(about)?;
     let rate = written.rate;
@@ -214,8 +214,8 @@ mod tests {
         refused("rho = 2", "rho = 0", "rho must be above 0");
         refused("[\"main\", \"buy\"]", "[]", "1 to 64 classes");
         refused("burst = 4", "burst = 0", "burst 1 to 10000");
-        refused("burst = 4", "addresses = 0", "addresses takes 1");
-        refused("burst = 4", "from = \"2m\"\nuntil = \"1m\"", "ends before it begins");
+        refused("burst = 4", "addresses = 0", "addresses must be 1");
+        refused("burst = 4", "from = \"2m\"\nuntil = \"1m\"", "must be after `from`");
         refused("burst = 4", "from = \"soon\"", "adversary `x`");
         refused("burst = 4", "session = \"stolen\"", "stolen");
         refused("burst = 4", "holds = \"long\"", "adversary `x`");

@@ -230,7 +230,7 @@ impl Written {
             }
         };
         let base = profile.as_ref().is_none_or(|profile| (0.0..=1000.0).contains(&profile.base()));
-        let why = "arrivals.base is a level of load, from 0 to 1000";
+        let why = "arrivals.base must be a level of load from 0 to 1000";
         wrong.at(lines.key("arrivals.base")).unless(base, why);
         profile
     }
@@ -255,7 +255,7 @@ fn times(path: &Path) -> Result<Profile, ScenarioError> {
             Some(time) if times.last().is_none_or(|last| *last <= time) => times.push(time),
             _ => {
                 let at = format!("{}:{}", path.display(), number + 1);
-                let why = "not a time in seconds at or after the last one";
+                let why = "write a time in seconds that is not before that of the previous line";
                 return Err(ScenarioError::Senseless(format!("{at}: {why}")));
             }
         }

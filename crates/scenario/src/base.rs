@@ -37,7 +37,7 @@ pub(crate) fn whole(text: &str, folder: &Path) -> Result<Table, ScenarioError> {
     let mut over: Table = toml::from_str(text)?;
     let Some(base) = over.remove("base") else { return Ok(over) };
     let Value::String(base) = base else {
-        return Err(senseless("base takes the path of a scenario file, as a text"));
+        return Err(senseless("base must be the path of a scenario file, in quotes"));
     };
     let path = folder.join(&base);
     let under = underneath(&path, Path::new(&base));
@@ -53,7 +53,7 @@ fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
     let text = written::read_bounded(path)?;
     let mut table: Table = toml::from_str(&text)?;
     if table.contains_key("base") {
-        return Err(senseless("it has a base itself; write out what it is to say"));
+        return Err(senseless("a base cannot have a base itself: copy the keys that it needs"));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     written::resolve(toml::from_str(&text)?, folder, &Lines::of(&text))?;
@@ -233,10 +233,10 @@ mod tests {
         };
         says("on-broken.toml", &["in its base", "broken.toml", "line 4", "workforce"]);
         says("on-senseless.toml", &["in its base", "senseless.toml", "`home`"]);
-        says("on-chained.toml", &["chained.toml", "has a base itself"]);
-        says("on-itself.toml", &["on-itself.toml", "has a base itself"]);
+        says("on-chained.toml", &["chained.toml", "have a base itself"]);
+        says("on-itself.toml", &["on-itself.toml", "have a base itself"]);
         says("on-nothing.toml", &["in its base", "nothing.toml", "cannot read"]);
-        says("on-a-number.toml", &["base takes the path"]);
+        says("on-a-number.toml", &["base must be the path"]);
         for file in ["unknown.toml", "kind.toml", "text.toml"] {
             assert!(!says(file, &[]).contains("in its base"), "{file} is wrong itself");
         }

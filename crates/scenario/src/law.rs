@@ -222,14 +222,16 @@ impl Written {
             Shape::Pareto => {
                 let (least, most) = (span(self.least)?, span(self.most)?);
                 if least == Span::ZERO || least >= most {
-                    return Err("a Pareto law needs a `least` below `most`, and above 0".into());
+                    return Err(
+                        "a Pareto distribution needs a `least` above 0 and below `most`".into()
+                    );
                 }
                 Law::Pareto { alpha: above_0("alpha", self.alpha)?, least, most }
             }
             Shape::Uniform => {
                 let (least, most) = (span(self.least)?, span(self.most)?);
                 if least >= most {
-                    return Err("a uniform law needs a `least` below `most`".into());
+                    return Err("a uniform distribution needs a `least` below `most`".into());
                 }
                 Law::Uniform { least, most }
             }

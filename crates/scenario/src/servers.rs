@@ -195,8 +195,8 @@ impl Written {
             }
             _ => {
                 return senseless(
-                    "servers.change takes one of `workers` (1 to 100000), `speed` (0.01 to 100) \
-                     and `class` with `service` (0.01 to 100)",
+                    "servers.change needs exactly one of `workers` (1 to 100000), `speed` (0.01 to \
+                     100), and `class` with `service` (0.01 to 100)",
                 );
             }
         };

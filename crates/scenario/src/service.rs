@@ -93,7 +93,7 @@ impl<'de> serde::de::Visitor<'de> for Either {
     type Value = Service;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a law or a list of laws with their shares")
+        f.write_str("a distribution, or a list of distributions with their shares")
     }
 
     fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Service, A::Error> {
@@ -109,7 +109,7 @@ impl<'de> serde::de::Visitor<'de> for Either {
         let shares = parts.iter().all(|(share, _)| *share > 0.0) && (sum - 1.0).abs() < 1e-9;
         if !(1..=MOST).contains(&parts.len()) || !shares {
             let why =
-                format!("1 to {MOST} laws share requests, each a part above 0, all of them 1");
+                format!("write 1 to {MOST} distributions with shares above 0 that add up to 1");
             return Err(A::Error::custom(why));
         }
         Ok(Service(parts))
@@ -153,17 +153,17 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, words) in [
-            ("[]", "1 to 16 laws"),
-            ("[{ share = 0.5, mean = \"1s\", shape = \"constant\" }]", "all of them 1"),
+            ("[]", "1 to 16 distributions"),
+            ("[{ share = 0.5, mean = \"1s\", shape = \"constant\" }]", "add up to 1"),
             ("[{ mean = \"1s\", shape = \"constant\" }]", "missing field `share`"),
             ("{ share = 1.0, mean = \"1s\", shape = \"constant\" }", "unknown field `share`"),
             ("[{ share = 1.0, mean = \"1s\", shape = \"pareto\" }]", "`mean` does not belong"),
             (
                 "{ shape = \"pareto\", alpha = 1.1, least = \"2s\", most = \"1s\" }",
-                "`least` below `most`",
+                "above 0 and below `most`",
             ),
             ("{ shape = \"pareto\", alpha = 0, least = \"1s\", most = \"2s\" }", "`alpha`"),
-            ("3", "a law or a list of laws"),
+            ("3", "a distribution, or a list of distributions"),
         ] {
             let error = read(text).expect_err(text);
             assert!(error.contains(words), "{words:?} is not in {error}");

@@ -54,15 +54,15 @@ pub(crate) fn resolve(
     for (i, set) in written.into_iter().enumerate() {
         let line = lines.nth("set", i);
         let many = (1..=MOST).contains(&set.clients);
-        let why = format!("clients of set `{}` takes 1 to {MOST}", set.name);
+        let why = format!("clients of set `{}` must be 1 to {MOST}", set.name);
         wrong.at(line).unless(many, why);
         let is_new = sets.iter().all(|other: &ClientSet| other.name != set.name);
-        wrong.at(line).unless(is_new, format!("set `{}` stands twice", set.name));
+        wrong.at(line).unless(is_new, format!("set `{}` is defined twice", set.name));
         let Written { name, clients, patience, counted } = set;
         sets.push(ClientSet { name, clients, patience, counted });
     }
     let some = sets.is_empty() || sets.iter().any(|set| set.counted);
-    wrong.at(lines.nth("set", 0)).unless(some, "at least one set must be counted");
+    wrong.at(lines.nth("set", 0)).unless(some, "at least one set needs counted = true");
     sets
 }
 

@@ -44,10 +44,10 @@ impl Written {
         let senseless =
             |why: String| Err(ScenarioError::Senseless(format!("shift of `{class}`: {why}")));
         if from >= until {
-            return senseless(format!("until {until} is not after from {from}"));
+            return senseless(format!("`until` ({until}) must be after `from` ({from})"));
         }
         if !self.service.ends() {
-            return senseless("its service must take some time, and end".into());
+            return senseless("its service time must be above 0 and finite".into());
         }
         Ok(Shift { from, until, service: self.service.clone() })
     }
@@ -92,12 +92,12 @@ mod tests {
         for (shift, words) in [
             (
                 format!(r#"{{ from = "5s", until = "5s", service = {constant} }}"#),
-                "is not after from",
+                "must be after `from`",
             ),
             (format!(r#"{{ from = "5s", service = {constant} }}"#), "missing field `until`"),
             (
                 r#"{ from = "1s", until = "5s", service = { shape = "none" } }"#.into(),
-                "take some time",
+                "above 0 and finite",
             ),
         ] {
             let error = read(&shift).expect_err(&shift);

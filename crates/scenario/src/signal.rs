@@ -102,11 +102,11 @@ pub(crate) fn resolve(written: Vec<Written>, lines: &Lines<'_>, wrong: &mut Wron
 /// Returns the error if two signals could not be told apart.
 fn clash(earlier: &Signal, signal: &Signal) -> Option<String> {
     if earlier.name == signal.name {
-        return Some(format!("signal `{}` stands twice", signal.name));
+        return Some(format!("signal `{}` is defined twice", signal.name));
     }
     let (kind, key) = signal.shown.key();
     (earlier.shown.key() == (kind, key))
-        .then(|| format!("signals `{}` and `{}` are the same {kind}", earlier.name, signal.name))
+        .then(|| format!("signals `{}` and `{}` have the same {kind}", earlier.name, signal.name))
 }
 
 fn resolve_one(written: Written) -> Result<Signal, ScenarioError> {
@@ -114,10 +114,13 @@ fn resolve_one(written: Written) -> Result<Signal, ScenarioError> {
     let mut wrong = Wrong::default();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let named = (1..=64).contains(&name.len()) && name.chars().all(plain);
-    wrong.unless(named, format!("signal `{name}`: a name has 1 to 64 letters, digits, `-` or `_`"));
+    wrong.unless(
+        named,
+        format!("signal `{name}`: write a name of 1 to 64 letters, digits, `-` or `_`"),
+    );
     for (key, chance) in [("buyers", buyers), ("others", others)] {
         let right = (0.0..=1.0).contains(&chance);
-        wrong.unless(right, format!("{key} of signal `{name}` is a probability, from 0 to 1"));
+        wrong.unless(right, format!("{key} of signal `{name}` must be a probability from 0 to 1"));
     }
     let shown = match (cookie, header) {
         (Some(text), None) => as_cookie(&text)
@@ -242,9 +245,9 @@ mod tests {
         for part in ["buyers of", "others of", "cookie of"] {
             assert!(both.contains(part), "{both}");
         }
-        assert!(refused(&RETURNING.repeat(2)).contains("signal `returning` stands twice"));
+        assert!(refused(&RETURNING.repeat(2)).contains("signal `returning` is defined twice"));
         let same = RETURNING.replace("name = \"returning\"", "name = \"again\"");
-        assert!(refused(&format!("{RETURNING}{same}")).contains("are the same cookie"));
+        assert!(refused(&format!("{RETURNING}{same}")).contains("have the same cookie"));
         let seven = (0..7).map(|i| {
             format!("[[signal]]\nname = \"s{i}\"\ncookie = \"c{i}=1\"\nbuyers = 1\nothers = 0\n")
         });

@@ -21,9 +21,9 @@ pub(crate) fn resolve(written: &[Written], lines: &Lines<'_>, wrong: &mut Wrong)
     for (i, Written { name, workers }) in written.iter().enumerate() {
         let line = lines.nth(STATION, i);
         let is_new = stations.iter().all(|other| other.name != *name);
-        wrong.at(line).unless(is_new, format!("station `{name}` stands twice"));
+        wrong.at(line).unless(is_new, format!("station `{name}` is defined twice"));
         let many = (1..=100_000).contains(workers);
-        wrong.at(line).unless(many, format!("workers of station `{name}` takes 1 to 100000"));
+        wrong.at(line).unless(many, format!("workers of station `{name}` must be 1 to 100000"));
         stations.push(Station { name: name.clone(), workers: *workers });
     }
     stations
@@ -37,6 +37,6 @@ pub(crate) fn of_class(
 ) -> Result<Option<usize>, ScenarioError> {
     let Some(name) = name else { return Ok(None) };
     let found = stations.iter().position(|station| station.name == name);
-    let no = || format!("class `{class}` names station `{name}`, and there is none of that name");
+    let no = || format!("class `{class}` names station `{name}`, which does not exist");
     found.map(Some).ok_or_else(|| ScenarioError::Senseless(no()))
 }

@@ -115,7 +115,7 @@ impl Written {
     ) -> Result<Threads, ScenarioError> {
         let senseless = |why: String| ScenarioError::Senseless(why);
         if !(0.0..1.0).contains(&self.serial) {
-            return Err(senseless("servers.threads.serial takes 0 to below 1".into()));
+            return Err(senseless("servers.threads.serial must be at least 0 and below 1".into()));
         }
         let goal = match &self.goal {
             None => None,
@@ -128,8 +128,8 @@ impl Written {
             }
         };
         if goal.is_some() && self.scheduler == Scheduler::System {
-            let why =
-                "servers.threads: the operating system keeps no goal; take scheduler = \"levels\"";
+            let why = "servers.threads: the operating system cannot keep a goal; write scheduler = \
+                       \"levels\"";
             return Err(senseless(why.into()));
         }
         Ok(Threads { scheduler: self.scheduler, serial: self.serial, goal })
@@ -146,7 +146,8 @@ pub(crate) fn check(parallel: Parallel, class: &str) -> Result<(), ScenarioError
         && (0.0..=1.0).contains(&floor);
     let why = || {
         format!(
-            "parallel of `{class}`: tasks and most take 1 to 1000, least 1 to most, weight 1e-6 to 1e6, floor 0 to 1"
+            "parallel of `{class}`: tasks and most must be 1 to 1000, least 1 to most, weight 1e-6 \
+             to 1e6, and floor 0 to 1"
         )
     };
     if right { Ok(()) } else { Err(ScenarioError::Senseless(why())) }
@@ -158,11 +159,11 @@ pub(crate) fn check_whole(scenario: &crate::file::Scenario, lines: &Lines<'_>, w
     let servers = &scenario.servers;
     if servers.threads.is_none() {
         let tasks = scenario.classes.iter().all(|class| class.parallel == Parallel::default());
-        let why = "classes have `parallel`, and there is no [servers.threads] to run it";
+        let why = "a class has `parallel`, but there is no [servers.threads] to run it";
         wrong.at(None).unless(tasks, why);
         return;
     }
     let plain = servers.changes.is_empty() && servers.contention == 0.0;
-    let why = "servers.threads goes neither with servers.change nor with servers.contention";
+    let why = "servers.threads cannot be combined with servers.change or servers.contention";
     wrong.at(line).unless(plain, why);
 }

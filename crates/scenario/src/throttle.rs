@@ -57,19 +57,19 @@ impl Written {
         };
         let span = |text: &Option<String>| text.as_deref().map(span).transpose();
         if self.at_once.is_none() && self.delay.is_none() {
-            return refuse("needs at_once, or a delay");
+            return refuse("needs `at_once` or `delay`");
         }
         let has_lane = self.at_once.is_some();
         if !has_lane && (self.rate.is_some() || self.queue.is_some() || self.wait.is_some()) {
-            return refuse("needs at_once for its rate, queue or wait");
+            return refuse("needs `at_once` if it has `rate`, `queue` or `wait`");
         }
         if self.at_once.is_some_and(|many| !(1..=MOST).contains(&many))
             || self.queue.is_some_and(|many| many > MOST)
         {
-            return refuse("takes 1 to 100000 at once, and as many in its queue");
+            return refuse("needs an `at_once` from 1 to 100000 and a `queue` of at most 100000");
         }
         if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e6)) {
-            return refuse("takes a rate above 0 and up to 1000000 a second");
+            return refuse("needs a `rate` above 0 and at most 1000000 per second");
         }
         Ok(Throttle {
             class,

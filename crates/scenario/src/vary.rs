@@ -98,7 +98,7 @@ fn descend<'t>(table: &'t mut Table, path: &[&str]) -> Result<&'t mut Table, Str
         Value::Table(inside) => descend(inside, rest),
         Value::Array(list) => {
             let Some((name, rest)) = rest.split_first() else {
-                return Err(format!("which {first}? write {first}.NAME.KEY"));
+                return Err(format!("name the {first}: write {first}.NAME.KEY"));
             };
             descend(named(list, first, name)?, rest)
         }
@@ -112,10 +112,10 @@ fn named<'t>(list: &'t mut [Value], kind: &str, name: &str) -> Result<&'t mut Ta
     let index = known.iter().position(|known| known == name);
     let Some(index) = index.filter(|_| known.len() == list.len()) else {
         let head = format!("there is no {kind} `{name}`");
-        let list = || format!("{head}; there are {}", known.join(", "));
+        let list = || format!("{head}; the names are {}", known.join(", "));
         return Err(meant(&head, name, known.iter().map(String::as_str)).unwrap_or_else(list));
     };
-    list[index].as_table_mut().ok_or_else(|| format!("`{kind}` is no list of tables"))
+    list[index].as_table_mut().ok_or_else(|| format!("`{kind}` is not a list of tables"))
 }
 
 fn name_of(entry: &Value) -> Option<String> {
@@ -221,12 +221,12 @@ mod tests {
             ("client.retires=3", "did you mean `retries`?"),
             ("clint.retries=3", "did you mean `client`?"),
             ("class.mainly.utility=1", "there is no class `mainly`; did you mean `main`?"),
-            ("class.moon.utility=1", "there is no class `moon`; there are main, buy"),
-            ("class.utility=1", "which class? write class.NAME.KEY"),
+            ("class.moon.utility=1", "there is no class `moon`; the names are main, buy"),
+            ("class.utility=1", "name the class: write class.NAME.KEY"),
             ("policy.session-fist.capacity=1", "did you mean `session-first`?"),
             ("servers.workers.count=1", "`workers` has no keys of its own"),
             ("servers.workers=many", "expected u32"),
-            ("servers.workers=0", "with servers.workers = 0: servers.workers takes 1 to 100000"),
+            ("servers.workers=0", "with servers.workers = 0: servers.workers must be 1 to 100000"),
             ("client.patience.mean=20", "client.patience.mean = 20: "),
             ("client.patience.shape=flat", "unknown variant `flat`"),
         ] {

@@ -179,7 +179,7 @@ pub(crate) fn resolve(
     let signals = signal::resolve(file.signal, lines, &mut wrong);
     let sets = sets::resolve(file.set, lines, &mut wrong);
     let thinks = sets.is_empty() || file.client.think.mean() > Span::ZERO;
-    let why = "clients of sets must think: without a pause they would ask without end in no time";
+    let why = "clients of a [[set]] need a `think` above 0: otherwise they request without a pause";
     wrong.at(lines.key("client.think")).unless(thinks, why);
     let length = length(&file.run, lines, &mut wrong);
     let adversaries = adversary::resolve(file.adversary, &index, lines, &mut wrong);
@@ -228,18 +228,18 @@ fn check_numbers(file: &File, lines: &Lines<'_>, wrong: &mut Wrong) {
         wrong.at(lines.key(key)).unless(right, format!("{key} {takes}"));
     };
     let many = |count: u32| (1..=100_000).contains(&count);
-    unless(many(servers.workers), "servers.workers", "takes 1 to 100000");
-    unless((0.0..=10.0).contains(&servers.contention), "servers.contention", "takes 0 to 10");
-    unless(servers.limit.is_none_or(many), "servers.limit", "takes 1 to 100000");
+    unless(many(servers.workers), "servers.workers", "must be 1 to 100000");
+    unless((0.0..=10.0).contains(&servers.contention), "servers.contention", "must be 0 to 10");
+    unless(servers.limit.is_none_or(many), "servers.limit", "must be 1 to 100000");
     let level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
     let levels = !run.rho.is_empty() && run.rho.iter().all(level);
     unless(levels, "run.rho", "needs at least one level, each above 0 and at most 1000");
     let seeds = run.seeds.is_none_or(|seeds| (1..=10_000).contains(&seeds));
-    unless(seeds, "run.seeds", "takes 1 to 10000");
+    unless(seeds, "run.seeds", "must be 1 to 10000");
     let closes = client.closes.as_ref().is_none_or(|closes| !closes.is_empty());
     unless(closes, "client.closes", "needs at least one");
     let abandon = (0.0..=1.0).contains(&client.abandon);
-    unless(abandon, "client.abandon", "is a probability, from 0 to 1");
+    unless(abandon, "client.abandon", "must be a probability from 0 to 1");
     for (key, many) in [
         ("policy", file.policy.len()),
         ("servers.change", servers.change.len()),
@@ -247,7 +247,7 @@ fn check_numbers(file: &File, lines: &Lines<'_>, wrong: &mut Wrong) {
         ("servers.station", servers.station.len()),
         ("set", file.set.len()),
     ] {
-        unless(many <= MOST, key, "stands there more often than anybody can read");
+        unless(many <= MOST, key, "has more than 1000 entries");
     }
 }
 
@@ -262,7 +262,7 @@ fn check_whole(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
         .unless(ends, "sessions of this graph never end: some class always leads to another");
     let orders = scenario.graph.orders_per_session().unwrap_or(0.0);
     let ordered = !ends || !matches!(scenario.length, Length::Orders(_)) || orders > 0.0;
-    let why = "run.orders is given, and no session of this graph ever makes an order";
+    let why = "run.orders is set, but no session of this graph makes an order";
     wrong.at(lines.key("run.orders")).unless(ordered, why);
     threads::check_whole(scenario, lines, wrong);
 }
@@ -277,7 +277,7 @@ fn class_index(
     let mut index = HashMap::new();
     for (i, class) in classes.iter().enumerate().take(64) {
         let is_first = index.insert(class.name.clone(), i).is_none();
-        let why = format!("class `{}` stands twice", class.name);
+        let why = format!("class `{}` is defined twice", class.name);
         wrong.at(lines.nth("class", i)).unless(is_first, why);
     }
     index
@@ -286,7 +286,7 @@ fn class_index(
 fn find(index: &HashMap<String, usize>, name: &str, at: &str) -> Result<usize, ScenarioError> {
     match index.get(name) {
         Some(i) => Ok(*i),
-        None => senseless(format!("{at} names class `{name}`, and there is none of that name")),
+        None => senseless(format!("{at} names class `{name}`, which does not exist")),
     }
 }
 
@@ -307,7 +307,7 @@ fn graph(
     (graph.next.len() == file.class.len()).then_some(graph)
 }
 
-const IN_ORDER: &str = "changes must stand in the order of time";
+const IN_ORDER: &str = "changes must be in the order of their times";
 
 fn servers_of(
     written: &Servers,
@@ -363,7 +363,7 @@ fn row(
     let mut wrong = Wrong::default();
     let sum: f64 = class.next.values().sum();
     let chances = class.next.values().all(|p| (0.0..=1.0).contains(p)) && sum <= 1.0 + 1e-9;
-    let why = format!("the chances under next of `{}` must sum to at most 1", class.name);
+    let why = format!("the probabilities in next of `{}` must sum to at most 1", class.name);
     wrong.unless(chances, why);
     let resolve = |(name, p): (&String, &f64)| Ok((find(index, name, &class.name)?, *p));
     let row = wrong.parts(class.next.iter().map(resolve));
@@ -379,20 +379,21 @@ fn resolve_class(
     let mut wrong = Wrong::default();
     let name = &class.name;
     let request = wrong.part(class.request.split_once(' ').ok_or_else(|| {
-        ScenarioError::Senseless(format!("request of `{name}`: write a method and a path"))
+        ScenarioError::Senseless(format!("request of `{name}`: write METHOD PATH, as in GET /item"))
     }));
     let has_content = class.form.is_empty() || class.request.starts_with("POST ");
-    wrong.unless(has_content, format!("form of `{name}`: only a POST sends one"));
+    wrong.unless(has_content, format!("form of `{name}`: only a POST can have one"));
     let known = class.status.is_none_or(|status| (200..600).contains(&status));
-    wrong.unless(known, format!("status of `{name}` takes 200 to 599"));
+    wrong.unless(known, format!("status of `{name}` must be 200 to 599"));
     let worth = class.utility >= 0.0 && class.utility.is_finite();
     wrong.unless(worth, format!("utility of `{name}` must be a number, 0 or above"));
     let stop = class.terminate.as_ref().map(|bounds| bounds_of(name, bounds)).transpose();
     let stop = wrong.part(stop);
     let shift = class.shift.as_ref().map(|shift| shift.resolve(name)).transpose();
     let shift = wrong.part(shift);
-    wrong.unless(class.service.ends(), format!("service of `{name}` must take some time, and end"));
-    let why = format!("a client that waits for ever makes no load: think of `{name}` must end");
+    wrong.unless(class.service.ends(), format!("service of `{name}` must be above 0 and finite"));
+    let why =
+        format!("think of `{name}` must be finite: a client that waits forever makes no load");
     wrong.unless(class.think != Some(Law::Never), why);
     let station = wrong.part(stations::of_class(stations, class.station.as_deref(), name));
     wrong.part(threads::check(class.parallel, name));
@@ -423,7 +424,7 @@ fn resolve_class(
 fn bounds_of(class: &str, bounds: &WrittenBounds) -> Result<(Span, Span), ScenarioError> {
     let (min, max) = (span(&bounds.min)?, span(&bounds.max)?);
     if min > max {
-        return senseless(format!("terminate of `{class}`: min {min} lies above max {max}"));
+        return senseless(format!("terminate of `{class}`: min {min} is above max {max}"));
     }
     Ok((min, max))
 }
@@ -439,7 +440,7 @@ pub(crate) fn read_bounded(path: &Path) -> Result<String, ScenarioError> {
         let mut text = String::new();
         let read = std::fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
         if read as u64 > MOST {
-            return Err(std::io::Error::other("it is larger than 64 MiB"));
+            return Err(std::io::Error::other("the file is larger than 64 MiB"));
         }
         Ok(text)
     };
@@ -454,7 +455,7 @@ fn client(written: &WrittenClient, lines: &Lines<'_>, wrong: &mut Wrong) -> Opti
         ("client.pause_after_refusal", written.pause_after_refusal),
     ] {
         let ends = law != Some(Law::Never);
-        let why = format!("a client that waits for ever makes no load: {key} must end");
+        let why = format!("{key} must be finite: a client that waits forever makes no load");
         wrong.at(lines.key(key)).unless(ends, why);
     }
     Some(Client {
@@ -475,7 +476,7 @@ fn length(run: &Run, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Length> {
     let (key, length) = match (&run.duration, run.orders) {
         (Some(text), None) => ("run.duration", duration(text).map(Length::Duration)),
         (None, Some(orders)) if orders > 0 => ("run.orders", Ok(Length::Orders(orders))),
-        _ => ("run", senseless("run needs either `duration` or `orders` (above 0)")),
+        _ => ("run", senseless("run needs exactly one of `duration` and `orders` (above 0)")),
     };
     wrong.at(lines.key(key)).part(length)
 }
@@ -483,7 +484,9 @@ fn length(run: &Run, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Length> {
 fn duration(text: &str) -> Result<Span, ScenarioError> {
     match span(text)? {
         Span::ZERO => senseless("run.duration must be above 0"),
-        duration if duration > Scenario::LONGEST => senseless("run.duration takes a year at most"),
+        duration if duration > Scenario::LONGEST => {
+            senseless("run.duration must be at most a year")
+        }
         duration => Ok(duration),
     }
 }

@@ -8,12 +8,13 @@ use crate::device::Device;
 #[derive(Debug, thiserror::Error)]
 pub enum ShaperError {
     /// The device does not exist, or no longer exists.
-    #[error("there is no device {0}: `ip link` lists those that there are")]
+    #[error("there is no device {0}: `ip link` lists the devices")]
     NoDevice(Device),
     /// The device has a queueing discipline that another program has installed.
     #[error(
-        "{device} has a queueing discipline that is not ours, {kind} {}: it is left alone; if nobody \
-         needs it, remove it with `tc qdisc del dev {device} root`", handle(*.number)
+        "{device} has a queueing discipline that bywash has not installed, {kind} {}: bywash \
+         leaves it alone; if it is not needed, remove it with `tc qdisc del dev {device} \
+         root`", handle(*.number)
     )]
     Foreign {
         /// The device.
@@ -24,13 +25,15 @@ pub enum ShaperError {
         number: u32,
     },
     /// Nothing is installed on the device.
-    #[error("nothing is installed on {0}")]
+    #[error("no lanes are installed on {0}")]
     Missing(Device),
     /// The rates or classes on the device differ from the plan.
-    #[error("what is installed on {0} is not what is wanted: `bywash shaper install` replaces it")]
+    #[error(
+        "the lanes on {0} are not those that are wanted: `bywash shaper install` replaces them"
+    )]
     Different(Device),
     /// The process lacks the capability.
-    #[error("the right to configure {0} is missing: run as root, or with CAP_NET_ADMIN")]
+    #[error("this process may not configure {0}: run it as root, or with CAP_NET_ADMIN")]
     NotPermitted(Device),
     /// The kernel was built without HTB, or its module is missing.
     #[error("this kernel has no HTB: load the module sch_htb")]

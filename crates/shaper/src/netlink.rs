@@ -261,7 +261,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 fn garbled() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer is not understood")
+    io::Error::new(io::ErrorKind::InvalidData, "the kernel's answer is not valid")
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub enum NoPlan {
     },
     /// The rate of elephants leaves too little for ants.
     #[error(
-        "of the total {total} the elephants' rate {elephants} leaves the ants less than 64kbit"
+        "the elephants' rate {elephants} leaves less than 64kbit of the total {total} for the ants"
     )]
     NothingLeft {
         /// The configured total.

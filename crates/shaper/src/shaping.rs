@@ -132,11 +132,11 @@ impl fmt::Display for Shaping {
 impl fmt::Display for Without {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotInstalled => "no device has a lane for them, see `bywash shaper`",
+            Self::NotInstalled => "no device has a lane for them; see `bywash shaper`",
             Self::NotPermitted => {
                 "there is a lane for them, but CAP_NET_RAW is missing (before Linux 5.17: CAP_NET_ADMIN)"
             }
-            Self::Unseen => "whether there is a lane for them cannot be seen without AF_NETLINK",
+            Self::Unseen => "without AF_NETLINK, the gateway cannot see whether they have a lane",
             Self::Elsewhere => "the device by which they leave has no lane for them",
         })
     }

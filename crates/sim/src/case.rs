@@ -1,7 +1,7 @@
 //! The input and the output of a run.
 
+use bywash_engine::Bounds;
 use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
-use bywash_engine::terminate::Bounds;
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_scenario::{Charge, Closes, Departures, Scenario, Tally, Throttle};
 use bywash_units::{Span, Time};

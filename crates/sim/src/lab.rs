@@ -56,9 +56,10 @@ pub enum SimError {
     },
     /// The run is too small or too large: no visitor would arrive, or it would take too long.
     #[error(
-        "at ρ = {rho} about {comers:.1e} visitors and adversaries would come in a run of {lasts}, at most \
-         {rate:.1e} a second; it takes 1 to {MOST_COMERS:e}, {MOST_RATE:e} a second and a year: look at \
-         service times, the run's length and rho"
+        "at ρ = {rho} about {comers:.1e} visitors and adversaries would arrive in a run of \
+         {lasts}, at most {rate:.1e} per second; a run needs 1 to {MOST_COMERS:e} arrivals, at \
+         most {MOST_RATE:e} per second, in at most a year: change the service times, the run's \
+         length or rho"
     )]
     Size {
         /// The level of load.
@@ -368,9 +369,9 @@ fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
 fn there_is<D: Decides>(name: &str, own: &[Policy<D>], peers: &[Policy<D>]) -> String {
     let meant = guess(name, own.iter().chain(peers).map(|policy| policy.name));
     let meant = meant.map_or(String::new(), |best| format!("did you mean `{best}`? "));
-    let and = if peers.is_empty() { "" } else { ", and of the peers " };
+    let and = if peers.is_empty() { "" } else { ", and the peers' are " };
     let [own, peers] = [own, peers].map(names);
-    format!("{meant}there are {own}{and}{peers}")
+    format!("{meant}the names are {own}{and}{peers}")
 }
 
 fn names<D: Decides>(policies: &[Policy<D>]) -> String {
@@ -459,7 +460,8 @@ pub fn on_all_cores<J: Sync, R: Send>(
     let work = || {
         while let Some((index, job)) = take(&next, jobs) {
             let result = each(job);
-            *results[index].lock().expect("no thread panics with this lock") = Some(result);
+            *results[index].lock().expect("no thread panics while it holds this lock") =
+                Some(result);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         }
     };
@@ -470,7 +472,7 @@ pub fn on_all_cores<J: Sync, R: Send>(
         }
     });
     let taken = |slot: Mutex<Option<R>>| {
-        slot.into_inner().ok().flatten().expect("every job was taken and done to its end")
+        slot.into_inner().ok().flatten().expect("every job was taken and completed")
     };
     results.into_iter().map(taken).collect()
 }

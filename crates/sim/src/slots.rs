@@ -28,7 +28,7 @@ impl<T> Slots<T> {
     }
 
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut T {
-        self.slots[number as usize].as_mut().expect("the world names only what is in it")
+        self.slots[number as usize].as_mut().expect("the world names only requests that are in it")
     }
 
     pub(crate) fn free(&mut self, number: u32) {

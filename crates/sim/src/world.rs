@@ -6,7 +6,8 @@
 mod instruments;
 mod people;
 
-use bywash_engine::throttle::{Rule, RuleId};
+use bywash_engine::RuleId;
+use bywash_engine::throttle::Rule;
 use bywash_engine::{Action, ClassId, End, Engine, Event, Options, RequestId, Service};
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Client, Closes, Departures, Ending, Of, Stream, Tally, Throttle, WaitsFor};

@@ -71,7 +71,7 @@ fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     scenario.policies[1].limit = Some(PartChoice { name: "gradient".into(), ..envoy_gradient() });
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
     let text = error.to_string();
-    assert!(text.contains("vegas") && text.contains("of the peers envoy-gradient"), "{text}");
+    assert!(text.contains("vegas") && text.contains("the peers' are envoy-gradient"), "{text}");
     let numbers = [("initial", "3"), ("max", "2")].map(|(name, text)| (name.into(), text.into()));
     let limit = PartChoice { name: "slope".into(), parameters: numbers.into() };
     scenario.policies[1].limit = Some(limit);
@@ -95,8 +95,8 @@ fn an_unknown_policy_is_told_the_names_of_policies_and_peers() {
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
     let text = error.to_string();
     assert!(text.contains("`haproxy`; did you mean `haproxy-expert`?"), "{text}");
-    assert!(text.contains("there are session-first, value-index, lifo-pri"), "{text}");
-    assert!(text.contains("and of the peers haproxy-expert, haproxy-ordinary"), "{text}");
+    assert!(text.contains("the names are session-first, value-index, lifo-pri"), "{text}");
+    assert!(text.contains("and the peers' are haproxy-expert, haproxy-ordinary"), "{text}");
     scenario.policies[1].parameters.insert("places".into(), "7".into());
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("two policies are wrong");
     let text = error.to_string();

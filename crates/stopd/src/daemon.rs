@@ -31,7 +31,7 @@ use crate::seats::Seats;
 #[derive(Debug, thiserror::Error)]
 pub enum StopdError {
     /// The configuration contains no socket.
-    #[error("there is no sentry.socket to listen on")]
+    #[error("sentry.socket is not set: name the socket to listen on")]
     NoSocket,
     /// The daemon cannot listen on the socket.
     #[error("cannot listen on {} (sentry.socket): {why}", .path.display())]
@@ -94,7 +94,7 @@ pub fn start(config: Sentry, log: impl io::Write + Send + 'static) -> Result<Dae
     let thread = thread.map_err(StopdError::Thread)?;
     is_ready
         .recv()
-        .unwrap_or_else(|_| Err(io::Error::other("it ended at once")))
+        .unwrap_or_else(|_| Err(io::Error::other("the thread ended at once")))
         .map_err(StopdError::Thread)?;
     Ok(Daemon { socket: path, file, admin, end: Some(end), thread: Some(thread) })
 }
@@ -145,12 +145,12 @@ fn bind(path: &Path) -> Result<StdUnixListener, String> {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
             let is_socket = |found: fs::Metadata| found.file_type().is_socket();
             if !fs::symlink_metadata(path).is_ok_and(is_socket) {
-                return Err("there is a file that is no socket".to_owned());
+                return Err("the path is a file that is not a socket".to_owned());
             }
             match StdUnixStream::connect(path) {
                 Ok(_) => return Err("another daemon listens there".to_owned()),
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-                Err(error) => return Err(format!("somebody may listen there: {error}")),
+                Err(error) => return Err(format!("another process may listen there: {error}")),
             }
             fs::remove_file(path).map_err(|error| error.to_string())?;
             StdUnixListener::bind(path)

@@ -179,12 +179,12 @@ impl Desk {
         }
         let now = self.now();
         let left = left(not_after, LEASE);
-        let left = left.ok_or(refusal(Fault::Late, "its time is over already"))?;
+        let left = left.ok_or(refusal(Fault::Late, "its not-after has passed"))?;
         match self.table.borrow_mut().lease(now, holder, request, backend, now + left) {
             Leased::Held => Ok(Some(Answer::Done)),
             Leased::Stopped(reason) => Ok(Some(Answer::Stopped(reason))),
             Leased::Taken => {
-                Err(refusal(Fault::Taken, "this connection is leased to another: close it"))
+                Err(refusal(Fault::Taken, "this connection has another lease: close it"))
             }
             Leased::Full => Err(refusal(Fault::Full, "there are too many leases")),
         }
@@ -201,16 +201,14 @@ impl Desk {
             Released::Now => Ok(Some(Answer::Done)),
             Released::Later => Ok(None),
             Released::Doubtful => Err(IN_DOUBT),
-            Released::NotLeased => {
-                Err(refusal(Fault::NotLeased, "there is no such lease of yours"))
-            }
+            Released::NotLeased => Err(refusal(Fault::NotLeased, "you have no such lease")),
         }
     }
 
     fn stop(&self, voice: &Voice, number: u64, stop: &Stop) -> Answered {
         let Stop { request, reason, only, .. } = stop;
         let left = left(stop.not_after, STOP);
-        let left = left.ok_or(refusal(Fault::Late, "it came when it was too late"))?;
+        let left = left.ok_or(refusal(Fault::Late, "its not-after has passed"))?;
         let report = Rc::new(Report::new(voice, number));
         let is_observed = self.mode == Mode::Observe;
         let stopped = if only.is_some() && self.table.borrow_mut().is_stopped(self.now(), request) {
@@ -341,7 +339,7 @@ impl Desk {
 
 /// The refusal of a release while a cancellation is in doubt.
 const IN_DOUBT: (Fault, &str) =
-    (Fault::Taken, "a cancellation may still be under way there: close it");
+    (Fault::Taken, "a cancellation may still be under way on this connection: close it");
 
 /// The response to send now, if there is one, or the refusal.
 type Answered = Result<Option<Answer>, (Fault, &'static str)>;

@@ -59,7 +59,7 @@ fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Respo
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok());
     if !host.is_some_and(is_loopback) || hosts.next().is_some() {
-        return plain(StatusCode::MISDIRECTED_REQUEST, "only for this machine\n");
+        return plain(StatusCode::MISDIRECTED_REQUEST, "the Host must be a loopback address\n");
     }
     match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => {
@@ -69,8 +69,10 @@ fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Respo
         (&Method::GET, "/v1/status") => {
             whole(StatusCode::OK, "application/json", format!("{}\n", status(desk, journal)))
         }
-        (&Method::GET, _) => plain(StatusCode::NOT_FOUND, "there are /metrics and /v1/status\n"),
-        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "nothing can be changed here\n"),
+        (&Method::GET, _) => {
+            plain(StatusCode::NOT_FOUND, "the paths are /metrics and /v1/status\n")
+        }
+        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "this listener is read-only\n"),
     }
 }
 

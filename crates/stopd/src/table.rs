@@ -12,8 +12,8 @@ pub static METRICS: [&Subject; 1] = [&SUBJECT];
 
 static SUBJECT: Subject = Subject {
     title: "The stop daemon",
-    about: "What `bywash sentry` says at `sentry.admin`: which requests were stopped, and what that came to in the \
-            databases. What is wrong with a database, if anything, `/v1/status` says in words.",
+    about: "The metrics of `bywash sentry` at `sentry.admin`: the stopped requests, and the effect \
+            in the databases. If a database has a problem, `/v1/status` describes it.",
     metrics: &[
         &STOPS,
         &REFUSALS,
@@ -41,23 +41,23 @@ pub(crate) static STOPS: Metric = Metric {
     name: "bywash_sentry_stops",
     kind: Counter,
     unit: "requests",
-    labels: &[reason("why", || Reason::ALL.map(Reason::name).into())],
+    labels: &[reason("why the request was stopped", || Reason::ALL.map(Reason::name).into())],
     help: "Requests that were stopped, by reason",
-    remedy: Do(
-        "If it stands still while clients leave: nobody tells the daemon (bywash_orphans_lost_total of the gateway, \
-         `stats()` of an SDK).",
-    ),
+    remedy: Do("If it does not grow while clients leave, no program tells the daemon: see \
+         bywash_orphans_lost_total of the gateway and `stats()` of an SDK."),
 };
 pub(crate) static REFUSALS: Metric = Metric {
     name: "bywash_sentry_refusals",
     kind: Counter,
     unit: "messages",
-    labels: &[reason("as the daemon answers it", || Fault::ALL.map(Fault::name).into())],
-    help: "Messages that were refused; malformed or forbidden ones: find out who sends them",
+    labels: &[reason("the error in the daemon's answer", || Fault::ALL.map(Fault::name).into())],
+    help: "Messages that the daemon refused, by reason",
     remedy: Do(
-        "`forbidden`: name the user in `sentry.leases` or `sentry.stops`. `unknown_database`: the application says \
-         another name than `[database.NAME]`. `full`: it leases and does not release. `malformed`: find out who \
-         sends it. `taken` and `not_leased` happen now and then.",
+        "`forbidden`: find out which user sends them; if the user may, name it in `sentry.leases` \
+         or `sentry.stops`. `unknown_database`: the application uses another name than that of \
+         `[database.NAME]`. `full`: the application takes leases and does not release them. \
+         `malformed`: find out which program sends them. `taken` and `not_leased` happen now and \
+         then.",
     ),
 };
 pub(crate) static CANCELLED: Metric = Metric {
@@ -66,44 +66,46 @@ pub(crate) static CANCELLED: Metric = Metric {
     unit: "statements",
     labels: &[DATABASE],
     help: "Statements that were cancelled",
-    remedy: Nothing("It is work that the database was spared."),
+    remedy: Nothing("The database was spared this work."),
 };
 pub(crate) static WOULD_CANCEL: Metric = Metric {
     name: "bywash_sentry_would_cancel",
     kind: Counter,
     unit: "statements",
     labels: &[DATABASE],
-    help: "Statements that would have been cancelled, were the mode not observe",
-    remedy: Do("If the log says of each that it was right to: `sentry.mode = \"enforce\"`."),
+    help: "Statements that the mode enforce would have cancelled",
+    remedy: Do(
+        "If the log shows that each cancellation would be right, set `sentry.mode = \"enforce\"`.",
+    ),
 };
 pub(crate) static SPARED: Metric = Metric {
     name: "bywash_sentry_spared",
     kind: Counter,
     unit: "statements",
-    labels: &[DATABASE, reason("why", || Spared::ALL.map(Spared::name).into())],
-    help: "Statements of stopped requests that were left alone, by reason; refused: grant the privilege",
-    remedy: Do(
-        "`refused`: grant what `/v1/status` says. `late`: raise `statements_per_second` if the database can bear it. \
-         `down`: see bywash_sentry_connected. `writes`, `other_user`: as you have configured it. `unsure`: leases \
-         instead of marks. `gone`: nothing, it had ended.",
-    ),
+    labels: &[DATABASE, reason("why it was spared", || Spared::ALL.map(Spared::name).into())],
+    help: "Statements of stopped requests that were not cancelled, by reason",
+    remedy: Do("`refused`: grant the privilege that `/v1/status` names. `late`: raise \
+         `statements_per_second` if the database can bear it. `down`: see bywash_sentry_connected. \
+         `writes`, `other_user`: the configuration excludes them. `unsure`: use leases instead of \
+         marks. `gone`: nothing to do, the statement had ended."),
 };
 pub(crate) static STATEMENTS: Metric = Metric {
     name: "bywash_sentry_statements",
     kind: Counter,
     unit: "statements",
     labels: &[DATABASE],
-    help: "Statements that the database was asked for",
-    remedy: Nothing("It is what the daemon costs the database; `statements_per_second` bounds it."),
+    help: "Statements that the daemon sent to the database",
+    remedy: Nothing("It is the daemon's load on the database; `statements_per_second` bounds it."),
 };
 pub(crate) static CONNECTED: Metric = Metric {
     name: "bywash_sentry_connected",
     kind: Gauge,
     unit: "0 or 1",
     labels: &[DATABASE],
-    help: "Whether the database answers; 0: nothing is cancelled there",
+    help: "Whether the database answers; 0: the daemon cancels nothing there",
     remedy: Do(
-        "Is the database there, and is the password of `password_file` the right one? `/v1/status` says what it answered.",
+        "If it is 0, check that the database runs and that `password_file` has the right password. \
+         `/v1/status` shows the error.",
     ),
 };
 pub(crate) static CANCEL_SECONDS: Metric = Metric {
@@ -111,10 +113,10 @@ pub(crate) static CANCEL_SECONDS: Metric = Metric {
     kind: Histogram,
     unit: "seconds",
     labels: &[],
-    help: "From a stop to the cancellation's answer, in seconds",
+    help: "Time from a stop to the answer to its cancellation, in seconds",
     remedy: Do(
-        "If it grows: the budget is used up (raise `statements_per_second` if the database can bear it), or the database \
-         is slow to answer.",
+        "If it grows, the budget is used up (raise `statements_per_second` if the database can \
+         bear it), or the database answers slowly.",
     ),
 };
 pub(crate) static LEASES: Metric = Metric {
@@ -123,16 +125,15 @@ pub(crate) static LEASES: Metric = Metric {
     unit: "connections",
     labels: &[],
     help: "Connections that are leased",
-    remedy: Do(
-        "If it only grows: an application forgets to release. If it stays 0: none leases, see `stats()` of the SDK.",
-    ),
+    remedy: Do("If it only grows, an application does not release its leases. If it stays 0, no \
+         application takes leases: see `stats()` of the SDK."),
 };
 pub(crate) static LEASES_EXPIRED: Metric = Metric {
     name: "bywash_sentry_leases_expired",
     kind: Counter,
     unit: "leases",
     labels: &[],
-    help: "Leases that nobody released in their time: an application forgets to",
+    help: "Leases that ended because the application did not release them in time",
     remedy: Do(
         "Find the path on which the application takes a connection and does not give it back.",
     ),
@@ -144,6 +145,7 @@ pub(crate) static CONVERSATIONS: Metric = Metric {
     labels: &[],
     help: "Clients that are connected",
     remedy: Do(
-        "If gateway or application is not among them: may its user enter the folder of `sentry.socket`?",
+        "If the gateway or an application is missing, check that its user may enter the folder of \
+         `sentry.socket`.",
     ),
 };

@@ -150,9 +150,9 @@ pub fn advice(error: &io::Error) -> Option<&'static str> {
             | AlertDescription::UnknownCA
             | AlertDescription::DecryptError
             | AlertDescription::AccessDenied,
-        ) => Some("the upstream wants a certificate of ours, or another one"),
+        ) => Some("the upstream requires a client certificate, or another one"),
         Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
-            Some("the upstream speaks none of the HTTP versions that we offer")
+            Some("the upstream speaks none of the HTTP versions that bywash offers")
         }
         Error::AlertReceived(AlertDescription::ProtocolVersion) => {
             Some("the upstream speaks neither TLS 1.2 nor 1.3")
@@ -160,7 +160,7 @@ pub fn advice(error: &io::Error) -> Option<&'static str> {
         Error::AlertReceived(AlertDescription::UnrecognisedName) => {
             Some("the upstream has no certificate for this name: give another as `name`")
         }
-        Error::InvalidMessage(_) => Some("what answers there does not speak TLS: check the port"),
+        Error::InvalidMessage(_) => Some("the server there does not speak TLS: check the port"),
         _ => None,
     }
 }
@@ -168,23 +168,23 @@ pub fn advice(error: &io::Error) -> Option<&'static str> {
 fn certificate_advice(reason: &CertificateError) -> Option<&'static str> {
     match reason {
         CertificateError::UnknownIssuer => {
-            Some("no authority that we trust has issued it: name the upstream's in `ca`")
+            Some("no trusted authority has issued the certificate: name the upstream's in `ca`")
         }
         CertificateError::BadSignature => {
-            Some("its authority has the name of one that we trust, but another key: renew `ca`")
+            Some("its authority has the name of a trusted one, but another key: renew `ca`")
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            Some("it is for another name: give that one as `name`")
+            Some("the certificate is for another name: give that one as `name`")
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            Some("it has expired: renew it on the upstream")
+            Some("the certificate has expired: renew it on the upstream")
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            Some("it is not valid yet: check both clocks")
+            Some("the certificate is not valid yet: check both clocks")
         }
         CertificateError::Other(other) => match other.0.downcast_ref::<webpki::Error>()? {
             webpki::Error::CaUsedAsEndEntity => {
-                Some("it is an authority's (CA:TRUE), not a server's: have it issued with CA:FALSE")
+                Some("the certificate is an authority's (CA:TRUE): have one issued with CA:FALSE")
             }
             _ => None,
         },

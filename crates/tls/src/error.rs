@@ -55,7 +55,7 @@ pub enum TlsError {
     },
     /// The section is not a certificate that rustls accepts.
     #[error(
-        "certificate {place} of {} cannot be used: {reason}; have it issued anew as X.509 version 3",
+        "certificate {place} of {} cannot be used: {reason}; have it reissued as X.509 version 3",
         path.display()
     )]
     BadCertificate {
@@ -74,8 +74,8 @@ pub enum TlsError {
     },
     /// The key is protected by a passphrase.
     #[error(
-        "the key in {} is encrypted, and nobody is there to type a passphrase: decrypt it with \
-         `openssl pkey`, readable to the service only", path.display()
+        "the key in {} is encrypted, and the gateway cannot ask for a passphrase: decrypt it with \
+         `openssl pkey`, readable only by the service", path.display()
     )]
     KeyEncrypted {
         /// The file.
@@ -83,8 +83,8 @@ pub enum TlsError {
     },
     /// The kind or the size of the key is not supported.
     #[error(
-        "the key in {} cannot be used: {reason}; RSA of 2048 to 8192 bits, ECDSA P-256 or P-384 \
-         and Ed25519 can", path.display()
+        "the key in {} cannot be used: {reason}; use RSA of 2048 to 8192 bits, ECDSA P-256 or \
+         P-384, or Ed25519", path.display()
     )]
     BadKey {
         /// The file.
@@ -126,13 +126,17 @@ pub enum TlsError {
         reason: String,
     },
     /// The name is neither a host name nor an address.
-    #[error("{name:?} is no host name and no address: give what the upstream's certificate says")]
+    #[error(
+        "{name:?} is neither a host name nor an address: give a name of the upstream's certificate"
+    )]
     BadName {
         /// The name as configured.
         name: String,
     },
     /// The system provides no random numbers, which the keys of tickets need.
-    #[error("no keys for session tickets: {reason}; check that the system has /dev/urandom")]
+    #[error(
+        "cannot make keys for session tickets: {reason}; check that the system has /dev/urandom"
+    )]
     NoTickets {
         /// The error of the library.
         reason: String,

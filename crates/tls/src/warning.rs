@@ -69,12 +69,12 @@ impl fmt::Display for Warning {
             }
             Self::NotForServers { path } => write!(
                 f,
-                "{} is not meant for servers (extended key usage): clients may refuse it",
+                "{} is not meant for servers (extended key usage): clients may reject it",
                 path.display()
             ),
             Self::NoNames { path } => write!(
                 f,
-                "{} names no host (subject alternative names): browsers refuse it",
+                "{} names no host (subject alternative names): browsers reject it",
                 path.display()
             ),
             Self::Shadowed { path, name } => write!(
@@ -84,7 +84,7 @@ impl fmt::Display for Warning {
             ),
             Self::KeyReadable { path, mode } => write!(
                 f,
-                "{} is readable by everybody (mode {mode:04o}): chmod o-rwx",
+                "{} is readable by all users (mode {mode:04o}): chmod o-rwx",
                 path.display()
             ),
         }

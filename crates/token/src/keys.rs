@@ -68,22 +68,27 @@ pub struct Secrets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum KeyFault {
     /// The file has no line with a key.
-    #[error("there is no key in it: `bywash token-keys` prints one")]
+    #[error("the file contains no key: `bywash token-keys` prints one")]
     None,
     /// The file has more than two keys.
-    #[error("there is a third key in line {line}: two are enough, the new one and the one before")]
+    #[error(
+        "line {line} has a third key: at most two are allowed, the new one and the previous one"
+    )]
     TooMany {
         /// The line of the file, counted from 1.
         line: usize,
     },
     /// A line is not a key.
-    #[error("line {line} is no key: 64 hexadecimal digits, as `bywash token-keys` prints them")]
+    #[error(
+        "line {line} is not a key: it must be 64 hexadecimal digits, as `bywash token-keys` prints \
+         them"
+    )]
     NoKey {
         /// The line of the file, counted from 1.
         line: usize,
     },
     /// Both keys are the same.
-    #[error("the two keys are the same: a key is exchanged for another")]
+    #[error("the two keys are the same: replace the first one by a new key")]
     Same,
 }
 
@@ -139,8 +144,9 @@ impl Secrets {
     /// Returns the text of a file with these keys.
     pub fn to_text(&self) -> String {
         let mut text = String::from(
-            "# Keys of bywash's, for session tokens or for levels, never for both. Whoever reads\n\
-             # this can sign. The first signs; the second, the one before, still verifies.\n",
+            "# Keys of bywash for session tokens or for levels, never for both. Anyone who can \
+             read\n# this file can sign. The first key signs; the second, previous one still \
+             verifies.\n",
         );
         text.push_str(&self.first.line());
         text.extend(self.second.iter().map(Secret::line));

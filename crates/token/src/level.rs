@@ -158,10 +158,10 @@ pub enum LevelRefusal {
     #[error("it is too long for a level")]
     TooLong,
     /// The text does not consist of a level, a time and a signature.
-    #[error("it is no level")]
+    #[error("it is not a level")]
     Malformed,
     /// None of our keys has signed the text: it is invented, or the key was rotated away.
-    #[error("its signature is none of ours")]
+    #[error("its signature matches none of the keys")]
     Forged,
     /// The text was signed longer ago than its lifetime.
     #[error("it is too old")]

@@ -20,7 +20,7 @@
 //!
 //! let keys = Keys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
 //! let (now, ttl) = (Moment::from_millis(1_800_000_000_000), Span::from_secs(1800));
-//! let holder = Holder::Cookie(b"her session");
+//! let holder = Holder::Cookie(b"their session");
 //! let mut claims = Claims::new(now, keys.session(&holder));
 //! claims.served.insert(Mark::of("details"));
 //!

@@ -99,13 +99,15 @@ impl Operator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unproven {
     /// The text is not a token.
-    #[error("this is no token of an operator")]
+    #[error("this is not an operator's token")]
     Malformed,
     /// The token was signed without this gateway's key, or before the key was rotated.
-    #[error("the token was not signed with this gateway's operators' key, or with one before")]
+    #[error(
+        "the token was signed neither with this gateway's operators' key nor with the previous one"
+    )]
     Forged,
     /// The token has expired.
-    #[error("the token is over")]
+    #[error("the token has expired")]
     Over,
 }
 

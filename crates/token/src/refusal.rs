@@ -6,10 +6,10 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// The text is not a token of this format.
-    #[error("it is no token")]
+    #[error("it is not a token")]
     Malformed,
     /// The token names an unknown key: a key that was rotated away, or a key of another site.
-    #[error("it was signed with a key that is not here")]
+    #[error("it was signed with an unknown key")]
     UnknownKey,
     /// The signature does not match the content.
     #[error("its signature is wrong")]
@@ -18,7 +18,7 @@ pub enum Refusal {
     #[error("it is too old, or from the future")]
     Stale,
     /// The token belongs to another session.
-    #[error("it is another session's")]
+    #[error("it belongs to another session")]
     Foreign,
 }
 

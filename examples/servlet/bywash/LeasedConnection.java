@@ -166,7 +166,7 @@ final class LeasedConnection implements InvocationHandler {
             throw new StoppedException(answer.get().substring("STOPPED ".length()));
         } else if (answer.get().startsWith("ERR taken")) {
             wrapped.abort(Runnable::run);
-            throw new SQLRecoverableException("bywash: the connection is leased to another", "08003");
+            throw new SQLRecoverableException("bywash: another client of the stop daemon has leased the connection", "08003");
         }
         return talk;
     }

@@ -86,7 +86,7 @@ public final class Sentry {
             channel.configureBlocking(false);
             // A running daemon accepts the connection at once.
             if (!channel.connect(UnixDomainSocketAddress.of(socket))) {
-                throw new ConnectException("the daemon takes nobody");
+                throw new ConnectException("the stop daemon accepts no connection");
             }
             return channel;
         } catch (IOException | RuntimeException error) {
@@ -138,7 +138,7 @@ public final class Sentry {
             ByteBuffer line = ByteBuffer.wrap((number + " " + order + "\n").getBytes(StandardCharsets.US_ASCII));
             channel.write(line);
             if (line.hasRemaining()) {
-                throw new IOException("the daemon does not listen");
+                throw new IOException("the stop daemon does not read its messages");
             }
         }
 

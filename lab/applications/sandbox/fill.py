@@ -1,4 +1,4 @@
-"""Fills the shop: 1,000 products of made words in 20 categories, each with a price and a stock that does not end."""
+"""Fills the shop: 1,000 products of made-up words in 20 categories, each with a price and enough stock."""
 
 import os
 import random

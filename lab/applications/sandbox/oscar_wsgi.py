@@ -1,4 +1,4 @@
-"""The shop for gunicorn."""
+"""The WSGI application of the shop, for gunicorn."""
 
 import os
 

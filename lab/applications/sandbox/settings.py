@@ -1,6 +1,6 @@
-"""django-oscar as its sandbox has it, on PostgreSQL: guests may order, shipping is free, nothing is charged.
+"""Settings of django-oscar like its sandbox's, on PostgreSQL: guests may order, shipping is free, nobody pays.
 
-Other than the sandbox's: no debugging pages, no prefixes of languages, letters go nowhere, and nginx serves the files."""
+In contrast to the sandbox: no debugging pages, no language prefixes, no mail is sent, and nginx serves the files."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""The shop's pages."""
+"""The URLs of the shop."""
 
 import django.conf.urls.i18n
 from django.apps import apps

@@ -99,7 +99,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_free(pool: *mut PoolHandle) -> c_i
         let known = unsafe { known(pool)? };
         known.pool.close();
         if turn::is_inside(known.number) {
-            let words = "a callback of the pool would wait for itself: it is closed, not freed";
+            let words = "a callback of the pool has called this and would wait for itself: \
+                         the pool is closed, not freed";
             return Err(Fault::new(libc::EDEADLK, words));
         }
         known.pool.wait_until_empty();
@@ -127,7 +128,9 @@ pub(crate) unsafe extern "C" fn bywash_levels_begin(
         let request = match u64::try_from(timeout_ns) {
             Ok(patience) => pool.pool.request_within(level, Duration::from_nanos(patience))?,
             Err(_) if timeout_ns == -1 => pool.pool.request(level)?,
-            Err(_) => return Err(Fault::invalid("the timeout is below 0, and not -1")),
+            Err(_) => {
+                return Err(Fault::invalid("the timeout is below 0, and only -1 is allowed there"));
+            }
         };
         Ok(Box::new(Turn::new(request, pool.number)))
     })

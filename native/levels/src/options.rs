@@ -68,7 +68,7 @@ pub(crate) unsafe fn sized<T: Copy>(place: *const T, what: &str) -> Result<T, Fa
     let size = unsafe { *place.cast::<u32>() };
     let ours = mem::size_of::<T>();
     if size as usize != ours {
-        return Err(Fault::invalid(format!("the size of {what} is {size}, and should be {ours}")));
+        return Err(Fault::invalid(format!("the size of {what} is {size}, and must be {ours}")));
     }
     // SAFETY: it is as large as ours, and any bytes are a valid value of these structs.
     Ok(unsafe { *place })
@@ -120,7 +120,9 @@ impl Options {
     unsafe fn levels(&self) -> Result<&[LevelOptions], Fault> {
         if self.level_count > MOST_LEVELS {
             let count = self.level_count;
-            return Err(Fault::invalid(format!("{count} levels: {MOST_LEVELS} is the most")));
+            return Err(Fault::invalid(format!(
+                "there are {count} levels, and at most {MOST_LEVELS} are allowed"
+            )));
         }
         if self.levels.is_null() || self.level_count == 0 {
             return Err(Fault::invalid("a pool needs at least one level"));
@@ -155,7 +157,8 @@ impl GoalOptions {
     /// As for [`Options::build`].
     unsafe fn of(&self, builder: Builder) -> Result<Builder, Fault> {
         let unused = |is_zero: bool, what: &str| {
-            let fault = || Fault::invalid(format!("the kind of goal has no use for {what}"));
+            let fault =
+                || Fault::invalid(format!("this kind of goal does not use {what}: set it to 0"));
             if is_zero { Ok(()) } else { Err(fault()) }
         };
         let level = || {
@@ -181,7 +184,7 @@ impl GoalOptions {
                 let within = Duration::from_nanos(self.within_ns);
                 Ok(builder.goal(Goal::Percentile { level: level()?, share: self.target, within }))
             }
-            kind => Err(Fault::invalid(format!("there is no kind of goal {kind}"))),
+            kind => Err(Fault::invalid(format!("the kind of goal {kind} is unknown"))),
         }
     }
 }

@@ -58,7 +58,8 @@ pub(crate) unsafe extern "C" fn bywash_levels_stats(
         let pool = unsafe { known(pool)? };
         if count != pool.names.len() {
             let there_are = pool.names.len();
-            let words = format!("there are {there_are} levels, and room for {count}");
+            let words =
+                format!("the pool has {there_are} levels, and the array has room for {count}");
             return Err(Fault::invalid(words));
         }
         // SAFETY: the caller's promise; there is at least one level, so there is a first struct.

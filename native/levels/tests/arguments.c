@@ -64,10 +64,10 @@ static void not_levels(void) {
 
 static void not_goals(void) {
     const uint32_t ratio = BYWASH_LEVELS_RATIO, percentile = BYWASH_LEVELS_PERCENTILE;
-    not_goal("no kind of goal 3", (struct bywash_levels_goal){.kind = 3});
-    not_goal("no use for target", (struct bywash_levels_goal){.target = 0.5});
-    not_goal("no use for level", (struct bywash_levels_goal){.level = "high"});
-    not_goal("no use for within_ns", (struct bywash_levels_goal){.within_ns = 1});
+    not_goal("kind of goal 3", (struct bywash_levels_goal){.kind = 3});
+    not_goal("not use target", (struct bywash_levels_goal){.target = 0.5});
+    not_goal("not use level", (struct bywash_levels_goal){.level = "high"});
+    not_goal("not use within_ns", (struct bywash_levels_goal){.within_ns = 1});
     not_goal("NULL", (struct bywash_levels_goal){.kind = ratio, .level = "high", .target = 0.5});
     not_goal("NULL", (struct bywash_levels_goal){.kind = ratio, .slow = "low", .target = 0.5});
     not_goal("above 0", (struct bywash_levels_goal){.kind = ratio, .level = "high", .slow = "low"});
@@ -76,7 +76,7 @@ static void not_goals(void) {
     not_goal("`lwo`; there is high, low",
              (struct bywash_levels_goal){.kind = ratio, .level = "high", .slow = "lwo", .target = 0.5});
     not_goal("UTF-8", (struct bywash_levels_goal){.kind = ratio, .level = "high", .slow = "\xff", .target = 0.5});
-    not_goal("no use for slow", (struct bywash_levels_goal){
+    not_goal("not use slow", (struct bywash_levels_goal){
                                     .kind = percentile, .level = "high", .slow = "low", .target = 0.95, .within_ns = 1});
     not_goal("share", (struct bywash_levels_goal){.kind = percentile, .level = "high", .target = 0.2, .within_ns = 1});
     not_goal("time", (struct bywash_levels_goal){.kind = percentile, .level = "high", .target = 0.95});
@@ -139,7 +139,7 @@ static void not_stats(void) {
     REFUSED(EINVAL, "NULL", bywash_levels_stats(NULL, levels, 2));
     REFUSED(EINVAL, "NULL", bywash_levels_stats(pool, NULL, 2));
     REFUSED(EINVAL, "room for 0", bywash_levels_stats(pool, levels, 0));
-    REFUSED(EINVAL, "there are 2 levels, and room for 3", bywash_levels_stats(pool, levels, 3));
+    REFUSED(EINVAL, "the pool has 2 levels, and the array has room for 3", bywash_levels_stats(pool, levels, 3));
     REFUSED(EINVAL, "room for", bywash_levels_stats(pool, levels, SIZE_MAX));
     levels->size--;
     REFUSED(EINVAL, "size", bywash_levels_stats(pool, levels, 2));

@@ -46,11 +46,11 @@ static void believed(void) {
     text[length] = 'x';
     CHECK(bywash_levels_gateway_level(gateway, text, length, level) == 0);
     CHECK(strcmp(level, "high") == 0 && level[5] == 'x');
-    REFUSED(EBADMSG, "no level", bywash_levels_gateway_level(gateway, text, length - 1, level));
-    REFUSED(EBADMSG, "no level", bywash_levels_gateway_level(gateway, "", 0, level));
+    REFUSED(EBADMSG, "not a level", bywash_levels_gateway_level(gateway, text, length - 1, level));
+    REFUSED(EBADMSG, "not a level", bywash_levels_gateway_level(gateway, "", 0, level));
     REFUSED(EBADMSG, "too long", bywash_levels_gateway_level(gateway, text, SIZE_MAX, level));
     text[0] = 'l';
-    REFUSED(EKEYREJECTED, "none of ours", bywash_levels_gateway_level(gateway, text, length, level));
+    REFUSED(EKEYREJECTED, "none of the keys", bywash_levels_gateway_level(gateway, text, length, level));
     length = field(text, KEY, 100);
     REFUSED(EKEYEXPIRED, "too old", bywash_levels_gateway_level(gateway, text, length, level));
     length = field(text, KEY, -100);
@@ -71,7 +71,7 @@ static void believed(void) {
 
 static void not_keys(void) {
     const char *path = key_file("no key\n");
-    NOT_MADE(EINVAL, "line 1 is no key", bywash_levels_gateway_new(path));
+    NOT_MADE(EINVAL, "line 1 is not a key", bywash_levels_gateway_new(path));
     CHECK(chmod(path, 0644) == 0);
     NOT_MADE(EPERM, "every user may read", bywash_levels_gateway_new(path));
     CHECK(unlink(path) == 0);

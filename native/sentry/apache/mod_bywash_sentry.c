@@ -133,7 +133,7 @@ static int send_line(const char *line, size_t length) {
 static void say_once(int sent, int error) {
     if (!sent && !daemon_line.is_silent) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, APR_FROM_OS_ERROR(error), ap_server_conf,
-                     "bywash: the stop daemon does not listen on %s: what clients that leave have begun runs on", daemon_path);
+                     "bywash: no stop daemon listens on %s: queries of clients that leave run on", daemon_path);
     }
     daemon_line.is_silent = !sent;
 }
@@ -181,7 +181,7 @@ static void watch(request_rec *r, struct watched *watched) {
     } else if (errno == ESHUTDOWN || errno == ECONNRESET) {
         stop(watched->name);
     } else {
-        ap_log_rerror(APLOG_MARK, APLOG_WARNING, APR_FROM_OS_ERROR(errno), r, "bywash: the client cannot be watched");
+        ap_log_rerror(APLOG_MARK, APLOG_WARNING, APR_FROM_OS_ERROR(errno), r, "bywash: cannot watch the client of this request");
     }
 }
 
@@ -304,7 +304,7 @@ static void *merge_locations(apr_pool_t *pool, void *outer, void *nested) {
 static const char *set_stops_for(cmd_parms *command, void *location, const char *whom) {
     (void)command;
     if (strcasecmp(whom, "own") != 0 && strcasecmp(whom, "all") != 0) {
-        return "BywashSentryStopsFor: own or all";
+        return "BywashSentryStopsFor takes own or all";
     }
     ((struct per_location *)location)->stops_for_all = strcasecmp(whom, "all") == 0;
     return NULL;
@@ -317,7 +317,7 @@ static const char *set_socket(cmd_parms *command, void *location, const char *pa
         return error;
     }
     if (path[0] != '/' || strlen(path) >= sizeof daemon_path) {
-        return "BywashSentrySocket: an absolute path of at most 107 bytes";
+        return "BywashSentrySocket takes an absolute path of at most 107 bytes";
     }
     apr_cpystrn(daemon_path, path, sizeof daemon_path);
     return NULL;
@@ -330,7 +330,7 @@ static const char *trust(apr_pool_t *pool, const char *network) {
     }
     apr_ipsubnet_t **subnet = apr_array_push(trusted_peers);
     if (apr_ipsubnet_create(subnet, address, bits, pool) != APR_SUCCESS) {
-        return apr_pstrcat(pool, "BywashTrustedPeer: not an address or a network: ", network, NULL);
+        return apr_pstrcat(pool, "BywashTrustedPeer takes an IP address or a network, and not ", network, NULL);
     }
     return NULL;
 }
@@ -354,12 +354,12 @@ static int new_configuration(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp
 
 static const command_rec commands[] = {
     AP_INIT_FLAG("BywashSentry", ap_set_flag_slot, (void *)APR_OFFSETOF(struct per_location, on), OR_OPTIONS,
-                 "On: clients are watched while their requests run"),
+                 "On or Off: watch clients while their requests run"),
     AP_INIT_TAKE1("BywashSentryStopsFor", set_stops_for, NULL, RSRC_CONF | ACCESS_CONF,
-                  "whose departure is told: own, of requests that were named here; all, also of those that a peer named"),
+                  "report departures for own (requests that this server named) or all (also requests that a peer named)"),
     AP_INIT_TAKE1("BywashSentrySocket", set_socket, NULL, RSRC_CONF, "the UNIX socket of the stop daemon: " USUAL_PATH),
     AP_INIT_ITERATE("BywashTrustedPeer", set_trusted, NULL, RSRC_CONF,
-                    "who may name requests: addresses and networks; none if not set"),
+                    "the addresses and networks of peers that may name requests; default: none"),
     {NULL},
 };
 

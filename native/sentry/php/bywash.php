@@ -205,7 +205,7 @@ final class Desk
         }
         if (str_starts_with($answer ?? '', 'ERR taken')) {
             kill($connection);
-            throw new \RuntimeException('bywash: the connection was leased to another request, and is closed');
+            throw new \RuntimeException('bywash: another request has leased the connection, which is closed now');
         }
         // The connection is leased, or may be: it has to be released.
         if ($answer === null || $answer === 'OK') {

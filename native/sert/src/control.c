@@ -65,10 +65,10 @@ static const char *fault(const struct sert_arg *arg) {
     if (!(arg->ub_ms >= arg->lb_ms)) return "lb_ms is above ub_ms";
     if (!(arg->ub_ms <= DAY_MS)) return "ub_ms is more than a day";
     struct sert_arg whole = with_defaults(arg);
-    if (!(whole.alpha >= 0.0 && whole.alpha <= 100.0)) return "alpha is not within 0 and 100";
-    if (!(whole.lw < whole.hw && whole.hw <= 1.0)) return "not lw < hw <= 1";
+    if (!(whole.alpha >= 0.0 && whole.alpha <= 100.0)) return "alpha is not from 0 to 100";
+    if (!(whole.lw < whole.hw && whole.hw <= 1.0)) return "lw must be below hw, and hw must be at most 1";
     if (whole.interval_ms < LEAST_INTERVAL_MS) return "interval_ms is below 100";
-    if (arg->flags & ~(SERT_COOPERATIVE | SERT_NO_WARM_UP | SERT_FREES_OTHERS)) return "an unknown flag";
+    if (arg->flags & ~(SERT_COOPERATIVE | SERT_NO_WARM_UP | SERT_FREES_OTHERS)) return "flags has an unknown flag";
     return NULL;
 }
 

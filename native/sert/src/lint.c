@@ -57,7 +57,7 @@ static bool has_late_thread_locals(void) {
 }
 
 static void report(void) {
-    fprintf(stderr, "libsert: %llu requests looked at\n", (unsigned long long)atomic_load(&requests));
+    fprintf(stderr, "libsert: %llu requests checked\n", (unsigned long long)atomic_load(&requests));
     for (unsigned i = 0; i < PLACES && atomic_load(&places[i].what); i++) {
         Dl_info at = {0};
         char *caller = places[i].caller;

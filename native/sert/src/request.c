@@ -52,7 +52,7 @@ static int start_library(int signum) {
         return refuse(ENOTSUP, TELL_UNPROTECTED, missing);
     }
     if (!gate_open()) {
-        return refuse(ENOTSUP, TELL_UNPROTECTED, "neither libc.so.6 nor the program's code can be found");
+        return refuse(ENOTSUP, TELL_UNPROTECTED, "cannot find libc.so.6 or the program's code");
     }
     const char *fault = exceptions_find(NULL);
     if (fault) {
@@ -60,7 +60,7 @@ static int start_library(int signum) {
     }
     int error = stop_take_signal(signum);
     if (error) {
-        return refuse(error, TELL_SIGNAL, error == EBUSY ? "the signal has a handler" : "not a signal that can be used");
+        return refuse(error, TELL_SIGNAL, error == EBUSY ? "the signal already has a handler" : "the signal cannot be used");
     }
     lint_begin();
     if (!has_fork_handlers) {

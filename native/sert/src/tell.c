@@ -9,17 +9,17 @@
 #include "real.h"
 
 static const char *const texts[TELL_WHATS] = {
-    [TELL_NO_POINT] = "SERT_start: this thread has no rollback point (SERT_register_rollbackpoint); its requests "
+    [TELL_NO_POINT] = "SERT_start: this thread has no rollback point (call SERT_register_rollbackpoint); its requests "
                       "are not stopped",
-    [TELL_NESTED] = "SERT_start: a request has begun already; the inner one is part of it",
-    [TELL_NO_CLASS] = "a class that was not set (SERT_set_args)",
+    [TELL_NESTED] = "SERT_start: a request has begun already; the new one is part of it",
+    [TELL_NO_CLASS] = "the class is not set (call SERT_set_args)",
     [TELL_BAD_ARGS] = "SERT_set_args: ",
     [TELL_NOT_BEGUN] = "SERT_end: no request has begun",
-    [TELL_NO_TIMER] = "SERT_start before SERT_init_timer, or that failed; requests are not stopped",
-    [TELL_UNPROTECTED] = "this process cannot be protected, its requests are not stopped: ",
-    [TELL_MODULE] = "SERT_safe_module: the module is not admitted: ",
-    [TELL_THREADS] = "no more threads can be watched, or have a timer (ulimit -i); the requests of this one are not stopped",
-    [TELL_MEMORY] = "no memory for the log of a request; it is not stopped",
+    [TELL_NO_TIMER] = "SERT_init_timer was not called, or failed; requests are not stopped",
+    [TELL_UNPROTECTED] = "this process cannot be protected, and its requests are not stopped: ",
+    [TELL_MODULE] = "SERT_safe_module: cannot allow stops in the module: ",
+    [TELL_THREADS] = "there are too many threads, or too few timers (ulimit -i); the requests of this thread are not stopped",
+    [TELL_MEMORY] = "no memory for the log of a request; the request is not stopped",
     [TELL_SIGNAL] = "SERT_init_timer: ",
 };
 

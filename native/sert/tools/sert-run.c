@@ -31,7 +31,7 @@ static const char *fault_of_loader(const char *loader) {
 static const char *fault_of_program(const struct image *file) {
     const Elf64_Ehdr *head = image_part(file, 0, sizeof *head);
     if (head == NULL || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0) {
-        return "it is not an ELF program (of a script, name the interpreter)";
+        return "it is not an ELF program (for a script, name its interpreter)";
     }
     if (!image_is_known(file)) {
         return "it is not for x86-64";
@@ -43,7 +43,7 @@ static const char *fault_of_program(const struct image *file) {
     }
     const char *fault = fault_of_loader(loader);
     return fault ? fault
-        : image_exports(file, "malloc", NULL) ? "it has an allocator of its own inside"
+        : image_exports(file, "malloc", NULL) ? "it contains its own memory allocator"
         : image_runtime_fault(file);
 }
 
@@ -51,7 +51,7 @@ static const char *fault_of(const char *path) {
     struct stat is;
     struct image image;
     if (stat(path, &is) == 0 && is.st_mode & (S_ISUID | S_ISGID)) {
-        return "it runs with another's rights";
+        return "it runs with the rights of another user (setuid or setgid)";
     }
     return image_open(&image, path) ? fault_of_program(&image) : "it cannot be read";
 }
@@ -84,7 +84,7 @@ static void preload(const char *library) {
 }
 
 static int wrong_use(void) {
-    fputs("sert-run [--lint] [--library FILE] PROGRAM [ARGUMENT...]\n", stderr);
+    fputs("usage: sert-run [--lint] [--library FILE] PROGRAM [ARGUMENT...]\n", stderr);
     return 2;
 }
 

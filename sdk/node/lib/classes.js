@@ -32,19 +32,19 @@ function checked (name, given) {
   const wrong = (text) => new SettingError(`class ${name}: ${text}`)
   const settings = { name }
   for (const field of Object.keys(given)) {
-    if (!Object.hasOwn(FIELDS, field)) throw wrong(`there is no ${field}; there are ${Object.keys(FIELDS).join(', ')}`)
+    if (!Object.hasOwn(FIELDS, field)) throw wrong(`${field} is not a setting; the settings are ${Object.keys(FIELDS).join(', ')}`)
   }
   for (const [field, [least, most, preset]] of Object.entries(FIELDS)) {
     const value = given[field] ?? preset
     // The negated form also rejects NaN.
     if (value !== null && !(typeof value === 'number' && value >= least && value <= most)) {
-      throw wrong(`${field} is ${value}, not from ${least} to ${most}`)
+      throw wrong(`${field} is ${value}, and must be from ${least} to ${most}`)
     }
     settings[field] = value
   }
   const { runMin, runMax, low, high } = settings
-  if (runMin > runMax) throw wrong(`runMin ${runMin} lies above runMax ${runMax}`)
-  if (low >= high) throw wrong(`low ${low} does not lie below high ${high}`)
+  if (runMin > runMax) throw wrong(`runMin ${runMin} must not be above runMax ${runMax}`)
+  if (low >= high) throw wrong(`low ${low} must be below high ${high}`)
   settings.retryAfter ??= settings.interval
   return Object.freeze(settings)
 }

@@ -23,13 +23,13 @@ const IS_LEASED = Symbol('bywash.leased')
  */
 function leased (of, sentry, database) {
   if (!/^[A-Za-z0-9_-]{1,32}$/.test(database) || database === 'self') {
-    throw new SettingError(`database is ${database}, not 1 to 32 letters, digits or any of _ -, and not self`)
+    throw new SettingError(`database is ${database}, and must be 1 to 32 letters, digits or any of _ -, and not self`)
   }
   // An object of mysql2/promise wraps one with callbacks.
   const core = of.pool?.getConnection ? of.pool : of.connection?.threadId !== undefined ? of.connection : of
   if (core[IS_LEASED]) return of
   const lease = makerOf(core)
-  if (!lease) throw new SettingError('this is no connection or pool of pg or mysql2')
+  if (!lease) throw new SettingError('leased() takes a connection or pool of pg or mysql2')
   core[IS_LEASED] = true
   lease(core, sentry, database)
   return of

@@ -24,7 +24,7 @@ const BUSY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-
 const PLAIN = 'about:blank'
 
 const TITLES = {
-  deadline: 'The time that was left to this request is over.',
+  deadline: 'The deadline of this request has passed.',
   client_left: 'The client of this request has left.'
 }
 
@@ -47,7 +47,7 @@ function terminable (controller, classOf, handler, options) {
       token = begin(req, res)
     } catch (error) {
       // If it were thrown from here, it would end the process.
-      process.emitWarning(`a request of no class: ${inspect(error)}`, 'BywashWarning')
+      process.emitWarning(`the class of a request could not be found: ${inspect(error)}`, 'BywashWarning')
       if (res.headersSent) res.destroy(error)
       else res.writeHead(500, { 'Content-Length': 0, 'Cache-Control': 'no-store' }).end()
       return
@@ -102,7 +102,7 @@ function isOver (token) {
 
 function beginner (controller, classOf, { trustDeadline = true, trustRequest = true, ...others } = {}) {
   const unknown = Object.keys(others)
-  if (unknown.length > 0) throw new SettingError(`there is no option ${unknown.join(', ')}`)
+  if (unknown.length > 0) throw new SettingError(`unknown option: ${unknown.join(', ')}`)
   const isOne = typeof classOf !== 'function'
   if (isOne) controller.knows(classOf)
   return (req, res) => {

@@ -28,8 +28,8 @@ const REASONS = ['ran_too_long', 'client_left', 'deadline']
 
 /** Warnings that are emitted once. */
 const WARNINGS = {
-  unnamed: () => 'a query runs outside of a named request, and nothing can stop it: is the middleware around its handler?',
-  unreachable: (path) => `no stop daemon answers at ${path}; queries run, and are not cancelled`
+  unnamed: () => 'a query runs outside of a named request, so nothing can stop it: put the middleware around its handler',
+  unreachable: (path) => `no stop daemon answers at ${path}: queries run, and nothing cancels them`
 }
 
 /**

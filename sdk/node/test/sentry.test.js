@@ -80,7 +80,7 @@ test('any other answer lets a query run without a lease, and closes what is rele
   answers({ LEASE: 'ERR full there are too many leases' })
   await run()
   assert.deepEqual([daemon.lines(), closed], [[LEASE], []])
-  answers({ RELEASE: 'ERR not_leased there is no such lease of yours' })
+  answers({ RELEASE: 'ERR not_leased you have no such lease' })
   await run()
   assert.deepEqual(closed, [])
   answers({ RELEASE: 'ERR forbidden add this user' })
@@ -259,5 +259,5 @@ test('a client who leaves stops what his request has leased', async (t) => {
 test('what is no connection, or no name of a database, is refused', async (t) => {
   const { sentry } = await stage(t)
   for (const name of ['', 'a b', 'x'.repeat(33), 'self']) assert.throws(() => leased({}, sentry, name), SettingError)
-  assert.throws(() => leased({}, sentry, 'shop'), /no connection or pool/)
+  assert.throws(() => leased({}, sentry, 'shop'), /takes a connection or pool/)
 })

@@ -127,7 +127,7 @@ class _Exchange:
         self._token.end()
         error = None if handler.cancelled() else handler.exception()
         if error is not None:
-            log.warning("a request that its server had given up ended with an error", exc_info=error)
+            log.warning("a request that the server had cancelled ended with an error", exc_info=error)
 
     async def _conclude(self) -> None:
         """Pass on the error of a handler that is done, or answer in its place if it was terminated.
@@ -178,7 +178,7 @@ class _Exchange:
         self._handler.cancel()
 
     def _tells(self) -> None:
-        """Record which task or thread a checkpoint has told."""
+        """Record the task or thread in which a checkpoint has raised."""
         # A RuntimeError means that no loop runs: it is another thread.
         with contextlib.suppress(RuntimeError):
             if asyncio.current_task() is self._handler:
@@ -207,7 +207,7 @@ class _Exchange:
         self._end(message)
 
     def _end(self, last: Union[Message, Exception]) -> None:
-        """Record that nothing more comes from the client."""
+        """Record that the client sends nothing more."""
         self._last = last
         self._repeat_last()
 

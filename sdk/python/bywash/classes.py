@@ -39,7 +39,7 @@ class Class:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise SettingError(f"name is {self.name!r}, not a word")
+            raise SettingError(f"name is {self.name!r}, and must be a text that is not empty")
         self._lies("run_min", 0.001, HOUR)
         self._lies("run_max", 0.001, HOUR)
         self._lies("alpha", 0, 100)
@@ -49,9 +49,9 @@ class Class:
         if self.retry_after is not None:
             self._lies("retry_after", 0, HOUR)
         if self.run_min > self.run_max:
-            raise self._error(f"run_min {self.run_min} lies above run_max {self.run_max}")
+            raise self._error(f"run_min {self.run_min} must not be above run_max {self.run_max}")
         if self.low >= self.high:
-            raise self._error(f"low {self.low} does not lie below high {self.high}")
+            raise self._error(f"low {self.low} must be below high {self.high}")
 
     def granted(self, p: float) -> float:
         """Return the threshold in seconds for the loss `p`: LB + F(p)(UB - LB), paper 2, SERT §3.2.
@@ -72,7 +72,7 @@ class Class:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         # This condition also rejects NaN.
         if not is_number or not least <= value <= most:
-            raise self._error(f"{field} is {value!r}, not from {least} to {most}")
+            raise self._error(f"{field} is {value!r}, and must be from {least} to {most}")
 
     def _error(self, text: str) -> SettingError:
         return SettingError(f"class {self.name}: {text}")

@@ -94,7 +94,7 @@ def sqlite_factory(sentry: Sentry) -> Type[Any]:
 def named(database: str) -> str:
     """Return the name if it is valid; else raise `SettingError`."""
     if not _NAME.fullmatch(database) or database == "self":
-        raise SettingError(f"database is {database!r}, not 1 to 32 letters, digits or any of _ -, and not self")
+        raise SettingError(f"database is {database!r}, and must be 1 to 32 letters, digits or any of _ -, and not self")
     return database
 
 

@@ -73,7 +73,7 @@ def answer(terminated: Terminated, accept: str) -> Tuple[List[Tuple[str, str]], 
     HEAD.
     """
     reason, again = terminated.reason, max(math.ceil(terminated.retry_after), 1)
-    problem = {"type": _PLAIN, "title": "The time that was left to this request is over."}
+    problem = {"type": _PLAIN, "title": "The deadline of this request has passed."}
     if reason == RAN_TOO_LONG:
         problem = {"type": _BUSY, "title": f"The site is very busy. Please try again in {again} s."}
     elif reason == CLIENT_LEFT:

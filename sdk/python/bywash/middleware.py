@@ -11,7 +11,7 @@ TOKEN = "bywash.token"
 
 #: The server's error for a `Terminated` that is not of this request: the handler has raised another
 #: token's.
-NOT_ITS_OWN = "a token is over that is not its request's"
+NOT_ITS_OWN = "the handler raised Terminated of another request's token"
 
 
 class Middleware:

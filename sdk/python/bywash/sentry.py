@@ -31,9 +31,9 @@ _log = logging.getLogger("bywash")
 
 #: The warnings that are logged once, with the socket's path.
 _WARNINGS = {
-    "unnamed": "a query runs outside of a named request, and nothing can stop it: is the middleware around its handler? "
-    "(stop daemon: %s)",
-    "unreachable": "no stop daemon answers at %s; queries run, and are not cancelled",
+    "unnamed": "a query runs outside of a named request, so nothing can stop it: "
+    "put the middleware around its handler (stop daemon: %s)",
+    "unreachable": "no stop daemon answers at %s: queries run, and nothing cancels them",
 }
 
 

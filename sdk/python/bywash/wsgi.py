@@ -140,7 +140,7 @@ class _Response:
         if self._token.reason is None:
             raise RuntimeError(NOT_ITS_OWN) from terminated
         if self._has_begun:
-            raise RuntimeError("a response broke off: its request is over") from terminated
+            raise RuntimeError("the response ended early, because its request is over") from terminated
         head, body = answer(self._token.terminated(), self._environ.get("HTTP_ACCEPT", ""))
         # The handler may have started a response of which nothing has been sent.
         self._start_response("504 Gateway Timeout", head, sys.exc_info())

@@ -348,7 +348,7 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
         async def app(scope, receive, send):
             self.controller.begin("search", 0.0).checkpoint()
 
-        with self.assertRaisesRegex(RuntimeError, "not its request's") as caught:
+        with self.assertRaisesRegex(RuntimeError, "another request's token") as caught:
             await self.ask(app)
         self.assertIsInstance(caught.exception.__cause__, Terminated)
         self.assertEqual(self.sent, [])

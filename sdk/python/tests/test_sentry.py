@@ -116,7 +116,7 @@ class Leases(Case):
         self.assertEqual(self.daemon.lines(), [LEASE])
 
     def test_a_connection_that_another_has_too_is_closed(self):
-        self.answers(lease="ERR taken this connection is leased to another: close it")
+        self.answers(lease="ERR taken this connection has another lease: close it")
         with self.assertRaises(Taken), self.query():
             self.fail("it began")
         self.assertEqual((self.closed, self.sentry.stats().taken, self.daemon.lines()), ([4711], 1, [LEASE]))
@@ -128,7 +128,7 @@ class Leases(Case):
         self.assertEqual((self.closed, self.sentry.stats().refused, self.daemon.lines()), ([], 1, [LEASE]))
 
     def test_a_release_of_what_was_not_leased_any_more_is_one(self):
-        self.answers(release="ERR not_leased there is no such lease of yours")
+        self.answers(release="ERR not_leased you have no such lease")
         with self.query():
             pass
         self.assertEqual(self.closed, [])

@@ -333,7 +333,7 @@ class WithoutAServer(unittest.TestCase):
             self.controller.begin("search", 0.0).checkpoint()
 
         for app in (another, lambda *_: Body(on_iter=another), lambda *_: Body(on_next=another)):
-            with self.assertRaisesRegex(RuntimeError, "not its request's") as caught:
+            with self.assertRaisesRegex(RuntimeError, "another request's token") as caught:
                 self.call(app, self.breaks)
             self.assertIsInstance(caught.exception.__cause__, bywash.Terminated)
 

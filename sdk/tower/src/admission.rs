@@ -63,16 +63,16 @@ pub struct AdmissionSettings {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AdmissionError {
     /// The limit is 0, so no request could run.
-    #[error("the limit is 0")]
+    #[error("the limit is 0, and must be at least 1")]
     Limit,
     /// The order is unknown, or it depends on the machine's load, which is not measured here.
-    #[error("there is no order `{0}` that needs no measurement of the machine")]
+    #[error("the order `{0}` is unknown, or needs the load of the machine, which is not measured")]
     Order(String),
     /// Parameters that the order's entry in the catalogue does not accept.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Parameters(Vec<ParameterError>),
     /// There is no class, there are more than 64, or two have the same name.
-    #[error("from 1 to 64 classes, each with a name of its own")]
+    #[error("there must be 1 to 64 classes, each with a name of its own")]
     Classes,
     /// No class of this name is declared.
     #[error("class `{0}` is not declared")]

@@ -58,7 +58,7 @@ impl Terminated {
     pub(crate) fn say<B: From<Bytes>>(&self, voice: Voice) -> Response<B> {
         let (reason, again) = (self.reason.name(), self.again());
         let (kind, title) = match self.reason {
-            Reason::Deadline => (PLAIN, "The time that was left to this request is over.".into()),
+            Reason::Deadline => (PLAIN, "The deadline of this request has passed.".into()),
             Reason::ClientLeft => (PLAIN, "The client of this request has left.".into()),
             Reason::RanTooLong => {
                 let again = again.unwrap_or_default();

@@ -8,8 +8,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use bywash_engine::Bounds;
 use bywash_engine::catalog::{ParameterError, TerminationSettings, find_termination};
-use bywash_engine::terminate::Bounds;
 use bywash_units::Span;
 
 /// The range of `run_min` and `run_max`, which is the gateway's as well.
@@ -41,7 +41,7 @@ pub struct Class {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SettingError {
     /// A value outside its range.
-    #[error("class `{class}`: `{field}` is {given:?}, not from {least:?} to {MOST:?}")]
+    #[error("class `{class}`: `{field}` is {given:?}, and must be from {least:?} to {MOST:?}")]
     Range {
         /// The class's name.
         class: String,
@@ -53,7 +53,7 @@ pub enum SettingError {
         least: Duration,
     },
     /// Two values that contradict each other.
-    #[error("class `{class}`: `{lower}` {low} does not lie below `{upper}` {high}")]
+    #[error("class `{class}`: `{lower}` {low} must be below `{upper}` {high}")]
     Crossed {
         /// The class's name.
         class: String,

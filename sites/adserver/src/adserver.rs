@@ -75,12 +75,15 @@ impl AdServer {
 fn filled(store: &mut Store, wanted: Fill, path: &Path) -> Result<(), AdServerError> {
     if !store.register.is_empty() {
         // Nobody reading it is no reason not to serve.
-        let _unread =
-            writeln!(io::stderr(), "adserver: {} is not empty: no --fill", path.display());
+        let _unread = writeln!(
+            io::stderr(),
+            "adserver: {} is not empty, so --fill has no effect",
+            path.display()
+        );
         return Ok(());
     }
-    let (change, register) =
-        fill(wanted, Moment::now()).ok_or(AdServerError::Option("too much to fill"))?;
+    let (change, register) = fill(wanted, Moment::now())
+        .ok_or(AdServerError::Option("--fill: the contracts exceed what an ad server can have"))?;
     store.apply(path, &change)?;
     store.register = register;
     Ok(())

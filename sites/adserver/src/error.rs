@@ -21,7 +21,11 @@ pub enum AdServerError {
         cause: rusqlite::Error,
     },
     /// The file is a database, but not one whose tables this version knows.
-    #[error("the database {} has schema {found}, this ad server knows {}", path.display(), expected)]
+    #[error(
+        "the database {} has schema version {found}, but this ad server needs {}",
+        path.display(),
+        expected
+    )]
     Schema {
         /// The file asked for.
         path: PathBuf,
@@ -31,7 +35,7 @@ pub enum AdServerError {
         expected: i64,
     },
     /// Levels or their goal contradict themselves, or there are no threads for them.
-    #[error("the pool: {0}")]
+    #[error("cannot start the pool of threads: {0}")]
     Pool(#[from] bywash_levels::BuildError),
     /// There are no keys of the gateway in front.
     #[error("{0}")]
@@ -40,7 +44,7 @@ pub enum AdServerError {
     #[error("{0}")]
     Option(&'static str),
     /// The operating system gives no thread or random numbers.
-    #[error("the operating system refuses {what}: {cause}")]
+    #[error("the operating system does not provide {what}: {cause}")]
     System {
         /// What was asked of it.
         what: &'static str,

@@ -9,7 +9,7 @@ pub(crate) const SUGGESTIONS: usize = 5;
 /// Each has one status, and its words are the answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
-    #[error("no concept is called {word}; there {}", suggestions(near))]
+    #[error("there is no concept {word}; {}", suggestions(near))]
     UnknownConcept {
         word: Word,
         /// Those that are written most alike, at most [`SUGGESTIONS`].
@@ -17,11 +17,11 @@ pub(crate) enum Fault {
     },
     #[error("there is no such {0}")]
     Unknown(&'static str),
-    #[error("capacity is not there: the contract wants {0} delivered beside what is promised")]
-    Capacity(Shortage),
     #[error(
-        "the slot's impressions are promised: without them contracts that are carried now want {0}"
+        "there is not enough capacity: in addition to what is promised, the contract needs {0}"
     )]
+    Capacity(Shortage),
+    #[error("the slot's impressions are promised: without them, running contracts need {0}")]
     Promised(Shortage),
     #[error("{0}")]
     Conflict(&'static str),
@@ -34,5 +34,9 @@ pub(crate) enum Fault {
 
 fn suggestions(near: &[Word]) -> String {
     let words: Vec<_> = near.iter().map(Word::as_str).collect();
-    if words.is_empty() { "are none yet".to_owned() } else { format!("is: {}", words.join(", ")) }
+    if words.is_empty() {
+        "there are no concepts yet".to_owned()
+    } else {
+        format!("similar: {}", words.join(", "))
+    }
 }

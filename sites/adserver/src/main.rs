@@ -12,68 +12,68 @@ use tokio::runtime::Builder;
 
 /// An ad server with a fixed capacity, to be overloaded.
 ///
-/// GET /ad?slots=N&concepts=A,B gives banners to place on a page, GET /click/TOKEN counts a click and leads on. POST
-/// /concepts /publishers /slots /contracts set it up, GET /contracts/ID and /publishers/ID report. GET /stats tells what
-/// became of the requests, GET /-/health whether the server is up.
+/// GET /ad?slots=N&concepts=A,B returns banners for a page. GET /click/TOKEN counts a click and redirects. POST
+/// /concepts /publishers /slots /contracts sets the server up, GET /contracts/ID and /publishers/ID report. GET /stats
+/// counts the outcomes of requests. GET /-/health says whether the server is up.
 #[derive(Debug, Parser)]
 #[command(name = "bywash-adserver", version)]
 struct Arguments {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on; with port 0 a free port
     #[arg(long, default_value = "127.0.0.1:3002")]
     listen: SocketAddr,
 
-    /// Threads that look for banners at a time; one more than processors if not given
+    /// Threads that select banners [default: one more than processors]
     #[arg(long)]
     threads: Option<u32>,
 
-    /// Threads of one request of the high level, 6 if not given; one of the low level has one
+    /// Threads of one request of the high level [default: 6]; a request of the low level has one
     #[arg(long, value_name = "THREADS")]
     high_threads: Option<u32>,
 
-    /// Promise the high level such a part of the low level's mean time, as in 0.5
+    /// Promise the high level this fraction of the low level's mean time, as in 0.5
     #[arg(long, conflicts_with = "parity")]
     ratio: Option<f64>,
 
-    /// The seed's way: so many pages at a time, first come first served, each with all its threads
+    /// The paper's method without levels: this many pages at a time, first come first served, each with all its threads
     #[arg(long, value_name = "PAGES")]
     parity: Option<u32>,
 
-    /// Requests that are not for banners that run at a time
+    /// Requests other than those for banners that run at a time
     #[arg(long, default_value_t = 4)]
     clerks: usize,
 
-    /// Requests that may wait, of each level and of the others; when they do, the answer is 503
+    /// Requests of each level, and of the others, that may wait; further ones get 503
     #[arg(long, default_value_t = 511)]
     backlog: usize,
 
-    /// SQLite file, made if missing; contracts in it stay
+    /// SQLite file; created if it is missing, and its contracts are kept
     #[arg(long, default_value = "adserver.db")]
     database: PathBuf,
 
-    /// How banners are selected: by the seed's scan, or by trees of weights
+    /// How to select banners: by the paper's scan, or by trees of weights
     #[arg(long, value_enum, default_value_t = Way::Wheels)]
     selection: Way,
 
-    /// Keys of the gateway in front, as its `levels.key_file`: the level that it signs is believed
+    /// Key file of the gateway in front (its `levels.key_file`): trust the level that it signs
     #[arg(long, value_name = "FILE", conflicts_with = "level_parameter")]
     level_keys: Option<PathBuf>,
 
-    /// Believe the level that a request gives itself with type=0 (low) or type=1 (high); for the laboratory
+    /// Trust the level that a request names with type=0 (low) or type=1 (high); for the laboratory
     #[arg(long)]
     level_parameter: bool,
 
-    /// Fill an empty database with contracts made up; one that is not empty stays as it is
+    /// Fill an empty database with generated contracts; leave any other as it is
     #[arg(long, value_name = "CONTRACTS,CONCEPTS,SEED")]
     fill: Option<Fill>,
 
-    /// Select so many times (a scan a thousandth of that), say whether the roulette is fair, and end
+    /// Make this many selections (with a scan a thousandth), report whether the roulette is fair, and end
     #[arg(long, value_name = "DRAWS", num_args = 0..=1, default_missing_value = "10000000",
           value_parser = clap::value_parser!(u64).range(100_000..=1_000_000_000),
           conflicts_with_all = ["listen", "threads", "high_threads", "ratio", "parity", "clerks", "backlog", "database",
                                 "selection", "level_keys", "level_parameter", "fill"])]
     roulette: Option<u64>,
 
-    /// What the roulette draws
+    /// Seed of the roulette
     #[arg(long, default_value_t = 1, requires = "roulette")]
     seed: u64,
 }
@@ -93,9 +93,9 @@ enum Failure {
     Signals(io::Error),
     #[error("cannot write: {0}")]
     Write(io::Error),
-    #[error("a selection is not what a fair roulette would do")]
+    #[error("the selections differ from those of a fair roulette")]
     Unfair,
-    #[error("--high-threads does nothing where a page is one task: add --selection scan")]
+    #[error("--high-threads has no effect if a page is one task: add --selection scan")]
     OneTask,
 }
 

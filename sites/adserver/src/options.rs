@@ -75,10 +75,10 @@ impl Options {
     pub(crate) fn check(&self) -> Result<(), AdServerError> {
         let many = 1..=MAX_THREADS;
         if !many.contains(&self.threads) || !many.contains(&self.high_threads) {
-            return Err(AdServerError::Option("threads must be from 1 to 1024"));
+            return Err(AdServerError::Option("threads and high-threads must be from 1 to 1024"));
         }
         if self.parity.is_some_and(|places| !many.contains(&places)) {
-            return Err(AdServerError::Option("parity takes 1 to 1024 pages at a time"));
+            return Err(AdServerError::Option("parity must be from 1 to 1024"));
         }
         if !(1..=MAX_THREADS as usize).contains(&self.clerks) {
             return Err(AdServerError::Option("clerks must be from 1 to 1024"));

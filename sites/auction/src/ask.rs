@@ -173,22 +173,27 @@ impl Wish {
 }
 
 const ITEM: Refusal = Refusal::Nonsense("itemId must be the number of an item");
-const USER: Refusal = Refusal::Nonsense("userId or to must be the number of a user");
+const USER: Refusal = Refusal::Nonsense("userId (or to) must be the number of a user");
 const CATEGORY: Refusal = Refusal::Nonsense("category must be from 1 to 20");
 const REGION: Refusal = Refusal::Nonsense("region must be from 1 to 62");
 const PAGE: Refusal = Refusal::Nonsense("page must be from 0 to 100000, nbOfItems from 1 to 100");
 const QUANTITY: Refusal = Refusal::Nonsense("qty must be from 1 to 10000");
-const BID: Refusal = Refusal::Nonsense("bid must be an amount as 12 or 12.50, more than nothing");
-const PRICE: Refusal = Refusal::Nonsense("initialPrice and buyNow must be amounts as 12 or 12.50");
+const BID: Refusal = Refusal::Nonsense("bid must be an amount above 0, as in 12 or 12.50");
+const PRICE: Refusal =
+    Refusal::Nonsense("initialPrice and buyNow must be amounts, as in 12 or 12.50");
 const RATING: Refusal = Refusal::Nonsense("rating must be from -5 to 5");
 const DAYS: Refusal = Refusal::Nonsense("duration must be from 1 to 365 days");
-const COMMENT: Refusal = Refusal::Nonsense("comment must be 1 to 1000 plain characters");
-const NAME: Refusal = Refusal::Nonsense("name must be 1 to 100 plain characters");
-const DESCRIPTION: Refusal = Refusal::Nonsense("description must be 1 to 2000 plain characters");
-const WHO: Refusal =
-    Refusal::Nonsense("nickname and password must each be 1 to 30 plain characters");
+const COMMENT: Refusal =
+    Refusal::Nonsense("comment must be 1 to 1000 characters without control characters");
+const NAME: Refusal =
+    Refusal::Nonsense("name must be 1 to 100 characters without control characters");
+const DESCRIPTION: Refusal =
+    Refusal::Nonsense("description must be 1 to 2000 characters without control characters");
+const WHO: Refusal = Refusal::Nonsense(
+    "nickname and password must each be 1 to 30 characters without control characters",
+);
 const NICKNAME: Refusal =
-    Refusal::Nonsense("a nickname has letters from A to Z, digits, - and _ only");
+    Refusal::Nonsense("nickname must have only letters from A to Z, digits, - and _");
 
 struct Fields(Form);
 

@@ -19,7 +19,7 @@ pub enum AuctionError {
     #[error("cannot use the database: {0}")]
     Database(String),
     /// Made by another version.
-    #[error("the database has schema {found}, this auction knows {known}")]
+    #[error("the database has schema version {found}, but this auction needs {known}")]
     Version {
         /// The one it has.
         found: i64,
@@ -27,7 +27,9 @@ pub enum AuctionError {
         known: i64,
     },
     /// Filled with something else.
-    #[error("the database has {found}, not {wanted}: use an empty one, or these numbers")]
+    #[error(
+        "the database has {found}, not {wanted}: use an empty database, or start with these numbers"
+    )]
     Sizes {
         /// What there is.
         found: String,
@@ -35,7 +37,7 @@ pub enum AuctionError {
         wanted: String,
     },
     /// The operating system gives no thread or file.
-    #[error("the operating system refuses {what}: {cause}")]
+    #[error("the operating system does not provide {what}: {cause}")]
     System {
         /// What was asked of it.
         what: &'static str,

@@ -43,7 +43,7 @@ impl House {
 }
 
 /// One worker's life.
-#[expect(clippy::needless_pass_by_value, reason = "a thread owns what it works with")]
+#[expect(clippy::needless_pass_by_value, reason = "the thread owns its values")]
 pub(crate) fn work(house: Arc<House>, mut store: Store) {
     house.hall.work(|page, wish| {
         let served = store.serve(wish);

@@ -19,16 +19,16 @@ const PASSWORD: &str = "BYWASH_AUCTION_PASSWORD";
 /// An auction in the manner of `RUBiS` with an expensive database, to be overloaded.
 ///
 /// It serves / and `RUBiS`'s pages under /PHP. A generated user N is userN with the password passwordN.
-/// GET /-/stats tells what became of the requests, GET /-/health whether the auction is up.
+/// GET /-/stats counts the outcomes of requests. GET /-/health says whether the auction is up.
 #[derive(Debug, Parser)]
 #[command(name = "bywash-auction", version)]
 struct Arguments {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on; with port 0 a free port
     #[arg(long, default_value = "127.0.0.1:3002")]
     listen: SocketAddr,
 
-    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if empty; a temporary file
-    /// without this. The password can also stand in the environment as `BYWASH_AUCTION_PASSWORD`
+    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if it is empty [default: a
+    /// temporary file]. The password can also be in the environment variable `BYWASH_AUCTION_PASSWORD`
     #[arg(long, value_name = "PLACE")]
     database: Option<Place>,
 
@@ -40,31 +40,31 @@ struct Arguments {
     #[arg(long, default_value_t = 16)]
     workers: usize,
 
-    /// Requests that may wait for a worker; when they do, the answer is 503
+    /// Requests that may wait for a worker; further ones get 503
     #[arg(long, default_value_t = 511)]
     backlog: usize,
 
-    /// Users
+    /// Number of users
     #[arg(long, default_value_t = Sizes::default().users)]
     users: i64,
 
-    /// Items; four of five are still on sale
+    /// Number of items; four of five are still on sale
     #[arg(long, default_value_t = Sizes::default().items)]
     items: i64,
 
-    /// Bids an item has on average: what a search costs is about proportional to them
+    /// Bids per item on average; the cost of a search is about proportional to them
     #[arg(long, default_value_t = Sizes::default().bids)]
     bids: i64,
 
-    /// Comments on users
+    /// Number of comments on users
     #[arg(long, default_value_t = Sizes::default().comments)]
     comments: i64,
 
-    /// What is drawn
+    /// Seed of the random numbers
     #[arg(long, default_value_t = Sizes::default().seed)]
     seed: u64,
 
-    /// Take a database server for lost that says nothing for so many seconds
+    /// Regard a database server as lost if it says nothing for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     silence: u64,
 }

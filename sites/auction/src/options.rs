@@ -91,9 +91,9 @@ impl Options {
             (is_row_count(0)(comments), "comments must be from 0 to 10,000,000"),
             (
                 i64::try_from(seed).is_ok(),
-                "seed must be below 2^63, as databases have no larger number",
+                "seed must be below 2^63, because databases have no larger numbers",
             ),
-            (!self.silence.is_zero(), "a database needs time to answer"),
+            (!self.silence.is_zero(), "silence must be above 0: a database needs time to answer"),
         ];
         let wrong = refusals.into_iter().find(|(is_good, _)| !is_good);
         wrong.map_or(Ok(()), |(_, why)| Err(AuctionError::Option(why)))

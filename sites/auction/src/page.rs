@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// One page; each is one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[allow(missing_docs, reason = "the name is the path's; the README has the table")]
+#[allow(missing_docs, reason = "the name is that of the path; the README has the table")]
 pub enum Page {
     Home,
     Register,

@@ -10,7 +10,7 @@ use crate::files::FILES;
 use crate::request_id::named;
 
 const WORDS: Refusal =
-    Refusal::Nonsense("q must be 1 to 100 characters, none of them a control character");
+    Refusal::Nonsense("q must be 1 to 100 characters without control characters");
 const NUMBER: Refusal = Refusal::Nonsense("id must be the number of a book");
 
 /// The longest search, in characters.

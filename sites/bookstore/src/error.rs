@@ -23,7 +23,7 @@ pub enum BookstoreError {
     #[error("{0}")]
     Option(&'static str),
     /// The operating system gives no thread, file or random numbers.
-    #[error("the operating system refuses {what}: {cause}")]
+    #[error("the operating system does not provide {what}: {cause}")]
     System {
         /// What was asked of it.
         what: &'static str,

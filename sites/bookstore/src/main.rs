@@ -22,9 +22,9 @@ const PASSWORD: &str = "BYWASH_BOOKSTORE_PASSWORD";
 /// A bookstore with a fixed capacity and an expensive database, to be overloaded.
 ///
 /// It serves GET / /search?q= /browse?category= /book?id= /file/N and POST /cart /buy. An order is a committed row.
-/// GET /-/stats tells what became of the requests, GET /-/health whether the store is up.
+/// GET /-/stats counts the outcomes of requests. GET /-/health says whether the store is up.
 ///
-/// A request may bring its name in the header bywash-request. What is cancelled in the database is answered with 503.
+/// A request may have its name in the header bywash-request. A request whose query is cancelled gets 503.
 #[derive(Debug, Parser)]
 #[command(name = "bywash-bookstore", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -38,10 +38,10 @@ struct Arguments {
 enum Command {
     /// Write a trace of 3,177 sessions and 123,664 requests
     Trace {
-        /// What is drawn
+        /// Seed of the random numbers
         #[arg(long, default_value_t = 4)]
         seed: u64,
-        /// Write what it consists of instead
+        /// Write statistics of the trace instead
         #[arg(long)]
         statistics: bool,
     },
@@ -49,12 +49,12 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct Serve {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on; with port 0 a free port
     #[arg(long, default_value = "127.0.0.1:3001")]
     listen: SocketAddr,
 
-    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if empty; a temporary file
-    /// without this. The password can also stand in the environment as `BYWASH_BOOKSTORE_PASSWORD`
+    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if it is empty [default: a
+    /// temporary file]. The password can also be in the environment variable `BYWASH_BOOKSTORE_PASSWORD`
     #[arg(long, value_name = "PLACE")]
     database: Option<Place>,
 
@@ -66,31 +66,31 @@ struct Serve {
     #[arg(long, default_value_t = 16)]
     workers: usize,
 
-    /// Requests that may wait for a worker; when they do, the answer is 503
+    /// Requests that may wait for a worker; further ones get 503
     #[arg(long, default_value_t = 511)]
     backlog: usize,
 
-    /// Pages of text a book has: what a search costs is proportional to it [default: 8, or what the database has]
+    /// Pages of text per book; the cost of a search is proportional to them [default: 8, or what the database has]
     #[arg(long)]
     pages: Option<u32>,
 
-    /// Say in a comment in front of statements whose they are
+    /// Name the request in a comment in front of each statement
     #[arg(long)]
     tag: bool,
 
-    /// Take a database server for lost that says nothing for so many seconds
+    /// Regard a database server as lost if it says nothing for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     silence: u64,
 
-    /// Socket of the stop daemon, which is told which request uses which connection
+    /// Socket of the stop daemon, to lease connections for requests
     #[arg(long, value_name = "SOCKET")]
     sentry: Option<PathBuf>,
 
-    /// What the stop daemon calls the database, unless that is SQLite
+    /// Name of the database at the stop daemon; not used with SQLite
     #[arg(long, default_value = "shop", requires = "sentry")]
     name: DatabaseName,
 
-    /// Measure what each service costs alone, print it, and end
+    /// Measure and print the cost of each service alone, and end
     #[arg(long)]
     calibrate: bool,
 }

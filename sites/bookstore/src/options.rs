@@ -76,7 +76,9 @@ impl Options {
             return Err(BookstoreError::Option("pages must be from 1 to 64"));
         }
         if self.silence.is_zero() {
-            return Err(BookstoreError::Option("a database needs time to answer"));
+            return Err(BookstoreError::Option(
+                "silence must be above 0: a database needs time to answer",
+            ));
         }
         Ok(())
     }

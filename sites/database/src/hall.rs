@@ -95,7 +95,7 @@ impl Trouble {
                 (StatusCode::SERVICE_UNAVAILABLE, "the request was stopped in the database")
             }
             Self::Lost(_) | Self::Silent => {
-                (StatusCode::SERVICE_UNAVAILABLE, "the database is not there")
+                (StatusCode::SERVICE_UNAVAILABLE, "the database is not available")
             }
             Self::Taken => {
                 (StatusCode::SERVICE_UNAVAILABLE, "no connection to the database is free")

@@ -77,7 +77,7 @@ fn connect(place: &Place, silence: Duration) -> Result<Box<dyn Connection>, Trou
     match place {
         Place::Sqlite(Some(path)) => Ok(Box::new(sqlite::Sqlite::open(path)?)),
         Place::Sqlite(None) => {
-            Err(Trouble::Failed("a temporary file is made by whoever starts it".to_owned()))
+            Err(Trouble::Failed("the caller makes the temporary file".to_owned()))
         }
         Place::Postgres(config) => Ok(Box::new(postgres::Postgres::open(config, silence)?)),
         Place::MariaDb(opts) => Ok(Box::new(mariadb::MariaDb::open(opts, silence)?)),

@@ -125,7 +125,7 @@ fn read(value: mysql::Value) -> Result<Value, Trouble> {
         mysql::Value::Bytes(bytes) => String::from_utf8(bytes)
             .map(Value::Text)
             .map_err(|error| Trouble::Failed(error.to_string())),
-        other => Err(Trouble::Failed(format!("a field of another kind: {other:?}"))),
+        other => Err(Trouble::Failed(format!("a field of an unexpected type: {other:?}"))),
     }
 }
 

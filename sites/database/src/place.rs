@@ -21,10 +21,10 @@ pub enum Place {
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// Of another kind.
-    #[error("a database is postgres://…, mysql://…, or a file's path, not {0}")]
+    #[error("write postgres://…, mysql://…, or the path of a SQLite file, not {0}")]
     Scheme(String),
     /// A path without anything in it.
-    #[error("a database file has a name")]
+    #[error("the path of the database file is empty")]
     Empty,
     /// Not as PostgreSQL writes it.
     #[error("not a PostgreSQL address: {0}")]
@@ -33,7 +33,7 @@ pub enum PlaceError {
     #[error("not a MariaDB address: {0}")]
     MariaDb(mysql::UrlError),
     /// Without a database, which would be found out late.
-    #[error("the address names no database: …/DATABASE")]
+    #[error("the address names no database: append /DATABASE")]
     NoDatabase,
     /// The file with its password.
     #[error("cannot read the password in {}: {cause}", path.display())]
@@ -44,7 +44,7 @@ pub enum PlaceError {
         cause: io::Error,
     },
     /// A password for a file.
-    #[error("SQLite has no passwords")]
+    #[error("a SQLite database has no password: omit the password")]
     NoPassword,
 }
 

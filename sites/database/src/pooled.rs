@@ -126,7 +126,7 @@ impl Pooled {
         sql: &str,
         run: impl FnOnce(&mut dyn Connection, &str) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
-        let lost = || Trouble::Lost("the connection broke before".to_owned());
+        let lost = || Trouble::Lost("the connection broke earlier".to_owned());
         let connection = self.connection.as_deref_mut().ok_or_else(lost)?;
         self.begun += 1;
         let result = match self.mark.as_str() {

@@ -57,7 +57,9 @@ impl Postgres {
         })?;
         let mut postgres = Self { runtime, client, number: 0, silence };
         let rows = postgres.query("SELECT pg_backend_pid()::bigint", &[])?;
-        let row = rows.first().ok_or_else(|| Trouble::Lost("no process number".to_owned()))?;
+        let row = rows
+            .first()
+            .ok_or_else(|| Trouble::Lost("the server gave no process number".to_owned()))?;
         postgres.number = row.number(0)?.unsigned_abs();
         Ok(postgres)
     }

@@ -7,16 +7,16 @@ pub enum Trouble {
     #[error("the request was stopped in the database")]
     Cancelled,
     /// There is no connection, or it broke.
-    #[error("the database is not there: {0}")]
+    #[error("the database is not available: {0}")]
     Lost(String),
     /// Nothing came for too long. The connection is not used again; its statement may still run.
-    #[error("the database is not there: it says nothing")]
+    #[error("the database is not available: it does not answer")]
     Silent,
     /// The stop daemon knows the connection as another's, or still cancels there: it is not to be used.
-    #[error("the stop daemon knows the connection as another's")]
+    #[error("the stop daemon has a lease of another request for the connection")]
     Taken,
     /// A row with this name is there already.
-    #[error("there is such a row already")]
+    #[error("a row with this key exists already")]
     Duplicate,
     /// It refused the statement, or answered with something else than was asked for.
     #[error("the database failed: {0}")]

@@ -22,7 +22,7 @@ impl Row {
     pub fn number(&self, column: usize) -> Result<i64, Trouble> {
         match self.0.get(column) {
             Some(Value::Number(number)) => Ok(*number),
-            other => Err(Trouble::Failed(format!("column {column} is no number: {other:?}"))),
+            other => Err(Trouble::Failed(format!("column {column} is not a number: {other:?}"))),
         }
     }
 
@@ -30,7 +30,7 @@ impl Row {
     pub fn text(&self, column: usize) -> Result<String, Trouble> {
         match self.0.get(column) {
             Some(Value::Text(text)) => Ok(text.clone()),
-            other => Err(Trouble::Failed(format!("column {column} is no text: {other:?}"))),
+            other => Err(Trouble::Failed(format!("column {column} is not a text: {other:?}"))),
         }
     }
 }

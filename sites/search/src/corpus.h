@@ -1,7 +1,7 @@
-// A corpus that is made up: words by Zipf's law, and for each the documents in which it stands.
+// A made-up corpus: words by Zipf's law, and for each word the documents that contain it.
 //
-// The same seed makes the same corpus. The n-th most frequent word is called "wN"; how many documents have it falls
-// as 1/N, so that queries with frequent words cost hundreds of times what others do: the heavy tail is in the words.
+// The same seed makes the same corpus. The n-th most frequent word is called "wN". The number of documents with it
+// falls as 1/N. Therefore queries with frequent words cost hundreds of times as much as others: a heavy tail.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ public:
 
     std::size_t words() const { return lists_.size(); }
     uint32_t documents() const { return documents_; }
-    // Of the word of this rank, the most frequent first; in the order of documents.
+    // Returns the postings of the word of this rank, in the order of documents. Rank 0 is the most frequent word.
     const std::vector<Posting> &list(std::size_t rank) const { return lists_[rank]; }
 
 private:

@@ -1,11 +1,11 @@
-// What requests cost that nobody has chosen: for the distribution.
+// Prints the costs of randomly drawn requests, to show their distribution.
 #pragma once
 
 #include "service.h"
 
 namespace search {
 
-// Microseconds of processor time of so many requests, one a line. 0, or 1 if that cannot be written.
+// Prints the microseconds of processor time of this many requests, one a line. Returns 0, or 1 if a write fails.
 int print_costs(const Service &service, long requests);
 
 }  // namespace search

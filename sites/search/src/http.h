@@ -1,4 +1,4 @@
-// Just enough HTTP/1.1: one GET per connection, with a bounded head and a bounded time to send it.
+// A small part of HTTP/1.1: one GET per connection, with a bounded head and a bounded time to send it.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@ namespace search {
 
 struct Request {
     std::string path;
-    // Of the query string, decoded: `q`.
+    // The decoded value of `q` in the query string.
     std::string words;
-    // How much work is wanted, in microseconds, if the client says (the lab does); otherwise 0.
+    // The amount of work in microseconds, if the client sets it, as the laboratory does; else 0.
     uint64_t demand_us = 0;
 };
 
-// What is wrong with it, as a status; 0: nothing; -1: the client is gone, or too slow.
+// Reads a request. Returns 0, or the status of the error, or -1 if the client has left or is too slow.
 int read_request(int fd, Request &request);
 
-// The whole answer, and the connection is at its end. What a client does not take in time is lost.
+// Sends the whole answer, the last one on the connection. The rest is lost if the client does not read it in time.
 void answer(int fd, int status, const std::string &body, const std::string &fields = "");
 
 }  // namespace search

@@ -1,4 +1,4 @@
-// search: an index-matching or a ranking service, to be overloaded.
+// search: an index-matching or a ranking service, for experiments with overload.
 #include <getopt.h>
 
 #include <atomic>
@@ -17,17 +17,17 @@ namespace {
 std::atomic<bool> over{false};
 
 const char USAGE[] =
-    "search match|rank [options]        serves it on this machine\n"
-    "search match|rank --costs N        what N requests cost, in microseconds, one a line\n"
+    "search match|rank [options]        Serve on this machine\n"
+    "search match|rank --costs N        Print the cost of N requests, in microseconds, one per line\n"
     "\n"
-    "  --port N        of the service; 0, the default: any that is free\n"
-    "  --admin N       of /-/stats\n"
-    "  --threads N     1 to 512 workers: 15\n"
-    "  --queue N       places for those that wait; who finds none gets a 503: 15\n"
-    "  --terminate     requests that run for too long are stopped (libsert)\n"
-    "  --lb MS --ub MS the least and the most of the threshold: 1500, 8000\n"
-    "  --alpha A --low P --high P --interval MS   of its controller: 4, 0.05, 0.15, 10000\n"
-    "  --seed N        of the corpus: 1\n";
+    "  --port N        Port of the service [default: 0, a free port]\n"
+    "  --admin N       Port of /-/stats [default: a free port]\n"
+    "  --threads N     Number of workers, 1 to 512 [default: 15]\n"
+    "  --queue N       Requests that may wait; further ones get 503 [default: 15]\n"
+    "  --terminate     Stop requests that run for too long (libsert)\n"
+    "  --lb MS --ub MS Bounds of the threshold [default: 1500, 8000]\n"
+    "  --alpha A --low P --high P --interval MS   Parameters of its controller [default: 4, 0.05, 0.15, 10000]\n"
+    "  --seed N        Seed of the corpus [default: 1]\n";
 
 [[noreturn]] void wrong_use(const std::string &why) {
     std::fprintf(stderr, "search: %s\n\n%s", why.c_str(), USAGE);
@@ -38,7 +38,7 @@ double number(const char *option, const char *text, double least, double most) {
     char *end = nullptr;
     double is = std::strtod(text, &end);
     if (end == text || *end != 0 || !(is >= least && is <= most)) {
-        wrong_use(std::string("--") + option + " " + text + ": a number between " + std::to_string(least) + " and " + std::to_string(most));
+        wrong_use(std::string("--") + option + " " + text + ": write a number between " + std::to_string(least) + " and " + std::to_string(most));
     }
     return is;
 }
@@ -74,10 +74,10 @@ Options parse(int argc, char **argv) {
         case 'i': terms.interval_ms = static_cast<uint32_t>(number(name, optarg, 100, 86400e3)); break;
         case 's': options.seed = static_cast<uint32_t>(number(name, optarg, 0, 4294967295.0)); break;
         case 'c': options.costs = static_cast<long>(number(name, optarg, 1, 1e7)); break;
-        default: wrong_use("an option that there is not");
+        default: wrong_use("unknown option");
         }
     }
-    if (optind != argc - 1) wrong_use("which service?");
+    if (optind != argc - 1) wrong_use("name one service: match or rank");
     if (terms.lb_ms > terms.ub_ms) wrong_use("--lb is above --ub");
     if (terms.lw >= terms.hw) wrong_use("--low is not below --high");
     options.service = argv[optind];
@@ -87,7 +87,7 @@ Options parse(int argc, char **argv) {
 int serve(const search::Service &service, const search::Terms &terms) {
     search::Server server(service, terms);
     if (!server.protect()) {
-        std::fprintf(stderr, "search: --terminate cannot be: %s\n", std::strerror(errno));
+        std::fprintf(stderr, "search: --terminate is not possible: %s\n", std::strerror(errno));
         return 2;
     }
     if (!server.listen()) {
@@ -108,7 +108,7 @@ int serve(const search::Service &service, const search::Terms &terms) {
 int main(int argc, char **argv) {
     Options options = parse(argc, argv);
     auto service = search::make_service(options.service, options.seed);
-    if (!service) wrong_use(options.service + " is no service: match or rank");
+    if (!service) wrong_use(options.service + " is not a service: write match or rank");
     if (options.costs > 0) return search::print_costs(*service, options.costs);
     service->calibrate();
     return serve(*service, options.terms);

@@ -12,18 +12,18 @@ namespace {
 
 constexpr std::size_t BEST = 10;
 constexpr std::size_t MOST_WORDS = 64;
-// People ask for the words of these ranks; the rarer ones fill up a length that is wanted.
+// Drawn queries use words up to this rank. Rarer words only fill a query up to a given length.
 constexpr double ASKED_FOR = 500;
-// The rank is that part of them which is a uniform number to this power: the tail's index.
+// The rank is ASKED_FOR times a uniform number to this power, which sets the index of the tail.
 constexpr double TAIL = 1.1;
-// A word stands in a document at places, of which so many are looked at, in so many fields: title, headings,
-// anchors, body. Close to each other counts more.
+// The number of places of a word that are checked in each field of a document. The fields are title, headings, anchors
+// and body. Places close to each other count more.
 constexpr int PLACES = 64;
 constexpr int FIELDS = 4;
 constexpr float WEIGHTS[FIELDS] = {3.0F, 2.0F, 1.5F, 1.0F};
 
-// Saturating in how often a word stands there: the form of BM25. The places are made up where a real index has
-// them compressed; it costs about as much.
+// Returns a score of the form of BM25, which saturates with the number of occurrences. The places are made up. A real
+// index decompresses them, which costs about as much.
 float score(const Posting &posting, float rarity) {
     float sum = 0;
     for (uint32_t field = 0; field < FIELDS; field++) {
@@ -56,7 +56,7 @@ std::vector<Found> Matching::match(const std::vector<uint32_t> &words) const {
     for (uint32_t word : words) {
         const auto &list = corpus_.list(word);
         float rarity = std::log1p(static_cast<float>(corpus_.documents()) / static_cast<float>(list.size() + 1));
-        // Scores of a part of the documents at a time, so that they stay in the cache.
+        // Scores are computed for a part of the documents at a time, so that they stay in the cache.
         std::unordered_map<uint32_t, float> scores;
         for (const Posting &posting : list) {
             float is = score(posting, rarity);
@@ -86,7 +86,7 @@ std::vector<uint32_t> Matching::of_length(std::size_t postings, Dice &dice) cons
     auto shorter = [this](std::size_t rank, std::size_t left) { return corpus_.list(rank).size() > left; };
     while (words.size() < MOST_WORDS && postings > 0) {
         std::size_t low = 0, high = corpus_.words();
-        // Lists get shorter: the first that is not longer than what is left.
+        // Lists get shorter with the rank. This finds the first one that fits into the rest.
         while (low < high) {
             std::size_t middle = (low + high) / 2;
             if (shorter(middle, postings)) low = middle + 1;

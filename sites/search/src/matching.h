@@ -1,5 +1,5 @@
-// Index matching: the documents that have the words of a query, the best first. What it costs goes with how long
-// the lists of its words are.
+// Index matching: the documents that contain the words of a query, the best first. The cost is proportional to the
+// lengths of the words' lists.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ class Matching {
 public:
     explicit Matching(const Corpus &corpus);
 
-    // The ten best. `words` are ranks.
+    // Returns the ten best documents. `words` are ranks.
     std::vector<Found> match(const std::vector<uint32_t> &words) const;
 
-    // A query as people make them: one or two words, seldom very frequent ones.
+    // Draws a realistic query: one or two words, rarely very frequent ones.
     std::vector<uint32_t> draw(Dice &dice) const;
-    // Words whose lists are together so long; as near as the longest lists go.
+    // Returns words whose lists have this total length, as nearly as the longest lists allow.
     std::vector<uint32_t> of_length(std::size_t postings, Dice &dice) const;
-    // The words of "w12 w7": false if one is none.
+    // Parses words such as "w12 w7". Returns false if one of them does not exist.
     bool parse(const std::string &text, std::vector<uint32_t> &words) const;
 
     std::size_t length(const std::vector<uint32_t> &words) const;

@@ -1,4 +1,4 @@
-// Time of a processor that this thread has used.
+// The processor time that this thread has used.
 #pragma once
 
 #include <ctime>

@@ -1,5 +1,5 @@
-// Ranking: so many candidates by how alike they are to the query. How many there are is exponential, so what it
-// costs is.
+// Ranking: compares a number of candidates with the query. This number has an exponential distribution, and so has the
+// cost.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class Ranking {
 public:
     Ranking(uint32_t documents, uint32_t seed);
 
-    // The ten most alike of so many candidates.
+    // Returns the ten candidates of this many that are most similar to the query.
     std::vector<Found> rank(std::size_t candidates, uint32_t query) const;
     std::size_t draw(Dice &dice) const;
 

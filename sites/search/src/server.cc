@@ -26,7 +26,7 @@ const char COME_AGAIN[] = "Retry-After: 2\r\n";
 
 const auto LINGERS = std::chrono::seconds(1);
 
-// 0 would be libsert's own choice.
+// 0 would select libsert's default.
 double said(double value) { return value == 0 ? -1 : value; }
 
 sert_arg as_arg(const Terms &terms) {
@@ -55,7 +55,7 @@ Server::~Server() {
 
 namespace {
 
-// On this machine only. -1: it cannot; errno says why.
+// Listens on loopback. Returns -1 with errno set if that fails.
 int listen_at(uint16_t port) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -89,7 +89,7 @@ bool Server::listen() {
 uint16_t Server::port() const { return port_of(listener_); }
 uint16_t Server::admin_port() const { return port_of(admin_); }
 
-// Apart from the queue: also when nothing else gets through.
+// Has its own thread, so that it answers also when the queue is full.
 void Server::tell_stats() {
     while (!over_) {
         pollfd comes = {admin_, POLLIN, 0};
@@ -102,7 +102,7 @@ void Server::tell_stats() {
         }
         int wrong = read_request(fd, request);
         if (wrong == 0) wrong = request.path == "/-/stats" ? 0 : 404;
-        if (wrong > 0) refuse(fd, wrong, "there is /-/stats");
+        if (wrong > 0) refuse(fd, wrong, "only GET /-/stats is served here");
         else answer(fd, 200, stats()), close(fd);
     }
 }
@@ -117,18 +117,19 @@ void Server::refuse(int fd, int status, const char *why, bool is_read) {
     leaving_.push_back(std::move(leaving));
 }
 
-// An answer that comes before its request would be none to some clients.
+// Some clients ignore an answer that arrives before they have sent their request.
 void Server::tell(Leaving &leaving) {
     answer(leaving.fd, leaving.status, leaving.body, leaving.status >= 500 ? COME_AGAIN : "");
     shutdown(leaving.fd, SHUT_WR);
     leaving.status = 0;
 }
 
-// Closed with something unread, a connection would be reset, and the answer lost with it. Whether it can be closed.
+// Reads the rest of a request. A close with unread bytes would reset the connection, and the client would lose the
+// answer. Returns whether the connection can be closed.
 bool Server::reads_away(Leaving &leaving) {
     char rest[4096];
     ssize_t got = -1;
-    // A few blocks at a time: who sends without end holds up nobody.
+    // Reads a few blocks at a time, so that a client that sends without end does not delay others.
     for (int i = 0; i < 16 && (got = recv(leaving.fd, rest, sizeof rest, MSG_DONTWAIT)) > 0; i++) {
         if (leaving.status) tell(leaving);
     }
@@ -136,7 +137,7 @@ bool Server::reads_away(Leaving &leaving) {
     return !is_open || std::chrono::steady_clock::now() >= leaving.until;
 }
 
-// Until the client has closed it too, or for a while.
+// Keeps each refused connection until its client has closed it, or until LINGERS has passed.
 void Server::see_off() {
     std::vector<Leaving> here;
     while (!over_) {
@@ -191,7 +192,7 @@ bool Server::next(int &fd) {
 
 namespace {
 
-// The request whose client this is: a token names one request for ever, so that news that come late do no harm.
+// Watches the client of the running request. A token names one request forever, so a late event stops no other request.
 void begin_watch(int epoll, int fd) {
     epoll_event event = {};
     event.events = EPOLLRDHUP | EPOLLONESHOT;
@@ -213,7 +214,7 @@ void Server::watch() {
 
 void Server::serve() {
     sigjmp_buf point;
-    // What is used after a rollback is volatile, and nothing with a destructor lives here meanwhile.
+    // Variables that are used after a rollback are volatile. No object with a destructor lives here during a request.
     int volatile fd = -1;
     uint64_t volatile began = 0;
     for (int taken; next(taken);) {
@@ -221,7 +222,7 @@ void Server::serve() {
         Request *request = new Request;
         if (int wrong = read_request(fd, *request)) {
             books_.failed++;
-            wrong > 0 ? refuse(fd, wrong, "not a request for this service") : static_cast<void>(close(fd));
+            wrong > 0 ? refuse(fd, wrong, "not a valid request for this service") : static_cast<void>(close(fd));
             delete request;
             continue;
         }
@@ -232,7 +233,7 @@ void Server::serve() {
                 books_.busy_us_wasted += busy_us() - began;
                 reason == SERT_RAN_TOO_LONG ? books_.terminated++ : books_.gone++;
                 delete asked;
-                refuse(fd, 504, "it ran for too long");
+                refuse(fd, 504, "the request ran for too long");
                 continue;
             }
             SERT_register_rollbackpoint(&point);

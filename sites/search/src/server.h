@@ -1,9 +1,9 @@
-// The server: a thread that accepts, a bounded queue, and workers that serve one request after the other; a thread
-// that sees refused clients off, and one that tells operators how it goes.
+// The server: a thread that accepts, a bounded queue, and workers that serve one request after the other. One more
+// thread closes refused connections, and another one answers /-/stats.
 //
-// What the bounded queue refuses is the seed's admission control; what the worker loop says to libsert is all that
-// terminations need. Who runs is watched for departures: if the client, or the gateway, closes the connection, the
-// request is stopped too.
+// The bounded queue is the admission control of paper 2. Terminations need only the calls of libsert in the worker
+// loop. The server watches the clients of running requests. If the client, or the gateway, closes the connection, the
+// server stops the request.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ struct Terms {
     uint16_t port = 0, admin_port = 0;
     unsigned threads = 15;
     std::size_t queue = 15;
-    // How a request may end before it is done: false, it may not.
+    // Whether libsert may stop a request before it is done.
     bool terminates = false;
     double lb_ms = 1500, ub_ms = 8000, alpha = 4, hw = 0.15, lw = 0.05;
     uint32_t interval_ms = 10000;
@@ -39,13 +39,13 @@ public:
     Server(const Service &service, const Terms &terms);
     ~Server();
     Server(const Server &) = delete;
-    // Requests may be terminated from now on, if they are to be. False: they cannot; errno says why.
+    // Enables terminations if `terminates` is set. Returns false with errno set if that fails.
     bool protect();
-    // False: it cannot; errno says why.
+    // Opens both ports. Returns false with errno set if that fails.
     bool listen();
     uint16_t port() const;
     uint16_t admin_port() const;
-    // Until `over`.
+    // Serves until `over` is true.
     void run(const std::atomic<bool> &over);
     std::string stats() const;
 
@@ -56,11 +56,11 @@ private:
     bool next(int &fd);
     void watch();
     void tell_stats();
-    // A connection that gets its answer once its request has come, and is read away until its client closes it.
+    // A refused connection. It gets its answer when its request has arrived. Then the server reads until it is closed.
     struct Leaving {
         int fd;
         std::chrono::steady_clock::time_point until;
-        int status; // 0: it has its answer
+        int status; // 0: the answer was sent
         std::string body;
     };
     void refuse(int fd, int status, const char *why, bool is_read = true);

@@ -26,7 +26,7 @@ public:
         std::vector<uint32_t> words;
         Dice random = dice();
         if (!request.words.empty()) {
-            if (!matching_.parse(request.words, words)) return {400, "{\"error\":\"q: up to 64 words, w0 to w19999\"}\n"};
+            if (!matching_.parse(request.words, words)) return {400, "{\"error\":\"q must be 1 to 64 words from w0 to w19999\"}\n"};
         } else {
             words = request.demand_us ? matching_.of_length(units_of(request.demand_us), random) : matching_.draw(random);
         }

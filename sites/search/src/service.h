@@ -1,4 +1,4 @@
-// The application: what a request asks for and what it gets. It knows nothing of threads, queues or terminations.
+// The application: maps a request to an answer. It does not know about threads, queues or terminations.
 #pragma once
 
 #include <atomic>
@@ -21,13 +21,13 @@ class Service {
 public:
     virtual ~Service() = default;
     virtual Answer process(const Request &request) const = 0;
-    // How much of its unit of work a second of a processor does; asked for once, at the start.
+    // Measures how many units of work a processor does in a second. Call it once, at the start.
     void calibrate();
 
 protected:
-    // So many units of work, for nobody.
+    // Does this many units of work and discards the result.
     virtual void work(std::size_t units) const = 0;
-    // What a demand comes to.
+    // Returns the units of work for a demand in microseconds.
     std::size_t units_of(uint64_t demand_us) const;
     Dice dice() const;
 
@@ -36,7 +36,7 @@ private:
     mutable std::atomic<uint64_t> next_seed_{1};
 };
 
-// "match" or "rank"; nullptr: neither.
+// Makes the service "match" or "rank". Returns nullptr for any other name.
 std::unique_ptr<Service> make_service(const std::string &name, uint32_t seed);
 
 }  // namespace search

@@ -132,7 +132,7 @@ impl Refusal {
     fn words(&self) -> &'static str {
         match self {
             Self::NoSuchPage => "no such page",
-            Self::Method { .. } => "this page wants another method",
+            Self::Method { .. } => "this page needs another method",
             Self::Nonsense(words) => words,
             Self::Body(fault) => fault.words(),
             Self::Busy => "too many requests are waiting",

@@ -40,7 +40,7 @@ impl BodyFault {
         match self {
             Self::TooLarge => "the body is larger than 64 KiB",
             Self::Slow => "the body took too long",
-            Self::Broken => "the body is broken",
+            Self::Broken => "the body is malformed",
         }
     }
 }

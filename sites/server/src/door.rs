@@ -28,7 +28,7 @@ pub enum Closed {
         cause: io::Error,
     },
     /// The operating system gives no thread or event loop.
-    #[error("the operating system refuses {what}: {cause}")]
+    #[error("the operating system does not provide {what}: {cause}")]
     System {
         /// What was asked of it.
         what: &'static str,

@@ -22,7 +22,8 @@ pub const MAX_DEMAND: Duration = Duration::from_secs(60);
 
 const DEMAND: Refusal =
     Refusal::Nonsense("shop-demand-us must be whole microseconds, at most 60000000");
-const ORDER_TAG: Refusal = Refusal::Nonsense("shop-order-tag must be 1 to 64 of A-Z a-z 0-9 _ -");
+const ORDER_TAG: Refusal =
+    Refusal::Nonsense("shop-order-tag must be 1 to 64 characters of A-Z a-z 0-9 _ -");
 
 /// The longest order tag in characters.
 const MAX_TAG: usize = 64;

@@ -21,7 +21,11 @@ pub enum ShopError {
         cause: rusqlite::Error,
     },
     /// The file is a database, but not one whose tables this version knows.
-    #[error("the database {} has schema {found}, this shop knows {}", path.display(), expected)]
+    #[error(
+        "the database {} has schema version {found}, but this shop needs {}",
+        path.display(),
+        expected
+    )]
     Schema {
         /// The file asked for.
         path: PathBuf,
@@ -34,7 +38,7 @@ pub enum ShopError {
     #[error("{0}")]
     Option(&'static str),
     /// The operating system gives no thread or random numbers.
-    #[error("the operating system refuses {what}: {cause}")]
+    #[error("the operating system does not provide {what}: {cause}")]
     System {
         /// What was asked of it.
         what: &'static str,

@@ -15,14 +15,14 @@ use tokio::runtime::Builder;
 ///
 /// It serves the eight stages of a visit: GET / /browse /search?q= /details?id= and POST /login
 /// /shipping /payment /confirm. A confirmed order is a committed row in the database. GET /-/stats
-/// tells what became of the requests, GET /-/health whether the shop is up.
+/// counts the outcomes of requests. GET /-/health says whether the shop is up.
 ///
-/// A request may bring its service demand in microseconds in the header shop-demand-us, and mark
-/// the order it places with the header shop-order-tag.
+/// A request may set its service demand in microseconds in the header shop-demand-us, and mark
+/// the order that it places with the header shop-order-tag.
 #[derive(Debug, Parser)]
 #[command(name = "bywash-shop", version)]
 struct Arguments {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on; with port 0 a free port
     #[arg(long, default_value = "127.0.0.1:3000")]
     listen: SocketAddr,
 
@@ -30,15 +30,15 @@ struct Arguments {
     #[arg(long, default_value_t = 8)]
     workers: usize,
 
-    /// Requests that may wait for a worker; when they do, the answer is 503
+    /// Requests that may wait for a worker; further ones get 503
     #[arg(long, default_value_t = 511)]
     backlog: usize,
 
-    /// SQLite file, made if missing; orders in it stay
+    /// SQLite file; created if it is missing, and its orders are kept
     #[arg(long, default_value = "shop.db")]
     database: PathBuf,
 
-    /// Service demand of a request that brings none, in milliseconds
+    /// Service demand of a request that sets none, in milliseconds
     #[arg(long, value_name = "MS", default_value = "20", value_parser = milliseconds)]
     demand_ms: Duration,
 
@@ -98,5 +98,5 @@ fn run(options: Options) -> Result<(), Failure> {
 fn milliseconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().map_err(|error| error.to_string())? / 1_000.0;
     let demand = Duration::try_from_secs_f64(seconds).ok().filter(|demand| *demand <= MAX_DEMAND);
-    demand.ok_or_else(|| "must be from 0 to 60000".to_owned())
+    demand.ok_or_else(|| "write a number from 0 to 60000".to_owned())
 }

@@ -16,6 +16,7 @@ import { href } from '../route';
 import type { Rows } from '../rows';
 import type { Status } from '../shapes';
 import { use } from '../signal';
+import { WINDOW_TEXT } from '../sums';
 import { ModeOf, Tier } from './table';
 
 const DECISIONS = '20';
@@ -40,7 +41,7 @@ export function ClassDetail({
     const query = encodeURIComponent(name);
     return (
         <Page
-            question={`Class ${name}: is it hurt, and why?`}
+            question={`Class ${name}: is it affected, and why?`}
             json={[`/v1/history?range=${range}`, `/v1/requests?class=${query}&limit=${DECISIONS}`, '/v1/status']}
             tools={
                 <>
@@ -50,7 +51,10 @@ export function ClassDetail({
             }
         >
             {status && !of && (
-                <p class="problem">There is no class of that name in the file. What is below was before.</p>
+                <p class="problem">
+                    The configuration has no class with this name. Values below, if there are any, are from an earlier
+                    configuration.
+                </p>
             )}
             {of && (
                 <p class="row">
@@ -59,17 +63,17 @@ export function ClassDetail({
                         <ModeOf mode={of.mode} percent={of.percent} />
                     </span>
                     <span class="why">
-                        utility {number(of.utility)} each ·{' '}
-                        {of.patience_ms == null ? 'no patience in the file' : `patience ${duration(of.patience_ms)}`} ·{' '}
-                        {count(of.waiting)} wait now
-                        {of.may_run_ms != null && ` · one may run for ${duration(of.may_run_ms)} now`}
+                        utility {number(of.utility)} per request ·{' '}
+                        {of.patience_ms == null ? 'no patience configured' : `patience ${duration(of.patience_ms)}`} ·{' '}
+                        {count(of.waiting)} waiting now
+                        {of.may_run_ms != null && ` · a request may run for ${duration(of.may_run_ms)} now`}
                     </span>
                     <a href={href('policy')}>Policy</a>
                 </p>
             )}
             {shown ? (
                 <>
-                    <Panel title="What became of its requests">
+                    <Panel title="Requests by outcome">
                         <Chart
                             title={`Requests that ended, per second, by outcome; ${RANGE_TEXT[range]}`}
                             times={shown.times}
@@ -83,7 +87,7 @@ export function ClassDetail({
                     <div class="columns">
                         <Panel title="Response times">
                             <Chart
-                                title={`Of answers, ${RANGE_TEXT[range]}`}
+                                title={`Response times of answered requests, ${RANGE_TEXT[range]}`}
                                 times={shown.times}
                                 series={shown.responses}
                                 text={duration}
@@ -102,11 +106,11 @@ export function ClassDetail({
                     </div>
                 </>
             ) : (
-                <p class="empty">Nothing has come of this class in the {RANGE_TEXT[range]}.</p>
+                <p class="empty">No request of this class has ended in the {WINDOW_TEXT[range]}.</p>
             )}
             <Panel
-                title="Its last decisions"
-                aside={<a href={href('why', undefined, { class: name })}>More of them</a>}
+                title="Last requests and decisions"
+                aside={<a href={href('why', undefined, { class: name })}>More</a>}
             >
                 <Problem of={last.problem} again={() => void last.reload()} />
                 <RequestTable
@@ -150,6 +154,6 @@ function drawn(rows: Rows, name: string) {
         ],
         note:
             jump &&
-            `The gateway's clock was set back by ${lasting(jump.ms)} at ${clock(jump.at)}: what came before is not drawn.`,
+            `The gateway's clock was set back by ${lasting(jump.ms)} at ${clock(jump.at)}. Earlier values are not drawn.`,
     };
 }

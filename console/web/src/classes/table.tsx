@@ -33,15 +33,15 @@ const COLUMNS: readonly Column<Line>[] = [
         id: 'in',
         head: 'Ended',
         unit: '/s',
-        means: 'Requests that ended, a second.',
+        means: 'Requests that ended, per second.',
         by: line => all(line.sums),
         cell: line => perSecond(all(line.sums)),
     },
     {
         id: 'served',
-        head: 'In time',
-        unit: 'of all',
-        means: 'Of the requests that ended, those that were answered in time (served).',
+        head: 'Served',
+        unit: 'of ended',
+        means: 'The part of the ended requests that were answered in time.',
         by: line => shareOf(line.sums, ['served']),
         cell: line => <InTime of={shareOf(line.sums, ['served'])} />,
     },
@@ -49,7 +49,7 @@ const COLUMNS: readonly Column<Line>[] = [
         id: 'p50',
         head: 'p50',
         unit: 'about',
-        means: 'Half of the answers took at most so long.',
+        means: 'Half of the answers took at most this long, approximately.',
         by: line => line.p50,
         cell: line => duration(line.p50),
     },
@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<Line>[] = [
         id: 'p99',
         head: 'p99',
         unit: 'about',
-        means: '99 of 100 answers took at most so long.',
+        means: '99 of 100 answers took at most this long, approximately.',
         by: line => line.p99,
         cell: line => duration(line.p99),
     },
@@ -66,15 +66,15 @@ const COLUMNS: readonly Column<Line>[] = [
         id: 'refused',
         head: 'Refused',
         unit: '/s',
-        means: 'shed, expired and throttled',
+        means: 'Requests that were shed, expired or throttled, per second.',
         by: refused,
         cell: line => <Hurt of={refused(line)} symbol="▲" />,
     },
     {
         id: 'left',
-        head: 'Gave up',
+        head: 'Orphaned',
         unit: '/s',
-        means: 'Their clients left (orphaned).',
+        means: 'Requests whose client left, per second.',
         by: left,
         cell: line => <Hurt of={left(line)} symbol="○" />,
     },
@@ -88,8 +88,8 @@ const COLUMNS: readonly Column<Line>[] = [
     {
         id: 'utility',
         head: 'Utility',
-        unit: 'each',
-        means: 'Worth of a request.',
+        unit: 'per request',
+        means: 'The configured worth of one request.',
         by: line => line.of.utility,
         cell: line => number(line.of.utility),
     },
@@ -119,7 +119,7 @@ export function ClassTable({ classes, rows, version, seconds, window }: Properti
                 rows={lines}
                 keyOf={line => line.of.name}
                 hrefOf={line => href('classes', line.of.name)}
-                none="No class has that in its name, tier or mode."
+                none="No class matches the filter by its name, tier or mode."
             />
         ),
         [lines, window],
@@ -149,7 +149,7 @@ export const ModeOf = ({ mode, percent }: { mode: string; percent: number }) => 
     <span class="mode-of">
         {mode}
         {mode === 'enforce' && percent < 100 && (
-            <small title="of visitors; the others are only observed">
+            <small title="Enforced for this part of the visitors. The others are only observed.">
                 {' '}
                 {percent}
                 {'\u2009'}%

@@ -48,41 +48,41 @@ export function changeOf(now: Edited, usual: Grants): Change {
 export const FIELDS: readonly { id: keyof Edited; name: string; unit: string; means: string; isLimit?: true }[] = [
     {
         id: 'at_once',
-        name: 'At once',
+        name: 'Max concurrency',
         unit: 'requests',
-        means: 'How many may run at once, while no other request waits.',
+        means: 'How many may run at the same time, while no other request waits.',
     },
     {
         id: 'rate',
-        name: 'Start',
+        name: 'Start rate',
         unit: 'per s',
-        means: 'How many may start in a second; if it is empty, as many as there is room for.',
+        means: 'How many may start in a second. An empty field sets no limit.',
         isLimit: true,
     },
     {
         id: 'queue',
-        name: 'May wait',
+        name: 'Max waiting',
         unit: 'requests',
-        means: 'How many may wait; others are refused.',
+        means: 'How many may wait. Further ones are refused.',
     },
     {
         id: 'wait_s',
-        name: 'For up to',
+        name: 'Max wait',
         unit: 's',
-        means: 'Who would have to wait longer is refused at once.',
+        means: 'A request that would have to wait longer is refused at once.',
     },
     {
         id: 'bytes',
-        name: 'Bytes',
+        name: 'Answer bytes',
         unit: 'per s',
-        means: 'Of all their answers together; if it is empty, as many as go out.',
+        means: 'The bytes of all their answers together in a second. An empty field sets no limit.',
         isLimit: true,
     },
 ];
 
 const NO_NUMBER = 'Not a number';
 const NOT_WHOLE = 'Not a whole number';
-const UNCLEAR = 'Thousands, or decimals? A point is for decimals';
+const UNCLEAR = 'Ambiguous comma, write decimals with a point';
 
 /** Describes the fields that are not valid numbers. The gateway checks their bounds. */
 export function wrongOf(now: Edited): string | undefined {

@@ -16,10 +16,10 @@ export interface Doing {
 }
 
 const WHYS: Record<Verb, readonly string[]> = {
-    approve: ['Orders first while the crowd is here', 'It fills the resource and can wait', 'Agreed with its owners'],
-    try: ['Is it this one?', 'To measure before approving'],
-    reject: ['It is wanted like that', 'Its owners are mending it'],
-    undo: ['The crowd has gone', 'It hurt somebody', 'It was the wrong one'],
+    approve: ['Orders first during the peak', 'It uses up the resource and can wait', 'Agreed with its owners'],
+    try: ['To find the cause', 'To measure before approving'],
+    reject: ['This load is intended', 'Its owners are fixing it'],
+    undo: ['The peak is over', 'It did harm', 'It was the wrong one'],
 };
 /**
  * How long after an undo no rule begins without an operator's approval, as for
@@ -70,7 +70,7 @@ export function Deciding({ elephant, doing: { verb }, change, preview, reload, o
             }}
             conflict={
                 <p class="hostile">
-                    <b>What holds now:</b> {stateText(elephant, gatewayNow())}
+                    <b>In force now:</b> {stateText(elephant, gatewayNow())}
                 </p>
             }
         >
@@ -83,32 +83,37 @@ export function Deciding({ elephant, doing: { verb }, change, preview, reload, o
 function forWhom({ found }: Elephant): string {
     const one = found?.one_client;
     const least = one
-        ? `: of late ${one.address} took ${percent(one.at_least)} of their time${one.at_least < 0.99 ? ' or more' : ''}`
+        ? ` Recently, ${one.address} caused ${one.at_least < 0.99 ? 'at least ' : ''}${percent(one.at_least)} of their service time.`
         : '';
-    return `It is for all of these requests, whoever sends them${least}.`;
+    return `The rule applies to all of these requests, from any client.${least}`;
 }
 
 function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; preview: Previewed | undefined }) {
     if (verb === 'reject')
-        return <p>It is not held back, and not proposed again until the time is over. Undo ends that.</p>;
+        return (
+            <p>
+                The requests are not held back, and bywash proposes no rule again until the duration is over. Undo ends
+                the rejection earlier.
+            </p>
+        );
     if (verb === 'undo')
         return (
             <p>
-                What was decided does not hold any more. As long as it is found to use much it is proposed, and not held
-                back by itself for a day; Reject leaves it alone.
+                The decision ends. As long as the requests cause much of the load, bywash proposes a rule. For 24 h, no
+                rule begins without an operator&rsquo;s approval. To stop the proposals, choose Reject.
             </p>
         );
     return (
         <>
             <p>
-                <b>The rule:</b> {preview ? grantsText(preview.grants) : '…'} Others go first.
+                <b>The rule:</b> {preview ? grantsText(preview.grants) : '…'} Other requests go first.
             </p>
             <p>{forWhom(elephant)}</p>
             <Prediction elephant={elephant} preview={preview} isShort />
             <p class="note">
                 {verb === 'try'
-                    ? 'It ends by itself after 60 s, and is measured before and during.'
-                    : 'It ends by itself after the time below. Undo ends it at once.'}
+                    ? 'The trial ends after 60 s. The gateway compares the time before it with the time during it.'
+                    : 'The rule ends after the duration below. Undo ends it at once.'}
             </p>
         </>
     );

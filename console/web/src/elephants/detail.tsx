@@ -60,14 +60,17 @@ function Known({ of, others, reload }: { of: Elephant; others: readonly Elephant
                     <State of={of} />
                 </p>
                 {names(of).length > 1 && (
-                    <p class="why">They always come together: it may be one of these, and costs are of all together.</p>
+                    <p class="why">
+                        These requests always occur together. Any of them may cause the load, and the costs are those of
+                        all together.
+                    </p>
                 )}
                 <p class="hostile">{stateText(of, gatewayNow())}</p>
             </section>
             {rule && <EffectOf elephant={of} rule={rule} others={others} />}
             <div class="columns">
                 <RuleOf elephant={of} reload={reload} />
-                <Panel title="Why to believe it">
+                <Panel title="Evidence">
                     {of.found ? (
                         <>
                             <ul class="sentences">
@@ -77,21 +80,24 @@ function Known({ of, others, reload }: { of: Elephant; others: readonly Elephant
                             </ul>
                             {rule && (
                                 <p class="note">
-                                    These figures are of late: what happened half an hour ago counts by half, so a rule
-                                    shows in them slowly. What it does is said above.
+                                    These figures follow a rule slowly, because older requests still count. See above
+                                    for the effect of the rule.
                                 </p>
                             )}
                             {of.found.one_client && !of.found.one_client.address.includes('/') && (
                                 <p>
                                     <a href={href('why', undefined, { client: of.found.one_client.address })}>
-                                        the last requests of {of.found.one_client.address}
+                                        the last requests from {of.found.one_client.address}
                                     </a>
                                 </p>
                             )}
                             {!isCounted(of.found) && <Scatter number={of.number} />}
                         </>
                     ) : (
-                        <p class="empty">It is a rule of the file, which needs no evidence; nothing was found of it.</p>
+                        <p class="empty">
+                            This rule is from the configuration file and needs no evidence. The search has not found
+                            these requests.
+                        </p>
                     )}
                 </Panel>
             </div>

@@ -41,7 +41,7 @@ export function EffectOf({ elephant, rule, others }: { elephant: Elephant; rule:
     );
     return (
         <Panel
-            title="What the rule does"
+            title="Effect of the rule"
             aside={<span class="why">{lasting(gatewayNow() - since)} so far</span>}
             kind="effect"
         >
@@ -50,22 +50,22 @@ export function EffectOf({ elephant, rule, others }: { elephant: Elephant; rule:
             </p>
             <div class="columns">
                 <Comparison
-                    caption={`The last ${lasting((under?.seconds ?? 0) * 1000)} under the rule${rule.before ? ` against ${lasting(rule.before.seconds * 1000)} without one${rule.before.at ? `, until ${moment(Date.parse(rule.before.at), gatewayNow())}` : ''}` : ''}; “these” are the requests that the rule is for`}
+                    caption={`The last ${lasting((under?.seconds ?? 0) * 1000)} under the rule${rule.before ? ` compared with ${lasting(rule.before.seconds * 1000)} without one${rule.before.at ? `, until ${moment(Date.parse(rule.before.at), gatewayNow())}` : ''}` : ''}; “these” are the requests that the rule applies to`}
                     heads={['Before', 'Under the rule']}
                     rows={rows.some(row => row.name === use.name) ? rows : [...rows, use]}
                     isOpen={said.kind === 'settling'}
                 />
                 <div class="stack">
                     <dl class="facts">
-                        <dt>Run under the rule</dt>
+                        <dt>Running now</dt>
                         <dd>
-                            {count(elephant.running)} of {rule.grants.at_once} at once, now
+                            {count(elephant.running)} of at most {rule.grants.at_once}
                         </dd>
-                        <dt>Wait under it</dt>
+                        <dt>Waiting now</dt>
                         <dd>
-                            {count(elephant.waiting)} of {rule.grants.queue}, now
+                            {count(elephant.waiting)} of at most {rule.grants.queue}
                         </dd>
-                        <dt>Each of them</dt>
+                        <dt>Requests</dt>
                         <dd>
                             <a href={href('why', undefined, { rule: String(elephant.number) })}>
                                 the last requests under the rule
@@ -76,8 +76,8 @@ export function EffectOf({ elephant, rule, others }: { elephant: Elephant; rule:
                         <>
                             <AntsChart of={answers.value} since={since} />
                             <p class="note">
-                                A rise right after ▼ is of requests that had waited before the rule: times count when
-                                the answer comes.
+                                A rise right after ▼ comes from requests that had waited before the rule began. A
+                                response time counts when the answer is complete.
                             </p>
                         </>
                     )}
@@ -96,7 +96,7 @@ function AntsChart({ of, since }: { of: Answers; since: number }) {
     }, [of]);
     return (
         <Chart
-            title={`Response times of all others, in windows of ${of.step_s} s, last 15 min or as many requests as are remembered`}
+            title={`Response times of all other requests, in windows of ${of.step_s} s, last 15 min or as far back as requests are remembered`}
             times={shown.times}
             series={[
                 { name: 'p50', symbol: '─', colour: '--line-1', values: shown.p50 },

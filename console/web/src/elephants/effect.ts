@@ -29,36 +29,36 @@ export interface Verdict {
  */
 export function verdict(before: Gauge | undefined, under: Gauge | undefined, held: number, others = false): Verdict {
     if (before === undefined || before.seconds === 0)
-        return { kind: 'unknown', text: 'How it was before this rule was not measured.' };
+        return { kind: 'unknown', text: 'The time before this rule was not measured, so there is no comparison.' };
     const settled = Math.min(MOST, Math.max(LEAST, 3 * (before.ants.p99 ?? 0)));
     if (held < settled)
         return {
             kind: 'settling',
-            text: `Too early to say: requests that had waited before the rule still get their answers. In ${lasting((settled - held) * 1000)} the two can be compared.`,
+            text: `Too early to compare: requests that had waited before the rule are still being answered. The comparison begins in ${lasting((settled - held) * 1000)}.`,
         };
     if (under === undefined || ended(before, 'ants') < FEW || ended(under, 'ants') < FEW)
-        return { kind: 'unknown', text: 'Too few other requests came to say what has changed.' };
+        return { kind: 'unknown', text: 'Too few other requests have come for a comparison.' };
     const [was, is] = [before.ants, under.ants];
     if (!was.p99 || !is.p99)
-        return { kind: 'unknown', text: 'Of other requests that came, before or under the rule, none was answered.' };
+        return { kind: 'unknown', text: 'Of the other requests, before the rule or under it, none was answered.' };
     const [these, theseNow] = [part(before.elephants), part(under.elephants)];
     const ofThese =
         these === undefined || theseNow === undefined
             ? ''
-            : ` Of the requests under the rule ${percent(theseNow)} were answered (before: ${percent(these)})${halves(before.elephants, under.elephants)}.`;
-    const also = others ? ' Another rule has begun or ended meanwhile, which tells on the others too.' : '';
-    const text = `of all others ${told(is)} (before: ${told(was)}).${ofThese}${also}`;
+            : ` Of the requests under the rule, ${percent(theseNow)} were answered (before: ${percent(these)})${halves(before.elephants, under.elephants)}.`;
+    const also = others ? ' Another rule has begun or ended meanwhile, and affects the other requests too.' : '';
+    const text = `of all other requests, ${told(is)} (before: ${told(was)}).${ofThese}${also}`;
     const more = (part(is) ?? 0) - (part(was) ?? 0);
     const slower = is.p99 / was.p99 - 1;
     // The answered fraction counts first, then how soon the answers come.
     const gain = Math.abs(more) > SAME_PART ? more : Math.abs(slower) > SAME ? -slower : 0;
-    const helps = more > SAME_PART && slower > SAME ? 'More get through, but later' : 'It helps';
+    const helps = more > SAME_PART && slower > SAME ? 'More requests get through, but later' : 'The rule helps';
     if (gain > 0) return { kind: 'better', text: `${helps}: ${text}` };
-    if (gain < 0) return { kind: 'worse', text: `Others fare worse: ${text} Something else may fill it: look again.` };
+    if (gain < 0) return { kind: 'worse', text: `Other requests do worse: ${text} Something else may use the resource.` };
     const isMuch = ended(before, 'elephants') >= FEW && ended(under, 'elephants') >= FEW;
     if (isMuch && (these ?? 0) - (theseNow ?? 0) > SAME_PART)
-        return { kind: 'worse', text: `It helps nobody, and holds these back: ${text}` };
-    return { kind: 'same', text: `It changes little: ${text}` };
+        return { kind: 'worse', text: `The rule helps no other requests, and holds these back: ${text}` };
+    return { kind: 'same', text: `The rule changes little: ${text}` };
 }
 
 /**

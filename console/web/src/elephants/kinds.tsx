@@ -1,4 +1,4 @@
-// All kinds of requests that are distinguished, up to ten thousand.
+// All routes (kinds of requests) that are distinguished, up to ten thousand.
 import { visible } from '../visible';
 import { useMemo, useState } from 'preact/hooks';
 import { post } from '../client';
@@ -43,15 +43,16 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
     },
     {
         id: 'rate',
-        head: 'In',
+        head: 'Rate',
         unit: '/s',
         by: kind => kind.requests_per_s,
         cell: kind => perSecond(kind.requests_per_s),
     },
     {
         id: 'lasts',
-        head: 'Lasts',
-        means: 'How long one holds a slot.',
+        head: 'Service',
+        unit: 'mean',
+        means: 'How long one request holds a slot, on average.',
         by: kind => kind.lasts_s,
         cell: kind => duration(kind.lasts_s * 1000),
     },
@@ -66,7 +67,7 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
         id: 'one',
         head: 'One client',
         unit: 'at most',
-        means: 'Of the time that they took, the part of one client at most.',
+        means: 'The part of their service time that one client caused, at most.',
         by: kind => kind.by_one,
         cell: kind => <ByOne of={kind} />,
     },
@@ -91,7 +92,7 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
                 <button
                     type="button"
                     disabled={why !== undefined}
-                    title={why ?? 'Shows what a rule would do. Nothing is held back yet.'}
+                    title={why ?? 'Shows what a rule would do. No rule begins yet.'}
                     onClick={() => ask(kind)}
                 >
                     Throttle…
@@ -113,20 +114,20 @@ export function Kinds() {
     );
     return (
         <Panel
-            title="All kinds of requests"
+            title="All routes"
             aside={
                 <Filter
-                    label="Filter kinds"
+                    label="Filter routes"
                     value={query.filter ?? ''}
                     onInput={filter => replace(href('elephants', undefined, { tab: 'kinds', filter }))}
                 >
-                    {count(shown.length)} of {count(value?.kinds.length)} kinds
+                    {count(shown.length)} of {count(value?.kinds.length)} routes
                 </Filter>
             }
         >
             <Problem of={problem} again={() => void reload()} />
             <Table
-                caption="As of late: older requests count less"
+                caption="Recent load by route; older requests count less"
                 columns={shownColumns}
                 rows={shown}
                 keyOf={kind => kind.pattern}
@@ -135,7 +136,7 @@ export function Kinds() {
             {asking && (
                 <Decide
                     title={`Throttle: ${visible(asking.pattern)}`}
-                    whys={['It fills the site, and can wait', 'Its owners have asked for it']}
+                    whys={['It overloads the site and can wait', 'Its owners have asked for it']}
                     verb="Show what a rule would do"
                     act={async word => {
                         const of = await post('/v1/kinds/ask', {}, { ...word, pattern: asking.pattern });
@@ -144,14 +145,14 @@ export function Kinds() {
                     onClose={() => setAsking(undefined)}
                 >
                     <p>
-                        Nothing is held back yet. It becomes an elephant, so that a rule can be tried or approved, and
-                        is forgotten if none is for an hour.
+                        No rule begins yet. The route becomes an elephant, for which you can try or approve a rule. If
+                        nobody does so within an hour, bywash forgets it.
                     </p>
                 </Decide>
             )}
             {value && value.others.requests_per_s > 0 && (
                 <p class="note">
-                    All others together: {perSecond(value.others.requests_per_s)}, {slots(value.others)} slots,{' '}
+                    All other requests together: {perSecond(value.others.requests_per_s)}, {slots(value.others)} slots,{' '}
                     {bytes(value.others.bytes_per_s)}/s.
                 </p>
             )}

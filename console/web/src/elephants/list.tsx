@@ -18,13 +18,13 @@ export function List({
     isLooking: boolean;
 }) {
     const none = !isLooking
-        ? 'None is looked for: no resource is named.'
+        ? 'None: bywash does not search for elephants, because the configuration names no resource.'
         : seen < 120
-          ? 'None yet. What is counted, as slots are, is found within seconds of becoming much; what is read takes some minutes.'
-          : 'None: no kind of request makes much of the load.';
+          ? 'None yet. bywash finds an elephant of slots or bytes within seconds, and one of a measured resource within minutes.'
+          : 'None: no kind of request causes much of the load.';
     return (
         <Table
-            caption="Kinds of requests that use much of a resource; as of late, older ones counting less"
+            caption="Kinds of requests that use much of a resource; older requests count less"
             columns={columns(elephants)}
             rows={elephants}
             keyOf={one => one.number}
@@ -60,7 +60,7 @@ function columns(all: readonly Elephant[]): Column<Elephant>[] {
             id: 'cost',
             head: 'Cost',
             unit: 'each, 95 %',
-            means: 'What one request uses of the resource, and where that is in nineteen of twenty cases.',
+            means: 'What one request uses of the resource, with the 95 % interval.',
             by: one => one.found?.cost,
             cell: ({ found }) =>
                 found ? (
@@ -80,12 +80,12 @@ function columns(all: readonly Elephant[]): Column<Elephant>[] {
                     '–'
                 ),
         },
-        { id: 'rate', head: 'In', unit: '/s', by: one => one.found?.rate, cell: one => perSecond(one.found?.rate) },
+        { id: 'rate', head: 'Rate', unit: '/s', by: one => one.found?.rate, cell: one => perSecond(one.found?.rate) },
         {
             id: 'share',
             head: 'Share',
             unit: 'of use',
-            means: 'Of all that is used of the resource, the part that these use.',
+            means: 'The part of the use of the resource that these requests cause.',
             by: one => one.found?.share ?? -1,
             cell: ({ found }) =>
                 found ? <Share of={found.share} title={`${percent(ofCapacity(found))} of the capacity`} /> : '–',
@@ -94,7 +94,7 @@ function columns(all: readonly Elephant[]): Column<Elephant>[] {
             id: 'one',
             head: 'One client',
             unit: 'at most',
-            means: 'Of the time that they took, the part of one client at most.',
+            means: 'The part of their service time that one client caused, at most.',
             by: one => one.found?.by_one,
             cell: ({ found }) => (found ? <ByOne of={found} /> : '–'),
         },
@@ -108,7 +108,7 @@ export const Names = ({ of }: { of: Elephant }) => {
         <span class="pattern" title={names(of).map(visible).join('\n')}>
             {visible(first ?? '')}
             {of.found?.provisional && <small> provisional</small>}
-            {others.length > 0 && <small> or {others.length} more: one of these</small>}
+            {others.length > 0 && <small> or {others.length} more (any of these)</small>}
         </span>
     );
 };

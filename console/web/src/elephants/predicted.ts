@@ -9,14 +9,14 @@ const MUCH = 0.5;
 export const mostOf = (effect: Effect): number => Math.min(effect.elephants_now, effect.elephants_most);
 
 export function predictedText(found: Found, effect: Effect, { at_once }: Pick<Grants, 'at_once'>): string {
-    const use = `These requests used ${percent(effect.elephants_now)} of ${found.resource} of late, and ${percent(mostOf(effect))} at most under the rule`;
+    const use = `These requests recently used ${percent(effect.elephants_now)} of ${found.resource}. Under the rule, they use ${percent(mostOf(effect))} at most`;
     if (effect.held_back > 0)
-        return `${use}; at least ${perSecond(effect.held_back)} of ${perSecond(found.rate)} would wait longer or be refused.`;
+        return `${use}, and at least ${perSecond(effect.held_back)} of ${perSecond(found.rate)} would wait longer or be refused.`;
     // Each request keeps its place under the rule for its whole duration, whatever it waits for.
     const ran = (found.rate * (found.lasts ?? 0)) / at_once;
     const used = effect.elephants_most > 0 ? effect.elephants_now / effect.elephants_most : 0;
     const taken = Math.min(1, Math.max(ran, used));
     return taken > MUCH
-        ? `${use}. Of the room that the rule gives ${percent(taken)} would be taken on average, so some would wait.`
-        : `${use}: it would hold hardly any back.`;
+        ? `${use}. On average, they would take ${percent(taken)} of what the rule allows, so some would wait.`
+        : `${use}. The rule would hold hardly any back.`;
 }

@@ -13,14 +13,14 @@ export function Prediction({
     preview: Previewed | undefined;
     isShort?: boolean;
 }) {
-    if (preview?.unpredicted) return <p class="note">Predicted: {preview.unpredicted}.</p>;
+    if (preview?.unpredicted) return <p class="note">Prediction: {preview.unpredicted}.</p>;
     const effect = preview?.effect;
     if (!effect || !found) return null;
     const text = predictedText(found, effect, preview.grants);
     if (isShort) return <p>{text}</p>;
     return (
         <div class="prediction">
-            <Bar name="of late" of={effect.elephants_now} />
+            <Bar name="recently" of={effect.elephants_now} />
             <Bar name="under the rule" of={mostOf(effect)} />
             <p class="why">{text}</p>
         </div>
@@ -31,10 +31,10 @@ const Bar = ({ name, of }: { name: string; of: number }) => (
     <div class="predicted">
         <span>{name}</span>
         <span class="bar-of" aria-hidden="true">
-            <span class={name === 'of late' ? 'before' : ''} style={{ width: `${Math.min(100, of * 100)}%` }} />
+            <span class={name === 'recently' ? 'before' : ''} style={{ width: `${Math.min(100, of * 100)}%` }} />
         </span>
         <b>
-            {name === 'of late' ? '' : '≤ '}
+            {name === 'recently' ? '' : '≤ '}
             {percent(of)}
         </b>
     </div>

@@ -9,8 +9,8 @@ export function Resources({ of, shown }: { of: Elephants; shown: string | undefi
     if (of.resources.length === 0)
         return (
             <p class="note">
-                The file names no resource to look at: [resource.NAME] says what (a process, a host, a control group).
-                Slots and bytes are counted without one.
+                The configuration names no resource to measure. Add a table <code>[resource.NAME]</code> for a process,
+                a host or a control group. The gateway counts slots and bytes without one.
             </p>
         );
     return (
@@ -29,14 +29,14 @@ export function Resources({ of, shown }: { of: Elephants; shown: string | undefi
                         ) : (
                             <span>
                                 {one.used == null ? (
-                                    <small>not read yet</small>
+                                    <small>not measured yet</small>
                                 ) : (
                                     <>
                                         {percent(one.used)}{' '}
                                         <small>
                                             {one.name === 'slots' && one.used > 1
-                                                ? 'of the present limit: it was higher before, or requests that are only observed run beyond it; counted for '
-                                                : 'of its capacity used, read for '}
+                                                ? 'of the current limit. The limit was higher before, or requests that are only observed run beyond it. Counted for '
+                                                : 'of its capacity in use, measured for '}
                                             {lasting(one.seen_s * 1000)}
                                         </small>
                                     </>

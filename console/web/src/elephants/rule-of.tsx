@@ -65,7 +65,7 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
                         onInput={setNow}
                         isBytes={elephant.found?.consists_of === 'bytes' || usual.bytes != null}
                     />
-                    {preview.value && <p class="why">{grantsText(preview.value.grants)} Others go first.</p>}
+                    {preview.value && <p class="why">{grantsText(preview.value.grants)} Other requests go first.</p>}
                     <Problem of={preview.problem} />
                     {isOpen && <Prediction elephant={elephant} preview={preview.value} />}
                 </>
@@ -73,13 +73,13 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
             {elephant.lanes && (
                 <p class="note">
                     {elephant.lanes.in_force
-                        ? 'Bytes are held back by lanes of the network device.'
-                        : `Bytes are held back by a bucket: ${elephant.lanes.why ?? 'there are no lanes'}.`}
+                        ? 'Lanes of the network device limit the bytes.'
+                        : `A token bucket limits the bytes: ${elephant.lanes.why ?? 'there are no lanes'}.`}
                 </p>
             )}
             {elephant.within && elephant.within.length > 0 && (
                 <p class="note hostile">
-                    The pattern matches {visible(elephant.within.join(', '))} too, which the rule leaves alone.
+                    The pattern also matches {visible(elephant.within.join(', '))}. The rule does not apply to these.
                 </p>
             )}
             <div class="row">
@@ -97,7 +97,7 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
                 ))}
                 {now && isChange(change) && (
                     <button type="button" class="quiet" onClick={() => setNow(undefined)}>
-                        As proposed
+                        Reset to the proposal
                     </button>
                 )}
             </div>

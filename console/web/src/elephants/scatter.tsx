@@ -16,19 +16,19 @@ export function Scatter({ number }: { number: number }) {
         filled: { number },
         every: 10_000,
     });
-    if (!value && problem?.code === 'not_found') return <p class="note">No scatter: {visible(problem.message)}.</p>;
+    if (!value && problem?.code === 'not_found') return <p class="note">No scatter plot: {visible(problem.message)}.</p>;
     if (!value) return <Problem of={problem} again={() => void reload()} />;
     return (
         <figure class="chart">
             <figcaption>
                 <span>
-                    Share of {value.resource} used without what other elephants cost, by these requests per second;{' '}
+                    Use of {value.resource} without the cost of other elephants, by these requests per second;{' '}
                     {value.at_ms.length} windows of {duration(value.step_s * 1000)}
                 </span>
             </figcaption>
             <Points of={value} />
             <p class="note">
-                The line: {percent(value.slope)} of {value.resource} more with each request a second.
+                The line: each request per second uses {percent(value.slope)} of {value.resource}.
             </p>
         </figure>
     );
@@ -61,7 +61,7 @@ function Points({ of }: { of: Evidence }) {
             class="plot"
             ref={place}
             role="img"
-            aria-label={`${of.at_ms.length} points, and a line that rises by ${percent(of.slope)} with each request a second. Last: ${perSecond(of.requests_per_s[last])}, ${percent(of.without_others[last])}.`}
+            aria-label={`${of.at_ms.length} points, and a line that rises by ${percent(of.slope)} with each request per second. Last: ${perSecond(of.requests_per_s[last])}, ${percent(of.without_others[last])}.`}
         />
     );
 }

@@ -7,8 +7,8 @@ import { gaugeRows } from './gauges';
 
 const unmeasured = ({ during }: Trial): string =>
     during
-        ? 'It has ended while the gateway did not run, or gave way to another: nothing was measured.'
-        : 'It was ended before it was over: nothing was measured.';
+        ? 'The trial was not measured: it ended while the gateway did not run, or another decision replaced it.'
+        : 'The trial was not measured: it was ended early.';
 
 export function TrialOf({ trial, resource, isOn }: { trial: Trial; resource: string; isOn: boolean }) {
     const { before, predicted } = trial;
@@ -22,10 +22,10 @@ export function TrialOf({ trial, resource, isOn }: { trial: Trial; resource: str
                     {percent(predicted.elephants_now)} without the rule.
                 </p>
             )}
-            {!during && <p>{isOn ? 'It is measured now.' : unmeasured(trial)}</p>}
+            {!during && <p>{isOn ? 'The trial is being measured.' : unmeasured(trial)}</p>}
             {(during ?? isOn) && (
                 <Comparison
-                    caption={`${before.seconds > 0 ? `For ${lasting(before.seconds * 1000)} before` : 'Not measured before'}, and ${during ? `${lasting(during.seconds * 1000)} during` : 'during'}`}
+                    caption={`${before.seconds > 0 ? `${lasting(before.seconds * 1000)} before the trial` : 'Not measured before the trial'}, and ${during ? `${lasting(during.seconds * 1000)} ` : ''}during it`}
                     heads={['Before', 'During']}
                     rows={gaugeRows(before.seconds > 0 ? before : undefined, during, resource)}
                 />

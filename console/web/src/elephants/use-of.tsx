@@ -35,7 +35,7 @@ export function UseOf({
     const { value, problem, reload } = useDocument('/v1/use', { query: { resource }, revision, every: 10_000 });
     const shown = useMemo(() => value && drawn(value), [value]);
     return (
-        <Panel title={<>Who uses {resource}</>}>
+        <Panel title={<>Use of {resource}</>}>
             {!value && problem?.code === 'not_found' ? (
                 <p class="note">{visible(problem.message)}</p>
             ) : (
@@ -52,8 +52,8 @@ export function UseOf({
                     />
                     <p class="note">
                         {COUNTED.includes(resource)
-                            ? 'It is counted and not estimated: the grey rest is all other requests.'
-                            : 'Areas are costs times what was worked on; the grey rest is what they do not explain: other requests, the resource itself, and error. The line was measured.'}
+                            ? 'These values are counted, not estimated. The grey area is all other requests.'
+                            : 'Each area is an estimated cost times the requests that were worked on. The grey area is not explained by them: other requests, use by the resource itself, and errors. The line is the measured use.'}
                     </p>
                 </>
             )}
@@ -89,7 +89,7 @@ function drawn(use: Use): { times: number[]; series: Series[]; note: string | un
                 values: rest,
             },
             {
-                name: COUNTED.includes(use.resource) ? 'in all' : 'measured',
+                name: COUNTED.includes(use.resource) ? 'total' : 'measured',
                 symbol: '─',
                 isStepped: true,
                 colour: '--ink',
@@ -98,6 +98,6 @@ function drawn(use: Use): { times: number[]; series: Series[]; note: string | un
         ],
         note:
             jump &&
-            `The gateway's clock was set back by ${lasting(jump.ms)} at ${clock(jump.at)}: what came before is not drawn.`,
+            `The gateway's clock was set back by ${lasting(jump.ms)} at ${clock(jump.at)}. Earlier values are not drawn.`,
     };
 }

@@ -54,7 +54,7 @@ export const stateWord = (one: Elephant): string => {
 export function stateText(one: Elephant, now: number): string {
     const rule = ruleOf(one);
     if (rule) {
-        const until = rule.until ? `until ${moment(Date.parse(rule.until), now)}` : 'as long as the file says so';
+        const until = rule.until ? `until ${moment(Date.parse(rule.until), now)}` : 'as long as the file has it';
         return `${stateWord(one)} by ${visible(rule.by)} since ${moment(Date.parse(rule.since), now)}, ${until}${rule.why ? `: “${visible(rule.why)}”` : ''}. ${grantsText(rule.grants)}`;
     }
     if (typeof one.state === 'object' && 'rejected' in one.state) {
@@ -63,14 +63,14 @@ export function stateText(one: Elephant, now: number): string {
     }
     const leftAlone = one.left_alone == null ? 0 : Date.parse(one.left_alone);
     if (leftAlone > now)
-        return `proposed: what was decided was undone. Nothing is held back, and until ${moment(leftAlone, now)} nothing will be without somebody’s word.`;
-    return `proposed: ${one.revision > 0 ? 'what was decided is over' : 'nobody has decided yet'}, and nothing is held back.`;
+        return `proposed: the last decision was undone. No rule is in force, and until ${moment(leftAlone, now)} none begins without an operator’s approval.`;
+    return `proposed: ${one.revision > 0 ? 'the last decision has ended' : 'no operator has decided yet'}, and no rule is in force.`;
 }
 
 export function grantsText(of: Grants): string {
-    const parts = [`At most ${of.at_once} at once`, `${of.queue} may wait`, `for up to ${of.wait}`];
-    if (of.rate != null) parts.push(`${perSecond(of.rate)} may start`);
-    if (of.bytes != null) parts.push(`${bytes(of.bytes)}/s of all answers together`);
+    const parts = [`At most ${of.at_once} run at the same time`, `up to ${of.queue} wait`, `each for at most ${of.wait}`];
+    if (of.rate != null) parts.push(`up to ${perSecond(of.rate)} start`);
+    if (of.bytes != null) parts.push(`all answers together get up to ${bytes(of.bytes)}/s`);
     return `${parts.join(', ')}.`;
 }
 
@@ -83,12 +83,12 @@ export const names = (one: Elephant): string[] => [
 /** Returns the evidence for the finding and against it, in sentences. */
 export function evidence(of: Found): string[] {
     const said = [
-        `One request takes ${amount(of, of.cost)} of ${of.resource} (${isCounted(of) ? 'counted, not estimated' : of.interval[0] === of.interval[1] ? intervalText(of) : `${intervalText(of)} in nineteen of twenty cases`}), and ${perSecond(of.rate)} come: ${percent(ofCapacity(of))} of its capacity, ${percent(of.share)} of what is used of it.`,
-        `Of the capacity of ${of.resource} ${percent(of.used)} was used of late, by whomever.`,
-        `One lasts ${duration((of.lasts ?? 0) * 1000)} on average${of.consists_of === 'processors' ? plausible(of) : ''}.`,
-        `${ofOne(of)} of them, by the time that they take.`,
+        `One request uses ${amount(of, of.cost)} of ${of.resource} (${isCounted(of) ? 'counted, not estimated' : of.interval[0] === of.interval[1] ? intervalText(of) : `95 % interval: ${intervalText(of)}`}). With ${perSecond(of.rate)}, these requests use ${percent(ofCapacity(of))} of its capacity, which is ${percent(of.share)} of its use.`,
+        `All requests together recently used ${percent(of.used)} of the capacity of ${of.resource}.`,
+        `One request takes ${duration((of.lasts ?? 0) * 1000)} on average${of.consists_of === 'processors' ? plausible(of) : ''}.`,
+        `${ofOne(of)} of their service time.`,
     ];
-    if (of.provisional) said.push('Provisional: seen for less than 15 min. Costs are too low rather than too high.');
+    if (of.provisional) said.push('Provisional: measured for less than 15 min. The costs are more likely too low than too high.');
     if (of.transacts) said.push('Some of them are transactions, which no rule holds back.');
     if (of.correlation)
         said.push(
@@ -99,12 +99,12 @@ export function evidence(of: Found): string[] {
 
 function ofOne({ by_one, one_client }: Found): string {
     const most = percent(by_one);
-    if (!one_client) return `No client makes more than ${most}`;
+    if (!one_client) return `No client causes more than ${most}`;
     const least = percent(one_client.at_least);
-    return `${one_client.address} makes ${least === most ? most : `${least} to ${most}`}`;
+    return `${one_client.address} causes ${least === most ? most : `${least} to ${most}`}`;
 }
 
 const plausible = (of: Found): string =>
     of.cost <= (of.lasts ?? 0)
-        ? ': it can use that much by itself'
-        : '. It cannot use that much by itself in that time: something else happens with it, or work goes on behind its answer';
+        ? ', so it can use that much by itself'
+        : '. It cannot use that much by itself in that time: something else happens at the same time, or work continues after its answer';

@@ -33,7 +33,7 @@ export function Beside({ left, right, names }: { left: Result; right: Result; na
     ];
     return (
         <Table
-            caption={`${names[0]} (first) beside ${names[1]} (second); differences in points, and of the first`}
+            caption={`${names[0]} (first) and ${names[1]} (second); differences in percentage points, and relative to the first`}
             columns={columns}
             rows={pairs(left, right)}
             keyOf={pair => pair.name}
@@ -51,7 +51,7 @@ function Change({ left, right, figure }: { left: Cell | undefined; right: Cell |
                 {percent(a)} → {percent(b)}
             </span>
             <small>
-                {of ? `${sign(of.absolute)}${Math.abs(of.absolute * 100).toFixed(1)} points` : 'only in one'}
+                {of ? `${sign(of.absolute)}${Math.abs(of.absolute * 100).toFixed(1)} points` : 'only in one result'}
                 {of?.relative !== undefined && `, ${sign(of.relative)}${percent(Math.abs(of.relative))}`}
             </small>
         </span>

@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Cell>[] = [
         id: 'rho',
         head: 'Load',
         unit: 'ρ',
-        means: 'Offered load, of capacity.',
+        means: 'Offered load, as a multiple of the capacity.',
         by: cell => cell.rho,
         cell: cell => number(cell.rho),
     },
@@ -33,28 +33,28 @@ const COLUMNS: readonly Column<Cell>[] = [
         id: 'closes',
         head: 'Closes',
         isText: true,
-        means: 'Whether the server side could see a client leave.',
+        means: 'Whether departures of clients reach the server side (visible), or a hop hides them (hidden).',
         by: cell => cell.closes,
         cell: cell => <span class="hostile">{cell.closes}</span>,
     },
-    part('useful', 'Useful work', 'Service time on requests answered in time, of what was possible.'),
-    part('wasted', 'Wasted work', 'Service time on anything else, of the same.'),
-    part('revenue', 'Revenue', 'Confirmed orders, of those that were possible.'),
-    part('completed', 'Completed', 'Answered while the client waited, of all that visitors meant to ask.'),
-    part('timedOut', 'Timed out', 'Given up by the client.'),
-    part('dropped', 'Dropped', 'Refused.'),
-    part('terminated', 'Terminated', 'Stopped while they ran.'),
+    part('useful', 'Useful work', 'Service time of requests answered in time, as a share of what was possible.'),
+    part('wasted', 'Wasted work', 'Service time of all other requests, as a share of what was possible.'),
+    part('revenue', 'Revenue', 'Confirmed orders, as a share of those that were possible.'),
+    part('completed', 'Completed', 'Answered while the client waited, as a share of all requests that visitors meant to send.'),
+    part('timedOut', 'Timed out', 'The client gave up. A gateway counts such a request as orphaned.'),
+    part('dropped', 'Dropped', 'Refused. A gateway counts such a request as shed, throttled or expired.'),
+    part('terminated', 'Terminated', 'Stopped while it ran.'),
     {
         id: 'p50',
         head: 'p50',
-        means: 'Of response times, of all.',
+        means: 'Half of all answers took at most this long.',
         by: cell => cell.p50,
         cell: cell => duration(cell.p50),
     },
     {
         id: 'p99',
         head: 'p99',
-        means: 'Of response times, of all.',
+        means: '99 of 100 answers took at most this long.',
         by: cell => cell.p99,
         cell: cell => duration(cell.p99),
     },
@@ -68,7 +68,7 @@ export const Cells = ({ of }: { of: Result }) => (
             columns={COLUMNS}
             rows={of.cells}
             keyOf={nameOf}
-            none="It has no cells."
+            none="The result has no cells."
         />
     </>
 );

@@ -33,13 +33,13 @@ export function readText(text: string): Result | string {
     try {
         return readResult(JSON.parse(text));
     } catch {
-        return 'It is not JSON.';
+        return 'The file is not valid JSON.';
     }
 }
 
 export function readResult(value: unknown): Result | string {
     const result = fields(value);
-    if (!result || !Array.isArray(result.cells)) return 'It is no result of `bywash lab … --json`: it has no cells.';
+    if (!result || !Array.isArray(result.cells)) return 'The file is not a result of `bywash lab … --json`: it has no cells.';
     const cells = result.cells.map(fields).filter((cell): cell is Fields => cell !== undefined);
     return {
         scenario: word(result.scenario) ?? 'unnamed',

@@ -1,4 +1,4 @@
-// The list of things that need a person, with links.
+// The list of things that need attention, with links.
 import { attention, ordersRefused, whyNothing } from '../attention';
 import { useDocument } from '../document';
 import { gatewayNow, revisions, rows, tick } from '../live';
@@ -14,7 +14,7 @@ export function AttentionList({ status, elephants }: { status: Status | undefine
     const list = attention(status, elephants, policy.value, gatewayNow(), ordersRefused(status, rows));
     const now = pulse(rows);
     return (
-        <Panel title="What needs a person" kind="attention">
+        <Panel title="Needs attention" kind="attention">
             {list.length === 0 ? (
                 <p class="fine">
                     <span aria-hidden="true">✓</span> {whyNothing(now?.word, now?.isShadow ?? false)}

@@ -34,7 +34,7 @@ export function Strip({
     const would = minute.shadow.refused + minute.shadow.stopped;
     return (
         <Panel
-            title="What became of requests"
+            title="Requests by outcome"
             aside={<Choice label="Range" at={range} of={RANGES} to={range => href('now', undefined, { range })} />}
         >
             <Chart
@@ -46,8 +46,8 @@ export function Strip({
             />
             {status?.mode === 'observe' && (
                 <p class="note">
-                    <b>Observing:</b> enforcing would have refused {count(minute.shadow.refused)} and stopped{' '}
-                    {count(minute.shadow.stopped)} of {count(minute.ended)} requests in the last 60 s
+                    <b>Observing:</b> in mode enforce, the gateway would have refused {count(minute.shadow.refused)} and
+                    stopped {count(minute.shadow.stopped)} of {count(minute.ended)} requests in the last 60 s
                     {would > 0 && ' (the dashed line)'}. <a href={href('policy')}>What would change</a>
                 </p>
             )}
@@ -85,7 +85,7 @@ function drawn(rows: Rows): { times: Float64Array; series: Series[]; note: strin
         series,
         note:
             jump &&
-            `The gateway's clock was set back by ${lasting(jump.ms)} at ${clock(jump.at)}: what came before is not drawn.`,
+            `The gateway's clock was set back by ${lasting(jump.ms)} at ${clock(jump.at)}. Earlier values are not drawn.`,
     };
 }
 

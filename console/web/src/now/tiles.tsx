@@ -39,7 +39,7 @@ export function Tiles({ status }: { status: Status | undefined }) {
                 name="Useful work"
                 value={percent(useful)}
                 window="last 60 s"
-                means="Of all service time, the part on requests that were answered in time."
+                means="The part of all service time that went to requests answered in time."
                 course={courses.useful}
                 most={1}
             />
@@ -47,7 +47,7 @@ export function Tiles({ status }: { status: Status | undefined }) {
                 name="Wasted work"
                 value={percent(wasted)}
                 window="last 60 s"
-                means="Of all service time, the part on any other request."
+                means="The part of all service time that went to other requests."
                 course={courses.wasted}
                 most={1}
             />
@@ -55,7 +55,7 @@ export function Tiles({ status }: { status: Status | undefined }) {
                 name="Slots taken"
                 value={`${count(at('running'))} / ${count(at('limit'))}`}
                 window="now"
-                means="Requests that run, of as many as may run at once (the limit)."
+                means="Running requests, and how many may run at once (the concurrency limit)."
                 course={courses.running}
                 most={at('limit') ?? 1}
             />
@@ -67,19 +67,19 @@ export function Tiles({ status }: { status: Status | undefined }) {
                 beside={
                     [
                         at('waiting') ? `oldest ${duration(at('oldest_ms'))}` : '',
-                        at('held') ? `${count(at('held'))} more by rules` : '',
+                        at('held') ? `${count(at('held'))} more under rules` : '',
                     ]
                         .filter(Boolean)
                         .join(', ') || undefined
                 }
-                means="Requests in the queue, which wait for a slot."
+                means="Requests that wait in the queue for a slot."
                 course={courses.waiting}
             />
             <Tile
-                name="Clients gave up"
+                name="Orphaned"
                 value={percent(left)}
                 window="last 60 s"
-                means="Of the requests that ended, those whose client left before the answer (orphaned)."
+                means="The part of the ended requests whose client left before the end of the answer."
                 course={courses.left}
                 most={0.05}
             />
@@ -95,11 +95,11 @@ const POINT = 15;
  */
 const FIRST = {
     earned: {
-        name: 'Earned',
-        means: 'What answers were worth by what the file says that classes earn, and how many requests of tier transact were answered in time.',
+        name: 'Revenue',
+        means: 'The revenue of answers, by the `earns` of classes in the configuration, and the number of requests of tier transact that were answered in time.',
     },
     transactions: { name: 'Transactions', means: 'Requests of tier transact that were answered in time.' },
-    answers: { name: 'Answered in time', means: 'Requests that were answered in time. No class is of tier transact.' },
+    answers: { name: 'Served', means: 'Requests that were answered in time. No class has the tier transact.' },
 } as const;
 
 function firstOf(status: Status | undefined) {

@@ -14,7 +14,7 @@ export function Bypass({ policy, reload }: { policy: Policy; reload: () => Promi
                 type="button"
                 class={policy.bypassed ? 'main' : ''}
                 disabled={why !== undefined}
-                title={why ?? 'Nothing is decided for a while.'}
+                title={why ?? 'The gateway makes no decisions for a while.'}
                 onClick={() => setOpen(true)}
             >
                 {policy.bypassed ? 'End the bypass…' : 'Bypass…'}

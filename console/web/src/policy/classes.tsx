@@ -28,18 +28,18 @@ export function ClassPolicies({ policy, reload }: { policy: Policy; reload: () =
             cell: one => <span class="hostile">{one.name}</span>,
         },
         { id: 'tier', head: 'Tier', isText: true, by: one => one.tier, cell: one => <Tier of={one.tier} /> },
-        { id: 'matches', head: 'Requests', isText: true, isWide: true, cell: one => <Matches of={one.matches} /> },
-        { id: 'utility', head: 'Utility', unit: 'each', by: one => one.utility, cell: one => number(one.utility) },
+        { id: 'matches', head: 'Matches', isText: true, isWide: true, cell: one => <Matches of={one.matches} /> },
+        { id: 'utility', head: 'Utility', unit: 'per request', by: one => one.utility, cell: one => number(one.utility) },
         {
             id: 'mode',
-            head: 'In force',
+            head: 'Mode in force',
             isText: true,
             by: one => one.mode,
             cell: one => <ModeOf mode={one.mode} percent={one.percent} />,
         },
         {
             id: 'file',
-            head: 'The file says',
+            head: 'Mode in the file',
             isText: true,
             by: one => one.file_mode,
             cell: one => <ModeOf mode={one.file_mode} percent={one.file_percent} />,
@@ -53,7 +53,7 @@ export function ClassPolicies({ policy, reload }: { policy: Policy; reload: () =
         },
         {
             id: 'do',
-            head: 'Decide',
+            head: 'Decision',
             isText: true,
             cell: one => {
                 const override = overrideOf(one);
@@ -86,7 +86,7 @@ export function ClassPolicies({ policy, reload }: { policy: Policy; reload: () =
     return (
         <>
             <Table
-                caption="In the order of the file, now"
+                caption="Classes, in the order of the configuration file"
                 columns={columns}
                 rows={policy.classes}
                 keyOf={one => one.name}
@@ -105,7 +105,7 @@ export function ClassPolicies({ policy, reload }: { policy: Policy; reload: () =
 
 const Matches = ({ of }: { of: readonly string[] }) => (
     <span class="pattern" title={of.join('\n')}>
-        {of.length > 0 ? of.join(', ') : 'whatever no other class matches'}
+        {of.length > 0 ? of.join(', ') : 'requests that match no other class'}
     </span>
 );
 

@@ -55,10 +55,10 @@ export function SetClassDialog({ of, policy, reload, onClose }: Shared & { of: C
     const now = policy.classes.find(one => one.name === of.name) ?? of;
     return (
         <Decide
-            title={`Class ${of.name}`}
+            title={`Mode of class ${of.name}`}
             whys={
                 choice.mode === 'enforce'
-                    ? ['First some, then all', 'The shadow looks right', 'Orders first while the crowd is here']
+                    ? ['Start with some visitors', 'The observed decisions look right', 'Orders first during the peak']
                     : ['It refuses too much', 'To look for a fault']
             }
             spans={SPANS}
@@ -71,7 +71,7 @@ export function SetClassDialog({ of, policy, reload, onClose }: Shared & { of: C
             <fieldset class="choices">
                 <legend>
                     In force: <b>{now.mode}</b>
-                    {now.mode === 'enforce' && ` for ${now.percent} % of visitors`}. From now on:
+                    {now.mode === 'enforce' && ` for ${now.percent} % of visitors`}. New mode:
                 </legend>
                 {CHOICES.map(one => (
                     <label key={one.id} class="checks">
@@ -81,8 +81,9 @@ export function SetClassDialog({ of, policy, reload, onClose }: Shared & { of: C
                 ))}
             </fieldset>
             <p class="note">
-                The others are only observed. What the file says ({of.file_mode}) holds again when the time is over, or
-                when it is undone.
+                {choice.percent < 100 && 'Other visitors are only observed. '}
+                The mode in the file ({of.file_mode}) applies again when the duration is over, or when an operator
+                undoes the override.
             </p>
         </Decide>
     );
@@ -96,8 +97,8 @@ export function UndoDialog({ of, policy, reload, onClose }: Shared & { of: Overr
     };
     return (
         <Decide
-            title="Undo"
-            whys={['It has done its work', 'It hurt somebody', 'It was a mistake']}
+            title="Undo the override"
+            whys={['It is no longer needed', 'It did harm', 'It was a mistake']}
             verb="Undo"
             act={act}
             onClose={onClose}
@@ -107,7 +108,7 @@ export function UndoDialog({ of, policy, reload, onClose }: Shared & { of: Overr
             <p class="hostile">
                 {overrideText(of)}, until {moment(Date.parse(of.until), gatewayNow())}: {visible(of.why)}
             </p>
-            <p class="note">What the file says holds again at once.</p>
+            <p class="note">The mode in the file applies again at once.</p>
         </Decide>
     );
 }
@@ -124,8 +125,8 @@ export function BypassDialog({ policy, reload, onClose }: Shared) {
             title={isOn ? 'Bypass' : 'End the bypass'}
             whys={
                 isOn
-                    ? ['To look for a fault', 'It refuses what it must not']
-                    : ['The fault is found', 'It was not the gateway']
+                    ? ['To look for a fault', 'It refuses requests that it must not refuse']
+                    : ['The fault is found', 'The gateway was not the cause']
             }
             {...(isOn ? { spans: SPANS } : {})}
             verb={isOn ? 'Bypass' : 'End the bypass'}
@@ -136,13 +137,13 @@ export function BypassDialog({ policy, reload, onClose }: Shared) {
         >
             <p>
                 {isOn
-                    ? 'Nothing is decided any more: nothing is refused, held back or stopped, and the gateway is a plain proxy.'
-                    : 'Decisions are taken again, as they stand in the policy.'}
+                    ? 'The gateway makes no decisions: it refuses, holds back and stops no request, and is a plain proxy.'
+                    : 'The gateway makes decisions again, by the policy in force.'}
             </p>
             <p class="note">
                 {isOn
-                    ? 'It ends by itself after the time below, or when you end it.'
-                    : 'A bypass can be begun again at once.'}
+                    ? 'The bypass ends after the duration below, or when an operator ends it.'
+                    : 'You can start another bypass at any time.'}
             </p>
         </Decide>
     );
@@ -151,8 +152,8 @@ export function BypassDialog({ policy, reload, onClose }: Shared) {
 /** The overrides that are in force now. */
 const Meanwhile = ({ policy }: { policy: Policy }) => (
     <div class="hostile">
-        <b>What holds now:</b>
-        {policy.overrides.length === 0 ? ' nothing but the file.' : null}
+        <b>In force now:</b>
+        {policy.overrides.length === 0 ? ' only the configuration file.' : null}
         <ul class="sentences">
             {policy.overrides.map(one => (
                 <li key={one.number}>

@@ -13,12 +13,12 @@ export function Export({ revision }: { revision: string }) {
     const copy = (): void => {
         navigator.clipboard.writeText(toml).then(
             () => setTold('Copied.'),
-            () => setTold('This browser does not let the page copy: select the text.'),
+            () => setTold('The browser did not let the page copy. Select the text and copy it.'),
         );
     };
     return (
         <Panel
-            title="As it would stand in the file"
+            title="Decisions as configuration"
             aside={
                 <>
                     <span role="status">{told}</span>
@@ -30,7 +30,7 @@ export function Export({ revision }: { revision: string }) {
         >
             <Problem of={problem} again={() => void reload()} />
             {toml === '' ? (
-                <p class="empty">Nothing holds but the file.</p>
+                <p class="empty">Only the configuration file is in force.</p>
             ) : (
                 <pre tabIndex={0}>{visibleLines(toml.trimEnd())}</pre>
             )}

@@ -15,7 +15,7 @@ const COLUMNS: readonly Column<Note>[] = [
     { id: 'at', head: 'When', isText: true, cell: note => moment(Date.parse(note.at), gatewayNow()) },
     {
         id: 'what',
-        head: 'What',
+        head: 'Event',
         isText: true,
         cell: note => (
             <>
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Note>[] = [
     },
     {
         id: 'of',
-        head: 'Of what',
+        head: 'Subject',
         isText: true,
         isWide: true,
         cell: note => (
@@ -38,10 +38,10 @@ const COLUMNS: readonly Column<Note>[] = [
             </span>
         ),
     },
-    { id: 'by', head: 'Who', isText: true, cell: note => <span class="hostile">{visible(note.by)}</span> },
+    { id: 'by', head: 'Author', isText: true, cell: note => <span class="hostile">{visible(note.by)}</span> },
     {
         id: 'why',
-        head: 'Why',
+        head: 'Reason',
         isText: true,
         isWide: true,
         cell: note => (
@@ -62,17 +62,20 @@ export function History() {
     const changed = use(revisions);
     const { value, problem, reload } = useDocument('/v1/audit', { query: { limit: '100' }, revision: changed?.audit });
     return (
-        <Panel title="Who has decided what">
+        <Panel title="Audit log">
             <Problem of={problem} again={() => void reload()} />
             <Table
-                caption="The last 100 decisions, the newest first"
+                caption="The last 100 decisions and events, the newest first"
                 columns={COLUMNS}
                 rows={value?.notes ?? []}
                 keyOf={note => `${note.at} ${note.what} ${subjectOf(note)}`}
-                none="Nobody has decided anything yet."
+                none="No decisions yet."
             />
             {value && !value.kept && (
-                <p class="note">They are lost with this process: the file names no state.directory.</p>
+                <p class="note">
+                    The list is lost when this process ends, because the configuration has no{' '}
+                    <code>state.directory</code>.
+                </p>
             )}
         </Panel>
     );

@@ -23,12 +23,12 @@ export function sentences(classes: readonly (readonly [string, Shadowed])[], win
     const said = classes.filter(([, of]) => !isCalm(of)).map(([name, of]) => sentence(name, of, window));
     if (calm.length > 0)
         said.push(
-            `${calm.map(([name]) => name).join(', ')}: all ${count(all)} requests of the ${window} would have run as they did.`,
+            `${calm.map(([name]) => name).join(', ')}: all ${count(all)} requests in the ${window} would have run as they did.`,
         );
     return said;
 }
 
 function sentence(name: string, of: Shadowed, window: string): string {
     const part = (requests: number): string => percent(requests / of.all);
-    return `Class ${name}: of ${count(of.all)} requests of the ${window}, enforcing would have let ${count(of.run)} run, refused ${count(of.refused)} (${part(of.refused)}), stopped ${count(of.stopped)} (${part(of.stopped)}) and left ${count(of.waiting)} waiting (${part(of.waiting)}).`;
+    return `Class ${name}: of ${count(of.all)} requests in the ${window}, mode enforce would have let ${count(of.run)} run, refused ${count(of.refused)} (${part(of.refused)}), stopped ${count(of.stopped)} (${part(of.stopped)}) and left ${count(of.waiting)} waiting (${part(of.waiting)}).`;
 }

@@ -10,7 +10,7 @@ import { href } from '../route';
 import type { Rows } from '../rows';
 import { SHADOW_NAMES } from '../rows';
 import type { Policy } from '../shapes';
-import { sums } from '../sums';
+import { sums, WINDOW_TEXT } from '../sums';
 import { shadowed, sentences } from './shadow';
 
 interface Properties {
@@ -34,25 +34,26 @@ export function WouldChange({ policy, rows, version, range }: Properties) {
             title="What would change"
             aside={<Choice label="Range" at={range} of={RANGES} to={range => href('policy', undefined, { range })} />}
         >
-            {!isObserved && <p>Nothing: every class is enforced for all visitors.</p>}
+            {!isObserved && <p>Nothing would change: every class is enforced for all visitors.</p>}
             {isObserved && shown.length === 0 && (
-                <p>Nothing is known yet: no request was only observed in the {RANGE_TEXT[range]}.</p>
+                <p>No data yet: no request was only observed in the {WINDOW_TEXT[range]}.</p>
             )}
             {shown.length > 0 && (
                 <>
                     <ul class="sentences">
                         {sentences(
                             shown.map(({ one, of }) => [one.name, of] as const),
-                            range === '15m' ? 'last 15 min' : 'last 24 h',
+                            WINDOW_TEXT[range],
                         ).map(text => (
                             <li key={text}>{text}</li>
                         ))}
                     </ul>
                     <ShadowChart rows={rows} version={version} range={range} />
                     <p class="note">
-                        An estimate: clients of refused requests may come again, and those who got through may do more.
-                        In all {count(shown.reduce((sum, { of }) => sum + of.refused, 0))} refused of{' '}
-                        {count(shown.reduce((sum, { of }) => sum + of.all, 0))} (
+                        This is an estimate: clients of refused requests may retry, and the others may send more
+                        requests. In total, the gateway would have refused{' '}
+                        {count(shown.reduce((sum, { of }) => sum + of.refused, 0))} of{' '}
+                        {count(shown.reduce((sum, { of }) => sum + of.all, 0))} requests (
                         {percent(
                             shown.reduce((sum, { of }) => sum + of.refused, 0) /
                                 shown.reduce((sum, { of }) => sum + of.all, 0),
@@ -91,7 +92,7 @@ function ShadowChart({ rows, version, range }: { rows: Rows; version: number; ra
     }, [rows, version]);
     return (
         <Chart
-            title={`What enforcing would have made of observed requests, per second; ${RANGE_TEXT[range]}`}
+            title={`Decisions that mode enforce would have taken for observed requests, per second; ${RANGE_TEXT[range]}`}
             {...shown}
             text={perSecond}
             height={170}

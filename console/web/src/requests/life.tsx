@@ -10,6 +10,7 @@ import { Page, Panel } from '../page';
 import { Problem } from '../problem';
 import { href } from '../route';
 import type { Explained, Status } from '../shapes';
+import { ReasonOf, words } from '../reason';
 import { OutcomeOf } from './table';
 import { outcomeOf } from '../outcome';
 
@@ -17,7 +18,7 @@ export function Life({ name, status }: { name: string; status: Status | undefine
     const { value, problem, reload } = useDocument('/v1/requests/{name}', { filled: { name } });
     return (
         <Page
-            question="Why was this request treated so?"
+            question="Why was this request treated this way?"
             json={[`/v1/requests/${encodeURIComponent(name)}`]}
             tools={<a href={href('why')}>The last requests</a>}
         >
@@ -42,10 +43,10 @@ function Told({ of, status }: { of: Explained; status: Status | undefined }) {
                     {moment(of.time, gatewayNow())}
                 </p>
             </section>
-            <Panel title="In proportion">
+            <Panel title="Waiting and running time">
                 <Proportion waited={waited} ran={ran} />
             </Panel>
-            <Panel title="Its life">
+            <Panel title="Lifecycle">
                 <ol class="life-of">
                     <Step at={exactly(arrived)} name="Arrived">
                         {of.method} from <span class="hostile">{of.client}</span>
@@ -61,18 +62,29 @@ function Told({ of, status }: { of: Explained; status: Status | undefined }) {
                         ) : (
                             'No session. '
                         )}
-                        {of.standing ? `Its standing: ${of.standing}.` : ''}
+                        {of.standing && (
+                            <>
+                                Its standing: <span title={of.standing}>{words(of.standing)}</span>.
+                            </>
+                        )}
                         {of.rule != null && (
                             <>
                                 {' '}
-                                It came under the rule of <a href={href('elephants', of.rule)}>elephant {of.rule}</a>.
+                                The rule of <a href={href('elephants', of.rule)}>elephant {of.rule}</a> applied to it.
                             </>
                         )}
                     </Step>
                     <Step at={exactly(arrived + waited)} name={decided(of)}>
-                        {of.explanation ?? 'Nothing was decided about it.'} {of.reason && <code>{of.reason}</code>}{' '}
-                        After {duration(waited)} in the queue.
-                        {of.mode === 'observe' && <b> It was only observed: that is what enforcing would have done.</b>}
+                        {of.explanation ?? 'The gateway took no decision about it.'}{' '}
+                        {of.reason && (
+                            <>
+                                Reason: <ReasonOf name={of.reason} />.{' '}
+                            </>
+                        )}
+                        It waited {duration(waited)} in the queue.
+                        {of.mode === 'observe' && (
+                            <b> It was only observed: in mode enforce, the gateway would have done this.</b>
+                        )}
                     </Step>
                     {ran > 0 && (
                         <Step at={exactly(arrived + waited)} name="Ran">
@@ -98,7 +110,7 @@ function Told({ of, status }: { of: Explained; status: Status | undefined }) {
     );
 }
 
-const WORDS: Record<string, string> = { run: 'Let run', shed: 'Shed', stop: 'Stopped', wait: 'Left waiting' };
+const WORDS: Record<string, string> = { run: 'Allowed to run', shed: 'Refused', stop: 'Stopped', wait: 'Left waiting' };
 function decided(of: Explained): string {
     const word = WORDS[of.decision ?? ''] ?? 'Decided';
     return of.mode === 'observe' && of.decision !== 'run' ? `Would have been: ${word.toLowerCase()}` : word;
@@ -124,7 +136,7 @@ function Proportion({ waited, ran }: { waited: number; ran: number }) {
             <p class="why row">
                 <span>▨ waited {duration(waited)}</span>
                 <span>■ ran {duration(ran)}</span>
-                <span>in all {duration(all)}</span>
+                <span>total {duration(all)}</span>
             </p>
         </>
     );

@@ -2,6 +2,7 @@
 import { visible } from '../visible';
 import { duration, exactly } from '../format';
 import { outcomeOf } from '../outcome';
+import { ReasonOf, words } from '../reason';
 import { href } from '../route';
 import type { Request } from '../shapes';
 import { type Column, Table } from '../table';
@@ -10,7 +11,7 @@ const COLUMNS: readonly Column<Request>[] = [
     { id: 'time', head: 'Ended', isText: true, cell: one => exactly(one.time) },
     { id: 'outcome', head: 'Outcome', isText: true, cell: one => <OutcomeOf name={one.outcome} fault={one.fault} /> },
     { id: 'decision', head: 'Decision', isText: true, cell: one => decisionText(one) },
-    { id: 'reason', head: 'Reason', isText: true, cell: one => one.reason ?? '–' },
+    { id: 'reason', head: 'Reason', isText: true, cell: one => <ReasonOf name={one.reason} /> },
     { id: 'class', head: 'Class', isText: true, cell: one => <span class="hostile">{one.class ?? '–'}</span> },
     {
         id: 'waited',
@@ -30,7 +31,7 @@ export function RequestTable({ caption, requests }: { caption: string; requests:
             rows={requests}
             keyOf={one => one.request ?? `${one.time} ${one.client}`}
             hrefOf={one => href('why', one.request ?? '')}
-            none="None of the last requests."
+            none="No remembered request matches."
         />
     );
 }
@@ -47,7 +48,14 @@ export const decisionText = (one: Request): string =>
 
 export const OutcomeOf = ({ name, fault }: { name: string | undefined; fault?: string | null | undefined }) => {
     const of = outcomeOf(name ?? '');
-    if (!of) return <span class="tag bad">{visible(fault ?? name ?? '–')}</span>;
+    if (!of) {
+        const known = visible(fault ?? name ?? '–');
+        return (
+            <span class="tag bad" title={known}>
+                {fault ? `malformed: ${words(known)}` : words(known)}
+            </span>
+        );
+    }
     return (
         <span class={`outcome ${of.name}`} title={of.means}>
             <span aria-hidden="true">{of.symbol}</span> {of.name}

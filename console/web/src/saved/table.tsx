@@ -51,23 +51,23 @@ const COLUMNS: readonly Column<Line>[] = [
         by: line => wastedShare(line.sums),
         cell: line => percent(wastedShare(line.sums)),
     },
-    outcome('orphaned', 'Their clients left.'),
+    outcome('orphaned', 'Requests whose client left.'),
     {
         id: 'left_waiting',
         head: 'of these',
         unit: 'never ran',
-        means: 'Their clients left before they had a slot.',
+        means: 'Orphaned requests that never got a slot.',
         by: line => line.sums.leftWaiting,
         cell: line => count(line.sums.leftWaiting),
     },
-    outcome('expired', 'Waited longer than a request may.'),
-    outcome('shed', 'Refused before they ran.'),
-    outcome('throttled', "Refused by an elephant's rule."),
-    outcome('terminated', 'Stopped while they ran, for their age.'),
+    outcome('expired', 'Requests that were refused after they had waited as long as a request may.'),
+    outcome('shed', 'Requests that were refused before they ran.'),
+    outcome('throttled', 'Requests that were refused because of a rule.'),
+    outcome('terminated', 'Requests that were stopped while they ran.'),
     {
         id: 'saved',
-        head: 'Not wasted',
-        unit: 'about',
+        head: 'Saved',
+        unit: 'estimated',
         by: line => line.saved.ms,
         cell: line => duration(line.saved.ms),
     },
@@ -99,7 +99,7 @@ export function SavedTable({
     );
     return (
         <Table
-            caption={`Work, and requests that ended so, ${window}`}
+            caption={`Work, and requests by outcome, ${window}`}
             columns={COLUMNS}
             rows={lines}
             keyOf={line => line.name}

@@ -37,14 +37,14 @@ export function Terminations({ rows, version, terminate, stoppable, window }: Pr
     const isStopping = known.length > 0 || shown.terminated.some(count => count > 0);
     const text = spanOf(window);
     return (
-        <Panel title="Terminations: the threshold against what is lost">
+        <Panel title="Terminations: time limits and losses">
             {terminate && (
                 <p>
                     <Parameters of={terminate} />{' '}
                     <span class="why">
                         {stoppable && stoppable.length > 0
-                            ? `Of classes ${stoppable.join(', ')}, which the file says can be stopped.`
-                            : 'The file says of no class that it can be stopped.'}
+                            ? `Classes whose requests can be stopped: ${stoppable.join(', ')}.`
+                            : 'No class is configured so that its requests can be stopped (`safe`).'}
                     </span>
                 </p>
             )}
@@ -68,7 +68,7 @@ export function Terminations({ rows, version, terminate, stoppable, window }: Pr
                     />
                 )}
                 <Chart
-                    title={`All classes: lost (shed, expired or terminated) of what ended; ${text}`}
+                    title={`All classes: lost requests (shed, expired or terminated), of those that ended; ${text}`}
                     times={shown.times}
                     series={[{ name: 'lost', symbol: '▲', colour: '--shed', pattern: 'cross', values: shown.lost }]}
                     text={percent}
@@ -79,7 +79,7 @@ export function Terminations({ rows, version, terminate, stoppable, window }: Pr
             {known.slice(0, MOST).map(name => (
                 <Threshold key={name} {...{ rows, version, window, name }} times={shown.times} />
             ))}
-            {known.length > MOST && <p class="note">And of {known.length - MOST} more classes, which are not drawn.</p>}
+            {known.length > MOST && <p class="note">{known.length - MOST} more classes are not drawn.</p>}
         </Panel>
     );
 }
@@ -106,7 +106,7 @@ function Threshold({
             <div>
                 {isKnown ? (
                     <Chart
-                        title={`Class ${name}: how long one may run (the threshold); ${text}`}
+                        title={`Class ${name}: how long a request may run; ${text}`}
                         times={times}
                         series={[{ name: 'may run', symbol: '─', colour: '--terminated', values: shown.mayRun }]}
                         text={duration}
@@ -114,12 +114,12 @@ function Threshold({
                     />
                 ) : (
                     <p class="empty">
-                        Class {name}: none was to be stopped in the {text}, so there is no threshold.
+                        Class {name}: no request could be stopped in the {text}, so there is no time limit.
                     </p>
                 )}
             </div>
             <Chart
-                title={`Class ${name}: lost of what ended; ${text}`}
+                title={`Class ${name}: lost requests, of those that ended; ${text}`}
                 times={times}
                 series={[{ name: 'lost', symbol: '▲', colour: '--shed', pattern: 'cross', values: shown.lost }]}
                 text={percent}

@@ -40,7 +40,7 @@ export function WorkChart({ rows, version, window }: { rows: Rows; version: numb
     }, [rows, version, window]);
     return (
         <Chart
-            title={`Slots busy with work that was useful or wasted, counted when requests end; ${spanOf(window)}`}
+            title={`Slots that were busy with useful and wasted work, counted when requests end; ${spanOf(window)}`}
             {...shown}
             text={value => number(value)}
             height={180}

@@ -1,4 +1,4 @@
-// The view "Who is being hurt, and why?": all classes in a selected window, or one class over time
+// The view "Which classes are affected, and why?": all classes in a selected window, or one class over time
 // with its last decisions.
 import { ClassDetail } from '../classes/detail';
 import { ClassTable } from '../classes/table';
@@ -29,7 +29,7 @@ function All({ route, status }: Pick<Seen, 'route' | 'status'>) {
         href('classes', undefined, { window: route.query.window, filter: wanted, ...query });
     return (
         <Page
-            question="Who is being hurt, and why?"
+            question="Which classes are affected, and why?"
             json={['/v1/status', window === '24h' ? '/v1/history?range=24h' : '/v1/history?range=15m']}
             tools={<Choice label="Window" at={window} of={WINDOW_NAMES} to={window => to({ window })} />}
         >

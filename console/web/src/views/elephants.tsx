@@ -1,5 +1,5 @@
 // The view "What should I throttle?": resources and the requests that use them, the elephants that
-// were found, and all kinds of requests.
+// were found, and all routes.
 import { useDocument } from '../document';
 import { Detail } from '../elephants/detail';
 import { Kinds } from '../elephants/kinds';
@@ -19,10 +19,10 @@ export function Elephants({ route, elephants }: Seen) {
     const isKinds = route.query.tab === 'kinds';
     const tabs = (
         <Choice
-            label="What is listed"
-            at={isKinds ? 'All kinds' : 'Elephants'}
-            of={['Elephants', 'All kinds'] as const}
-            to={name => href('elephants', undefined, name === 'All kinds' ? { tab: 'kinds' } : {})}
+            label="List"
+            at={isKinds ? 'All routes' : 'Elephants'}
+            of={['Elephants', 'All routes'] as const}
+            to={name => href('elephants', undefined, name === 'All routes' ? { tab: 'kinds' } : {})}
         />
     );
     if (route.of !== undefined) return <Detail key={route.of} number={route.of} others={elephants?.elephants ?? []} />;
@@ -50,24 +50,25 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
                         aside={
                             <span class="why">
                                 {value.seen_s < 1
-                                    ? 'nothing was seen yet'
-                                    : `seen for ${lasting(value.seen_s * 1000)}; costs per request with their 95 % interval`}
+                                    ? 'no measurements yet'
+                                    : `measured for ${lasting(value.seen_s * 1000)}; costs per request with 95 % intervals`}
                             </span>
                         }
                     >
                         <p class="note">
-                            An elephant is a kind of request that uses much of what all need. A rule lets only a few of
-                            them run at once, and others go first. Nothing is held back before somebody decides: a click
-                            on one shows what a rule would do.
+                            An elephant is a kind of request that causes much of the load. A rule lets only a few of
+                            them run at once, and other requests go first. Click an elephant to see what a rule would
+                            do. No rule begins without an operator&rsquo;s approval, unless <code>elephants.act</code>{' '}
+                            is <code>auto</code>.
                         </p>
                         <List elephants={value.elephants} seen={value.seen_s} isLooking={value.resources.length > 0} />
                         {value.missed > 0 && (
-                            <p class="note">{count(value.missed)} requests were too many to be counted.</p>
+                            <p class="note">{count(value.missed)} requests were not counted, because there were too many.</p>
                         )}
                         {!value.kept && (
                             <p class="note">
-                                What is decided is lost when this process ends, but for an upgrade in place: the file
-                                names no state.directory.
+                                Decisions are lost when this process ends, except at an upgrade in place, because the
+                                configuration has no <code>state.directory</code>.
                             </p>
                         )}
                     </Panel>

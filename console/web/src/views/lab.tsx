@@ -1,4 +1,4 @@
-// The view "Did it work in the rehearsal?": results of the laboratory, from the folder that the
+// The view "What did the laboratory measure?": results of the laboratory, from the folder that the
 // file names or from a file of this computer, alone or two next to each other.
 import { useMemo, useState } from 'preact/hooks';
 import type { Refused } from '../client';
@@ -36,7 +36,7 @@ export function Lab({ route }: Seen) {
               : undefined;
     return (
         <Page
-            question="Did it work in the rehearsal?"
+            question="What did the laboratory measure?"
             json={[
                 '/v1/lab',
                 ...(route.of ? [address(route.of)] : []),
@@ -50,7 +50,7 @@ export function Lab({ route }: Seen) {
             </Panel>
             {shown && <Shown {...shown} />}
             {shown && beside && typeof shown.result !== 'string' && typeof beside.result !== 'string' && (
-                <Panel title="Two beside each other">
+                <Panel title="Comparison">
                     <Beside left={shown.result} right={beside.result} names={[shown.name, beside.name]} />
                 </Panel>
             )}
@@ -70,12 +70,12 @@ function Listing({ of, at, beside }: { of: LabResults; at: string | undefined; b
         },
         {
             id: 'written',
-            head: 'Written',
+            head: 'Modified',
             isText: true,
             by: one => one.written_ms,
             cell: one => moment(one.written_ms, Date.now()),
         },
-        { id: 'bytes', head: 'Length', by: one => one.bytes, cell: one => bytes(one.bytes) },
+        { id: 'bytes', head: 'Size', by: one => one.bytes, cell: one => bytes(one.bytes) },
         {
             id: 'with',
             head: 'Compare',
@@ -84,16 +84,17 @@ function Listing({ of, at, beside }: { of: LabResults; at: string | undefined; b
                 at === undefined || one.name === at ? (
                     ''
                 ) : one.name === beside ? (
-                    <a href={href('lab', at)}>leave out</a>
+                    <a href={href('lab', at)}>remove</a>
                 ) : (
-                    <a href={href('lab', at, { with: one.name })}>put beside {at}</a>
+                    <a href={href('lab', at, { with: one.name })}>compare with {at}</a>
                 ),
         },
     ];
     if (of.folder == null)
         return (
             <p class="empty">
-                The file names no folder of results (console.results). Open a file of this computer instead.
+                The configuration names no folder of results (<code>console.results</code>). Open a file from your
+                computer instead.
             </p>
         );
     return (
@@ -106,7 +107,7 @@ function Listing({ of, at, beside }: { of: LabResults; at: string | undefined; b
                 keyOf={one => one.name}
                 hrefOf={one => href('lab', one.name)}
                 selected={at}
-                none="There are none in this folder."
+                none="The folder has no results."
             />
         </>
     );
@@ -134,7 +135,7 @@ function Open({ onOpened }: { onOpened: (opened: { name: string; result: Result 
     };
     return (
         <label class="open">
-            Open a result of this computer{' '}
+            Open a result from your computer{' '}
             <input type="file" accept=".json,application/json" onChange={event => void open(event.currentTarget)} />
         </label>
     );

@@ -1,5 +1,5 @@
 // The view "Are orders getting through?": a few numbers of the last minute, the outcomes of
-// requests second by second, and the list of things that need a person.
+// requests second by second, and the list of things that need attention.
 import { useDocument } from '../document';
 import { revisions } from '../live';
 import { AttentionList } from '../now/attention-list';

@@ -1,4 +1,4 @@
-// The view "What is in force, what would change?": policies with their parameters, how each class
+// The view "What is in force, and what would change?": policies with their parameters, how each class
 // is treated and what overrides the file, the effect of enforcing, and the audit log.
 import { useCourse } from '../course';
 import { useDocument } from '../document';
@@ -23,7 +23,7 @@ export function Policy({ route }: Seen) {
     const course = useCourse(range);
     return (
         <Page
-            question="What is in force, what would change?"
+            question="What is in force, and what would change?"
             json={['/v1/policy', '/v1/audit', '/v1/export', `/v1/history?range=${range}`]}
             tools={value && <Bypass policy={value} reload={reload} />}
         >
@@ -35,32 +35,35 @@ export function Policy({ route }: Seen) {
                         aside={
                             <span class="why hostile">
                                 {value.file
-                                    ? `${value.file}, read ${moment(value.read_ms, gatewayNow())}`
+                                    ? `${value.file}, loaded ${moment(value.read_ms, gatewayNow())}`
                                     : `a configuration without a file, since ${moment(value.read_ms, gatewayNow())}`}
                             </span>
                         }
                     >
                         <dl class="facts">
-                            <dt title="Which waiting request gets the next slot">Order</dt>
+                            <dt title="Which waiting request gets the next slot">Scheduler</dt>
                             <dd>
                                 <Parameters of={value.order} />
                             </dd>
-                            <dt title="How many run at once">Limit</dt>
+                            <dt title="How many requests run at once">Concurrency limit</dt>
                             <dd>
                                 <Parameters of={value.limit} />
                             </dd>
-                            <dt title="How long a request may run">Terminate</dt>
+                            <dt title="How long a request may run">Termination</dt>
                             <dd>
                                 <Parameters of={value.terminate} />
                             </dd>
-                            <dt title="What the file says of classes that say nothing">Mode</dt>
+                            <dt title="The mode of classes without a mode of their own">Mode</dt>
                             <dd>
                                 <b>{value.mode}</b>{' '}
-                                {value.bypassed && <span class="tag bad">▲ bypassed: nothing is decided</span>}
+                                {value.bypassed && <span class="tag bad">▲ bypassed: no decisions</span>}
                             </dd>
                         </dl>
                         {!value.kept && (
-                            <p class="note">Overrides are lost with this process: the file names no state.directory.</p>
+                            <p class="note">
+                                Overrides are lost when this process ends, because the configuration has no{' '}
+                                <code>state.directory</code>.
+                            </p>
                         )}
                     </Panel>
                     <Panel title="Classes">

@@ -1,4 +1,4 @@
-// The view "What work did we not waste?": useful and wasted work by class, the requests that were
+// The view "How much work was useful, and how much was saved?": useful and wasted work by class, the requests that were
 // refused or stopped, and an estimate of the work that this saved.
 import { useMemo } from 'preact/hooks';
 import { useCourse } from '../course';
@@ -30,7 +30,7 @@ export function Saved({ route }: Seen) {
     const useful = usefulShare(all);
     return (
         <Page
-            question="What work did we not waste?"
+            question="How much work was useful, and how much was saved?"
             json={[window === '24h' ? '/v1/history?range=24h' : '/v1/history?range=15m', '/v1/policy']}
             tools={
                 <Choice
@@ -46,7 +46,7 @@ export function Saved({ route }: Seen) {
                     name="Useful work"
                     value={percent(useful)}
                     window={text}
-                    beside={`${duration(all.usefulMs)} of service`}
+                    beside={`${duration(all.usefulMs)} of service time`}
                     means="Service time of requests that were answered in time."
                     isFirst
                 />
@@ -54,16 +54,16 @@ export function Saved({ route }: Seen) {
                     name="Wasted work"
                     value={percent(useful === undefined ? undefined : 1 - useful)}
                     window={text}
-                    beside={`${duration(all.wastedMs)} of service`}
-                    means="Service time of all others."
+                    beside={`${duration(all.wastedMs)} of service time`}
+                    means="Service time of all other requests."
                 />
                 <Tile
-                    name="Not wasted, about"
+                    name="Saved, estimated"
                     value={duration(saved.ms)}
-                    unit="of service"
+                    unit="of service time"
                     window={text}
                     beside={`${count(saved.requests)} requests`}
-                    means="Work that was not begun: an estimate, see below."
+                    means="Work that was not started: an estimate, see below."
                 />
                 <Tile
                     name="Orphaned"
@@ -71,20 +71,20 @@ export function Saved({ route }: Seen) {
                     unit="requests"
                     window={text}
                     beside={`${count(all.leftWaiting)} of them never ran`}
-                    means="Their clients left."
+                    means="Requests whose client left."
                 />
                 <Tile
                     name="Terminated"
                     value={count(all.outcomes.terminated)}
                     unit="requests"
                     window={text}
-                    means="Stopped while they ran, for their age."
+                    means="Requests that the gateway stopped while they ran."
                 />
             </div>
             <p class="note">
-                <b>An estimate:</b> requests that were shed, expired or throttled, and of the orphaned those that never
-                ran, each times the mean service time of its class in that time. It is too high where quick requests
-                were refused.
+                <b>The estimate</b> of the saved work counts requests that were shed, expired or throttled, and orphaned
+                requests that never ran. Each counts with the mean service time of its class in this window. The
+                estimate is too high where quick requests were refused.
             </p>
             <Panel title="By class">
                 <SavedTable {...{ rows, version }} from={seen.from} window={text} />

@@ -22,15 +22,15 @@ const COLUMNS: readonly Column<ClassLearned>[] = [
     {
         id: 'visits',
         head: 'Visits',
-        unit: 'fading',
-        means: 'Older ones count less.',
+        unit: 'decaying',
+        means: 'Number of visits. Older visits count less.',
         by: visitsOf,
         cell: one => count(visitsOf(one)),
     },
     {
         id: 'begins',
         head: 'Begin here',
-        means: 'Visits by sessions that were not there before.',
+        means: 'The part of the visits with which a session began.',
         by: one => one.first_visits / visitsOf(one),
         cell: one => percent(visitsOf(one) > 0 ? one.first_visits / visitsOf(one) : undefined),
     },
@@ -42,14 +42,14 @@ const COLUMNS: readonly Column<ClassLearned>[] = [
         cell: one => (
             <>
                 {number(one.worth)}
-                {one.pinned && <small title="The file says what it is worth."> pinned</small>}
+                {one.pinned && <small title="The configuration sets this worth (`pin`)."> pinned</small>}
             </>
         ),
     },
     {
         id: 'before',
         head: 'Before',
-        means: 'The same, up to an hour ago.',
+        means: 'The worth up to an hour ago.',
         by: one => one.worth_before,
         cell: one => number(one.worth_before),
     },
@@ -57,7 +57,7 @@ const COLUMNS: readonly Column<ClassLearned>[] = [
         id: 'index',
         head: 'Index',
         unit: '/s',
-        means: 'Expected revenue per second of work, of sessions that come here.',
+        means: 'Expected revenue per second of service, for sessions that continue here.',
         by: one => one.index_per_s,
         cell: one => number(one.index_per_s),
     },
@@ -65,7 +65,7 @@ const COLUMNS: readonly Column<ClassLearned>[] = [
     {
         id: 'completes',
         head: 'Completes',
-        means: 'Part of its requests that is answered once it runs.',
+        means: 'The part of its requests that are answered in time once they run.',
         by: one => one.completes,
         cell: one => percent(one.completes),
     },
@@ -81,18 +81,20 @@ export function Sessions({ status }: Seen) {
             {value && (
                 <>
                     <p class="note">
-                        <b>{count(value.orders)} orders</b> seen, older ones counting less:{' '}
+                        <b>{count(value.orders)} orders</b> (older ones count less):{' '}
                         {value.ranked_by_worth
-                            ? 'enough to rank requests by what they are worth.'
-                            : 'not enough yet to rank requests by what they are worth.'}{' '}
-                        Sessions remembered now: {count(value.remembered)}, of which {count(value.proven)} are proven.
-                        Evicted: {count(value.evicted.fresh)} fresh, {count(value.evicted.proven)} proven.
+                            ? 'enough to rank requests by worth.'
+                            : 'not enough yet to rank requests by worth.'}{' '}
+                        Sessions remembered now: {count(value.remembered)}, {count(value.proven)} of them proven.
+                        Sessions evicted early: {count(value.evicted.fresh)} fresh, {count(value.evicted.proven)}{' '}
+                        proven.
                     </p>
                     <Panel
                         title="From class to class"
                         aside={
                             <span class="why">
-                                circle: visits and worth · arrow: probability to be next, from 3 % · ring: transact
+                                circle: visits (size) and worth (number) · arrow: probability of the next class, from
+                                3 % · ring: tier transact
                             </span>
                         }
                     >
@@ -100,7 +102,7 @@ export function Sessions({ status }: Seen) {
                     </Panel>
                     <Panel title="Classes">
                         <Table
-                            caption="As it was learned, older visits counting less"
+                            caption="What the gateway has learned; older visits count less"
                             columns={COLUMNS}
                             rows={value.classes}
                             keyOf={one => one.name}
@@ -129,12 +131,12 @@ type Signal = Learned['signals'][number];
 const SIGNALS: readonly Column<Signal>[] = [
     {
         id: 'shown',
-        head: 'Begun with',
+        head: 'Signals at the start',
         isText: true,
         by: one => one.shown.join(', '),
         cell: one => <span class="hostile">{one.shown.join(', ') || 'none'}</span>,
     },
-    { id: 'sessions', head: 'Sessions', unit: 'fading', by: one => one.sessions, cell: one => count(one.sessions) },
+    { id: 'sessions', head: 'Sessions', unit: 'decaying', by: one => one.sessions, cell: one => count(one.sessions) },
     {
         id: 'ordered',
         head: 'Ordered',
@@ -144,8 +146,9 @@ const SIGNALS: readonly Column<Signal>[] = [
     },
     {
         id: 'likely',
-        head: 'As likely',
+        head: 'Lift',
         unit: 'against all',
+        means: 'How many times as likely as all sessions these are to order.',
         by: one => one.times_as_likely,
         cell: one => `${number(one.times_as_likely)} ×`,
     },
@@ -154,11 +157,11 @@ const SIGNALS: readonly Column<Signal>[] = [
 const Signals = ({ of }: { of: Learned }) => (
     <Panel title="Signals">
         <Table
-            caption="Combinations of signals that sessions begin with, older ones counting less"
+            caption="Combinations of signals that sessions begin with; older sessions count less"
             columns={SIGNALS}
             rows={of.signals}
             keyOf={one => one.shown.join('\n')}
-            none="The file names no signals."
+            none="No signals: the configuration names none (`identify.signals`), or no session has begun yet."
         />
     </Panel>
 );

@@ -1,4 +1,4 @@
-// The view "Why was this request treated so?": the last requests, and the life of one request.
+// The view "Why was this request treated this way?": the last requests, and the life of one request.
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useDocument } from '../document';
@@ -7,6 +7,7 @@ import { OUTCOMES } from '../outcome';
 import { Page, Panel } from '../page';
 import { replace } from '../place';
 import { Problem } from '../problem';
+import { REASONS, reasonText } from '../reason';
 import { Life } from '../requests/life';
 import { RequestTable } from '../requests/table';
 import { href, type Route } from '../route';
@@ -14,24 +15,6 @@ import type { Status } from '../shapes';
 import type { Seen } from '../shell';
 import { visible } from '../visible';
 
-const REASONS = [
-    'slot_free',
-    'best',
-    'floor_share',
-    'after_others',
-    'queue_full',
-    'pushed_out',
-    'set_back',
-    'principal_cap',
-    'waited_too_long',
-    'reconfigured',
-    'throttled',
-    'client_left',
-    'ran_too_long',
-    'gave_way',
-    'slow_client',
-    'memory_full',
-] as const;
 const FOLLOWS = 2000;
 const FILTERS = ['outcome', 'class', 'reason', 'rule', 'client'] as const;
 
@@ -53,7 +36,7 @@ function Last({ route: { query }, status }: { route: Route; status: Status | und
     const change = (name: string, text: string | undefined): void =>
         replace(href('why', undefined, { ...query, [name]: text || undefined }));
     return (
-        <Page question="Why was this request treated so?" json={[`/v1/requests?${search}`]} tools={<Find />}>
+        <Page question="Why was this request treated this way?" json={[`/v1/requests?${search}`]} tools={<Find />}>
             <Panel
                 title="The last requests"
                 aside={
@@ -70,12 +53,12 @@ function Last({ route: { query }, status }: { route: Route; status: Status | und
                             of={status?.classes.map(one => one.name) ?? []}
                             onChange={change}
                         />
-                        <Select name="reason" at={query.reason} of={REASONS} onChange={change} />
+                        <Select name="reason" at={query.reason} of={REASONS} text={reasonText} onChange={change} />
                         {query.rule && (
                             <Only onEnd={() => change('rule', undefined)}>under the rule of elephant {query.rule}</Only>
                         )}
                         {query.client && (
-                            <Only onEnd={() => change('client', undefined)}>of {visible(query.client)}</Only>
+                            <Only onEnd={() => change('client', undefined)}>from {visible(query.client)}</Only>
                         )}
                         <label class="checks">
                             <input
@@ -83,14 +66,14 @@ function Last({ route: { query }, status }: { route: Route; status: Status | und
                                 checked={isFollowed}
                                 onChange={event => change('follow', event.currentTarget.checked ? undefined : 'no')}
                             />{' '}
-                            follow
+                            update
                         </label>
                     </>
                 }
             >
                 <Problem of={problem} again={() => void reload()} />
                 <RequestTable
-                    caption={`The last ${count(value?.requests.length)} that have ended, the newest first${value ? `; ${count(value.remembered)} are remembered` : ''}${isFollowed ? ', asked anew each 2 s' : ''}`}
+                    caption={`The last ${count(value?.requests.length)} requests that have ended, the newest first${value ? `; ${count(value.remembered)} are remembered` : ''}${isFollowed ? '; updated every 2 s' : ''}`}
                     requests={value?.requests ?? []}
                 />
             </Panel>
@@ -101,7 +84,7 @@ function Last({ route: { query }, status }: { route: Route; status: Status | und
 const Only = ({ children, onEnd }: { children: ComponentChildren; onEnd: () => void }) => (
     <button type="button" onClick={onEnd}>
         {children} <span aria-hidden="true">✕</span>
-        <span class="unseen">: show all again</span>
+        <span class="unseen">: remove this filter</span>
     </button>
 );
 
@@ -118,7 +101,7 @@ function Find() {
                 aria-label="Name of a request: sixteen hexadecimal digits"
                 placeholder="request, 16 hex digits ( / )"
                 pattern="\s*[0-9a-fA-F]{16}\s*"
-                title="Sixteen hexadecimal digits, as the access log and the header Bywash-Request have them"
+                title="Sixteen hexadecimal digits, as in the access log and the header field Bywash-Request"
                 required
                 value={name}
                 onInput={event => setName(event.currentTarget.value)}
@@ -132,11 +115,14 @@ function Select({
     name,
     at,
     of,
+    text,
     onChange,
 }: {
     name: string;
     at: string | undefined;
     of: readonly string[];
+    /** Returns the text of an option, if that is not its value. The value is then a tooltip. */
+    text?: (one: string) => string;
     onChange: (name: string, text: string) => void;
 }) {
     const all = at && !of.includes(at) ? [at, ...of] : of;
@@ -144,7 +130,9 @@ function Select({
         <select aria-label={name} value={at ?? ''} onChange={event => onChange(name, event.currentTarget.value)}>
             <option value="">any {name}</option>
             {all.map(one => (
-                <option key={one}>{one}</option>
+                <option key={one} value={one} title={text && one}>
+                    {text?.(one) ?? one}
+                </option>
             ))}
         </select>
     );

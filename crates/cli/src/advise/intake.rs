@@ -209,9 +209,9 @@ impl Account {
         let mut why = if let Some(broken) = self.broken.first() {
             format!("bywash: {broken}")
         } else if self.lines == 0 {
-            "bywash: there is no line in it".to_owned()
+            "bywash: the logs have no lines".to_owned()
         } else {
-            format!("bywash: no line is a request, of {}", self.lines)
+            format!("bywash: none of the {} lines is a request", self.lines)
         };
         for first in &self.first {
             why.push_str("\n  ");
@@ -219,7 +219,7 @@ impl Account {
         }
         if self.flawed > 0 {
             why.push_str(
-                "\nIf Apache httpd was told to write something of its own, say it with --format.",
+                "\nIf Apache httpd writes a format of its own, pass its LogFormat with --format.",
             );
         }
         Failure::configuration(why)
@@ -228,13 +228,13 @@ impl Account {
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = self.broken.clone();
         if !self.broken.is_empty() {
-            notes.push("What was read before that is in all that is said here.".into());
+            notes.push("The results contain what was read before the error.".into());
         }
         notes.extend_from_slice(&self.overlaps);
         if self.flawed > 0 {
             let share = 100.0 * self.flawed as f64 / self.lines as f64;
             notes.push(format!(
-                "{} lines of {} ({share:.1} %) are none of this format and were left out, first {}",
+                "{} of {} lines ({share:.1} %) are not of this format and were left out, first {}",
                 self.flawed,
                 self.lines,
                 self.first.join("; ")

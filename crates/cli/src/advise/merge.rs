@@ -181,15 +181,15 @@ impl Merge {
             let more = if more > 0 { format!("; and {more} more") } else { String::new() };
             overlaps.truncate(NAMED);
             notes.push(format!(
-                "Logs overlap in time: {}{more}. They were read as one, by time, and their loads add up; a request that \
-                 stands in two of them counts twice.",
+                "Logs overlap in time: {}{more}. They were read as one log, by time, and their \
+                 loads add up. A request that is in two of them counts twice.",
                 overlaps.join("; ")
             ));
         }
         if self.is_crowded {
             notes.push(format!(
-                "More than {MOST} logs overlap in time: some were read behind the others. The load of each minute is \
-                 right, sessions that are in several of these logs are not."
+                "More than {MOST} logs overlap in time, so some were read after the others. The \
+                 load of each minute is right. Sessions that are in several of these logs are not."
             ));
         }
         notes

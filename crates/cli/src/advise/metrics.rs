@@ -57,8 +57,8 @@ pub(super) fn read(path: &Path, offset: Option<i64>) -> Result<Metrics, Failure>
     let told = match gathered.read(path, None) {
         Err(NoSadf::Local) => {
             let Some(offset) = offset else {
-                let why = "its moments are of a zone that it does not name: print it without -t and -T, or say the \
-                           zone with --metrics-offset, as +02:00";
+                let why = "its times are in a zone that it does not name: print it without -t and \
+                           -T, or give the zone with --metrics-offset, as +02:00";
                 return Err(wrong(&why));
             };
             is_utc = false;
@@ -148,19 +148,22 @@ impl Metrics {
         match (self.is_utc, self.offset) {
             (true, None) => "UTC, as the file says".into(),
             (true, Some(_)) => format!(
-                "UTC by the file, with a clock that is {ahead} ahead of it by --metrics-offset"
+                "UTC, as the file says, with a clock that is {ahead} ahead, as --metrics-offset \
+                 says"
             ),
-            (false, _) => format!("local time that is {ahead} ahead of UTC by --metrics-offset"),
+            (false, _) => {
+                format!("local time that is {ahead} ahead of UTC, as --metrics-offset says")
+            }
         }
     }
 
     /// Returns notes on the metrics for a log of these seconds since 1970.
     pub(super) fn told(&self, from: u64, to: u64) -> Vec<String> {
         let mut notes =
-            vec![format!("Metrics: {} records, of {}.", self.told.records, self.zone())];
+            vec![format!("Metrics: {} records, with times in {}.", self.told.records, self.zone())];
         if self.told.left_out > 0 || self.told.restarts > 0 {
             notes.push(format!(
-                "{} records of the metrics were left out as gaps, the host started {} times.",
+                "{} records of the metrics were left out as gaps. The host started {} times.",
                 self.told.left_out, self.told.restarts
             ));
         }
@@ -168,18 +171,22 @@ impl Metrics {
         let (first, last) = (self.from.as_nanos() / second, self.to.as_nanos() / second);
         if first > to || last < from {
             notes.push(format!(
-                "The metrics ({first} to {last}, seconds since 1970) are of another time than the log ({from} to \
-                 {to}): nothing was found. If a clock or a zone is wrong, say it with --metrics-offset."
+                "The metrics ({first} to {last}, seconds since 1970) are of another time than the \
+                 log ({from} to {to}), so nothing was found. If a clock or a zone is wrong, \
+                 correct it with --metrics-offset."
             ));
         } else if first > from + 60 || last + 60 < to {
-            notes.push("The metrics are of a part of the log's time; costs are of that.".into());
+            notes.push(
+                "The metrics cover only a part of the log's time. Costs are for that part.".into(),
+            );
         }
         if self.left_out > 0 {
-            notes.push(format!("{} resources more were not looked at.", self.left_out));
+            notes.push(format!("{} more resources were left out.", self.left_out));
         }
         if self.is_cut {
-            notes
-                .push("The metrics have more records than are held; the rest was left out.".into());
+            notes.push(
+                "The metrics have more records than fit into memory. The rest was left out.".into(),
+            );
         }
         notes
     }

@@ -50,8 +50,9 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
         advice.notes.extend(told);
         if account.has_local_times {
             advice.notes.push(
-                "HAProxy writes local time and no zone; its moments were read as UTC. If they are not, say \
-                 the same zone with --metrics-offset, turned round."
+                "HAProxy writes local time without a zone, and its times were read as UTC. If \
+                 they are not in UTC, give the same offset with --metrics-offset, with the \
+                 opposite sign."
                     .into(),
             );
         }
@@ -81,7 +82,7 @@ fn prepare(out: &Path, args: &Advise) -> Result<(), Failure> {
     let place = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
     let is_out = |path: &&PathBuf| place(path).is_some_and(|log| Some(log) == place(out));
     if args.logs.iter().chain(&args.metrics).any(|path| is_out(&path)) {
-        return Err(proposed::refused(out, "it is what is to be read"));
+        return Err(proposed::refused(out, "it is one of the files to read"));
     }
     Ok(())
 }

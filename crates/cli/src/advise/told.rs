@@ -23,7 +23,7 @@ pub(super) fn text(
     let _ = write!(text, "\nProposed classes\n{}", classes(advice));
     let _ = write!(text, "\nTemplates of URLs\n{}", pages(advice));
     if !advice.ways.is_empty() {
-        let _ = write!(text, "\nWhat comes after what\n{}", ways(advice));
+        let _ = write!(text, "\nTransitions between templates\n{}", ways(advice));
     }
     text.push_str(&patience(advice));
     if !advice.elephants.is_empty() {
@@ -39,7 +39,10 @@ pub(super) fn text(
         }
     }
     if !is_written {
-        text.push_str("\n--out bywash.toml writes these classes as a configuration, with the reasons beside.\n");
+        text.push_str(
+            "\n--out bywash.toml writes these classes as a configuration, with the reason for \
+             each line.\n",
+        );
     }
     text
 }
@@ -76,7 +79,7 @@ fn head(advice: &Advice, account: &Account) -> String {
     };
     let _ = writeln!(
         text,
-        "  of half, nine in ten, 99 in 100 no more than: pages {}, requests {}, think time {}, length {}",
+        "  50th, 90th and 99th percentile: pages {}, requests {}, think time {}, length {}",
         number(clients.pages),
         number(clients.requests),
         times(clients.think),
@@ -89,7 +92,7 @@ fn head(advice: &Advice, account: &Account) -> String {
             busy.most.requests, busy.most.pages, busy.most.sessions
         );
         if let Some(at_once) = busy.fullest.at_once {
-            let _ = write!(text, "; fullest: {at_once:.1} pages inside at once");
+            let _ = write!(text, "; fullest minute: {at_once:.1} pages at once");
         }
         text.push('\n');
     }
@@ -99,7 +102,7 @@ fn head(advice: &Advice, account: &Account) -> String {
         let _ = writeln!(text, "  {reason}");
     }
     if let Some(order) = &advice.order {
-        let how = if advice.order_was_told { "as you said" } else { "a guess" };
+        let how = if advice.order_was_told { "by --order" } else { "a guess" };
         let _ = writeln!(text, "Orders: {}, of {} ({how})", advice.orders, plain(order));
     }
     text
@@ -174,7 +177,7 @@ fn ways(advice: &Advice) -> Table {
     let mut table = Table::new(&[
         ("from", Align::Left),
         ("to", Align::Left),
-        ("of those", Align::Right),
+        ("probability", Align::Right),
         ("times", Align::Right),
     ]);
     for way in advice.ways.iter().take(WAYS) {
@@ -195,7 +198,8 @@ fn patience(advice: &Advice) -> String {
         format!("half leave within {}", span(half))
     });
     format!(
-        "\nPatience: {half}; if it is exponential its mean is {} ({} left, {} stayed; Kaplan and Meier)\n",
+        "\nPatience: {half}; the mean, if it is exponential, is {} ({} left, {} stayed; \
+         Kaplan-Meier estimate)\n",
         span(mean),
         found.left,
         found.stayed
@@ -205,7 +209,7 @@ fn patience(advice: &Advice) -> String {
 fn elephants(advice: &Advice) -> Table {
     let mut table = Table::new(&[
         ("requests", Align::Left),
-        ("of", Align::Left),
+        ("resource", Align::Left),
         ("cost ms", Align::Right),
         ("from", Align::Right),
         ("to", Align::Right),
@@ -266,19 +270,20 @@ fn foretold(forecast: &Forecast) -> String {
         let _ = write!(assumed, ", clamped to {} for bywash", span(forecast.patience_told));
     }
     let of_places = if forecast.places_were_told {
-        "as you said"
+        "by --workers"
     } else {
-        "an estimate: --workers says better"
+        "an estimate; --workers gives the number"
     };
     let scale = if forecast.scale < 1.0 {
-        format!(", at {} of its size", percent(forecast.scale))
+        format!(", at {} of the site's size", percent(forecast.scale))
     } else {
         String::new()
     };
     format!(
-        "\nForecast by the simulator: {:.1} pages/s at the peak, {} places ({of_places}), patience {} (mean{assumed}), \
-         visitors of {}{scale}.\nThe application does not slow down under load here, and departures are seen: `bywash \
-         doctor --front` tests that.\n{table}",
+        "\nForecast by the simulator: {:.1} pages/s at the peak, {} slots ({of_places}), patience \
+         {} (mean{assumed}), visitors of {}{scale}.\nIt assumes that the application does not slow \
+         down under load, and that bywash sees departures: `bywash doctor --front` tests that.\n\
+         {table}",
         forecast.pages,
         forecast.places,
         span(forecast.patience),

@@ -16,10 +16,10 @@ Examples:
   sadf -j -- -u -d -n DEV > sadf.json && bywash advise access.log --metrics sadf.json
   bywash advise access.log --format '%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D %X'
 
-Logs are read in the order of their times, those that overlap as one, packed with gzip or not, in bounded
-memory however long they are. The formats are those of `bywash lab replay`, told by the first lines of
-each file. What is proposed is a guess by words of URLs and by what visitors did: read it before you
-trust it.";
+The command reads logs in the order of their times, and merges logs that overlap. A log may be
+compressed with gzip. The use of memory is bounded, however long the logs are. The formats are those
+of `bywash lab replay`, detected from the first lines of each file. The proposal is a guess from the
+words of URLs and from what visitors did: read it before you use it.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -66,7 +66,9 @@ pub(crate) struct Advise {
 
 /// Parses `+HH:MM` or `-HH:MM:SS`, at most a day, and returns seconds.
 fn offset(text: &str) -> Result<i64, String> {
-    let wrong = || "how far it is ahead of UTC, as +02:00 or -00:00:07, up to a day".to_owned();
+    let wrong = || {
+        "write how far the clock is ahead of UTC, as +02:00 or -00:00:07, up to a day".to_owned()
+    };
     let (sign, rest) = match text.split_at_checked(1) {
         Some(("+", rest)) => (1, rest),
         Some(("-", rest)) => (-1, rest),

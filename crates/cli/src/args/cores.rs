@@ -6,7 +6,7 @@ pub(super) fn read(text: &str) -> Result<u32, String> {
         return local();
     }
     let cores = text.parse().ok().filter(|cores| (1..=10_000).contains(cores));
-    cores.ok_or_else(|| "a number from 1 to 10000, or `local`".to_owned())
+    cores.ok_or_else(|| "write a number from 1 to 10000, or `local`".to_owned())
 }
 
 /// Returns the number of cores of this machine that this process may use.

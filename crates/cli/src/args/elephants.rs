@@ -18,8 +18,8 @@ Examples:
   bywash elephants undo 3 --why 'the crowd has gone'
   bywash export --write bywash.toml
 
-Resources to look at stand in the file: [resource.NAME]. Whoever decides is named in the audit log:
---by, or the name of whoever is logged in.";
+The configuration file names the resources to observe: [resource.NAME]. The audit log names the
+author of each decision: --by, or the login name.";
 
 /// A query or a decision.
 #[derive(Debug, Subcommand)]
@@ -27,17 +27,17 @@ Resources to look at stand in the file: [resource.NAME]. Whoever decides is name
 pub(crate) enum Elephants {
     /// List the requests that cause the load, and the decisions about them
     List(List),
-    /// Show one of them with its evidence
+    /// Show one elephant with its evidence
     Show(Show),
     /// Name a route, found or not, so that a rule for it can be tried or approved
     Ask(Ask),
-    /// Throttle these requests: they wait until no other request waits
+    /// Throttle an elephant: its requests wait until no other request waits
     Approve(Decision),
-    /// Throttle them for a while and measure the effect
+    /// Throttle an elephant for a while and measure the effect
     Try(Trial),
-    /// Leave them alone, and do not propose them again for a while
+    /// Leave an elephant alone, and do not propose it again for a while
     Reject(Rejection),
-    /// Undo a decision; act = "auto" leaves the requests alone for --for
+    /// Undo a decision; `act = "auto"` leaves the elephant alone for --for
     Undo(Undoing),
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Elephants {
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Print it as JSON
+    /// Print the list as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Show {
     pub(crate) number: u32,
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Print it as JSON
+    /// Print the elephant as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -75,19 +75,19 @@ pub(crate) struct Author {
 /// The parts of a rule that replace the proposed ones.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Otherwise {
-    /// Maximum number that run at the same time
+    /// Maximum number of its requests that run at the same time
     #[arg(long, value_name = "N")]
     pub(crate) at_once: Option<u32>,
-    /// Maximum number that start per second; none: no limit
+    /// Maximum number of its requests that start per second; none: no limit
     #[arg(long, value_name = "N|none", value_parser = limit::<f64>)]
     pub(crate) rate: Option<Limit<f64>>,
-    /// Maximum number that wait
+    /// Maximum number of its requests that wait
     #[arg(long, value_name = "N")]
     pub(crate) queue: Option<u32>,
-    /// Refuse requests that would have to wait longer
+    /// Refuse its requests that would have to wait longer
     #[arg(long, value_name = "SPAN")]
     pub(crate) wait: Option<Span>,
-    /// Maximum bytes per second of all their answers together; none: no limit
+    /// Maximum bytes per second of all its answers together; none: no limit
     #[arg(long, value_name = "N|none", value_parser = limit::<u64>)]
     pub(crate) bytes: Option<Limit<u64>>,
 }
@@ -100,7 +100,7 @@ fn limit<T: FromStr>(text: &str) -> Result<Limit<T>, String> {
     let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
     match text.parse() {
         Ok(limit) if is_number => Ok(Limit::At(limit)),
-        _ => Err("it is a number, or none".into()),
+        _ => Err("write a number, or none".into()),
     }
 }
 
@@ -114,7 +114,7 @@ impl Otherwise {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Ask {
-    /// Name of the route, as in the console's list of all kinds: '/search?q'
+    /// Name of the route, as in the console's list of all routes: '/search?q'
     pub(crate) pattern: String,
     #[command(flatten)]
     pub(crate) author: Author,
@@ -137,7 +137,7 @@ pub(crate) struct Word {
 pub(crate) struct Decision {
     #[command(flatten)]
     pub(crate) word: Word,
-    /// How long it applies: 30m, 2h [default: until the end that is set already, else 1h]
+    /// How long the rule applies: 30m, 2h [default: until the end that is set already, else 1h]
     #[arg(long = "for", value_name = "SPAN")]
     pub(crate) lasts: Option<Span>,
     #[command(flatten)]
@@ -148,7 +148,7 @@ pub(crate) struct Decision {
 pub(crate) struct Trial {
     #[command(flatten)]
     pub(crate) word: Word,
-    /// How long to try it: up to 10m
+    /// How long to throttle the elephant: up to 10m
     #[arg(long = "for", value_name = "SPAN", default_value = "1m")]
     pub(crate) lasts: Span,
     #[command(flatten)]
@@ -159,7 +159,7 @@ pub(crate) struct Trial {
 pub(crate) struct Rejection {
     #[command(flatten)]
     pub(crate) word: Word,
-    /// How long not to propose it again
+    /// How long not to propose the elephant again
     #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
     pub(crate) lasts: Span,
 }
@@ -168,7 +168,7 @@ pub(crate) struct Rejection {
 pub(crate) struct Undoing {
     #[command(flatten)]
     pub(crate) word: Word,
-    /// How long act = "auto" does not throttle it
+    /// How long `act = "auto"` does not throttle the elephant
     #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
     pub(crate) lasts: Span,
 }

@@ -12,8 +12,8 @@ Examples:
   bywash init
   bywash init woocommerce --upstream http://127.0.0.1:8000 --out bywash.toml
 
-The file observes. Read its classes, put in the paths that your site has of its own, and run
-`bywash check`. If you have access logs, compare it with what `bywash advise` proposes.";
+The file sets the mode to observe. Read its classes, add the paths that only your site has, and run
+`bywash check`. If you have access logs, compare the file with the proposal of `bywash advise`.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

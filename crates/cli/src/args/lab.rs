@@ -37,10 +37,10 @@ pub(crate) struct Demo {
     /// Print the result as JSON when it is over
     #[arg(long)]
     pub(crate) json: bool,
-    /// Seed of the crowd: another seed, other visitors
+    /// Seed of the visitors
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Keep the shop open afterwards, with a crawler in it, for an operator at the console: until
+    /// Keep the shop open afterwards, with a crawler in it that you throttle in the console: until
     /// Ctrl-C, half an hour at most (auto: on a terminal)
     #[arg(long, value_enum, default_value_t = Stay::Auto)]
     pub(crate) stay: Stay,
@@ -57,11 +57,11 @@ pub(crate) enum Stay {
 pub(crate) enum Lab {
     /// Play a scenario in virtual time, every policy and level of load in it
     Sim(Sim),
-    /// Measure how fast, and how well, the worth of classes is learned
+    /// Measure how fast and how well bywash learns the worth of classes
     Learn(LearnRun),
-    /// Judge concurrency limiters while the servers change
+    /// Compare concurrency limiters while the servers change
     Limits(LimitsRun),
-    /// Measure how well elephants are found on a site whose elephants are known
+    /// Measure how well bywash finds elephants on a site whose elephants are known
     Elephants(ElephantsRun),
     /// Play a scenario in real time against a URL
     Run(LiveRun),
@@ -73,7 +73,7 @@ pub(crate) enum Lab {
     Peers(PeersRun),
     /// Replay an access log in virtual time with other policies
     Replay(Replay),
-    /// Play all of a paper and print its figures next to those measured here
+    /// Play all scenarios of a paper and print its figures next to the measured ones
     Paper(Paper),
 }
 
@@ -85,5 +85,5 @@ fn first_seed() -> RangedU64ValueParser {
 /// Parses a level of load.
 fn level(text: &str) -> Result<f64, String> {
     let level = text.parse().ok().filter(|level| *level > 0.0 && *level <= 1000.0);
-    level.ok_or_else(|| "a level of load is a number above 0 and at most 1000".to_owned())
+    level.ok_or_else(|| "write a level of load: a number above 0 and at most 1000".to_owned())
 }

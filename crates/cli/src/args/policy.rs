@@ -17,22 +17,22 @@ Examples:
   bywash policy undo 3 --why 'enough for today'
   bywash export --write bywash.toml
 
-What overrides the file has an author, a reason and an end. It is kept over a restart where there is a
-state.directory, and stands in the audit log.";
+An override has an author, a reason and an end. It survives a restart if state.directory is set. The
+audit log records it.";
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   bywash export
   bywash export --write /etc/bywash/bywash.toml
 
-Of a file that is written to, comments, order and spelling stay. It must be a configuration without a
-mistake afterwards, or nothing is written.";
+--write changes only the keys of the overrides and rules: comments, order and spelling of the file
+stay. If the result would not be a valid configuration, nothing is written.";
 
 /// A query or a decision.
 #[derive(Debug, Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Policy {
-    /// Show the policy in force, and what in it overrides the file
+    /// Show the policy in force, and the overrides of the file in it
     Show(Show),
     /// Enforce the decisions about a class, for a while
     Enforce(Enforce),
@@ -46,7 +46,7 @@ pub(crate) enum Policy {
 pub(crate) struct Show {
     #[command(flatten)]
     pub(crate) which: Which,
-    /// Print it as JSON
+    /// Print the policy as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -66,7 +66,7 @@ pub(crate) struct OfClass {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) author: Author,
-    /// How long it applies: 30m, 2h [default: until the end that is set already, else 1h]
+    /// How long the override applies: 30m, 2h [default: until the end that is set already, else 1h]
     #[arg(long = "for", value_name = "SPAN")]
     pub(crate) lasts: Option<Span>,
     #[command(flatten)]
@@ -86,7 +86,7 @@ pub(crate) struct Undone {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub(crate) struct Export {
-    /// Write them into this configuration file
+    /// Write the overrides and rules into this configuration file
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<PathBuf>,
     #[command(flatten)]

@@ -7,16 +7,19 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   bywash shaper run --device eth0 --total 950mbit --elephants 50mbit --ceiling 400mbit
 
-The device is the one by which answers leave this machine. The total is a little below what the
-line carries: a queue elsewhere cannot be chosen from. Of it, elephants have their rate in any case,
-and up to their ceiling what others leave; everything else may use all of it, and goes first. A
-gateway on this machine finds the lanes by itself; it needs CAP_NET_RAW to use them (before Linux
-5.17: CAP_NET_ADMIN), and holds elephants back by buckets without.
+--device names the device by which answers leave this machine. Set --total a little below the rate
+of the line, so that the queue forms on this machine and the kernel can choose from it. Elephants
+always get their own rate. They may use more, up to their ceiling, while other traffic leaves it
+free. All other traffic may use the whole total, and goes first.
 
-Whatever somebody has installed on the device is left alone, and is an error. What the kernel has
-chosen by itself is replaced, and comes back when this ends by SIGTERM or Ctrl-C; a device with
-several hardware queues has one meanwhile. When the device vanishes, or somebody changes what is
-installed, it ends with code 1 and removes the rest. It needs CAP_NET_ADMIN and no other right.";
+A gateway on this machine finds the lanes by itself. It needs CAP_NET_RAW to use them (before Linux
+5.17: CAP_NET_ADMIN). Without that capability it limits elephants by buckets.
+
+If another program has installed a queueing discipline on the device, the command fails and leaves
+the discipline alone. The command replaces a discipline that the kernel has chosen by itself,
+which returns when the command ends by SIGTERM or Ctrl-C. In between, a device with several
+hardware queues has only one. If the device vanishes, or if another program changes the lanes, the
+command removes the rest and exits with code 1. It needs CAP_NET_ADMIN and no other right.";
 
 /// The actions on a device.
 #[derive(Debug, Subcommand)]

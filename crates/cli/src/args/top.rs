@@ -11,9 +11,9 @@ Examples:
   bywash top -n 1
   bywash top --json --interval 10s | jq .transactions_per_min
 
-On a terminal it is a screen: ? says which keys there are. Elsewhere, with --json and with -n it
-prints a table or a JSON document (one line) every --interval. Exit code 69 says that no gateway
-answers; a screen that stands waits for it to come back.";
+On a terminal it shows a screen; press ? for its keys. Elsewhere, and with --json or -n, it prints a
+table or a JSON document (one line) every --interval. Exit code 69 means that no gateway answers. A
+screen that is open waits until the gateway answers again.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

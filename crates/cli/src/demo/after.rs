@@ -30,12 +30,13 @@ pub(super) fn after(
     side.looks_for_elephants()?;
     let calm = Scenario { profile: Profile::Poisson, length: crawler.length, ..crowd.clone() };
     say(format!(
-        "\n3. The shop behind bywash stays open. Now a crawler asks it for sorted searches, the dearest page\n   \
-            there is, six at a time: visitors wait for what it leaves. The console goes on if you have it open;\n   \
-            its link is below once more. After ten seconds or so it asks: \"Decide\" leads to what bywash\n   \
-            has found. Approve the rule; half a minute later the page says what the others get by it. Then\n   \
-            undo it, and see them wait again.\n\n     {link}\n\n   \
-            Ctrl-C closes the shop and says what was decided; in half an hour it closes by itself.\n",
+        "\n3. The shop behind bywash stays open. A crawler now requests sorted searches, the\n   \
+         most expensive page, six at a time, and visitors wait behind it. The console:\n\n     \
+         {link}\n\n   \
+         After about ten seconds it asks for a decision. \"Decide\" shows what bywash has\n   \
+         found. Approve the rule. Half a minute later the page shows how the other requests\n   \
+         gain. Then undo the rule, and see the visitors wait again.\n\n   \
+         Ctrl-C closes the shop and prints your decisions. It closes after half an hour.\n",
     ));
     std::thread::scope(|scope| {
         let second = scope.spawn(|| play(crawler, &side.options(1.0, 2)));
@@ -70,10 +71,10 @@ pub(super) fn told(note: &Note) -> Option<String> {
     let Subject::Elephant { pattern, .. } = &note.subject else { return of_people(note) };
     let pattern = plain(pattern);
     match note.what {
-        What::Proposed => {
-            Some(format!("bywash found that requests for {pattern} use much, and asks"))
-        }
-        What::Ended => Some(format!("what was decided of {pattern} is over")),
+        What::Proposed => Some(format!(
+            "bywash found that requests for {pattern} cause much of the load, and proposes a rule"
+        )),
+        What::Ended => Some(format!("the decision on {pattern} has ended")),
         _ => of_people(note),
     }
 }
@@ -91,9 +92,9 @@ fn of_people(note: &Note) -> Option<String> {
     let what = match note.what {
         What::Approved => "approved a rule for",
         What::Tried => "tried a rule for",
-        What::Rejected => "left alone",
-        What::Overridden => "decided on",
-        What::Undone => "undid what was decided of",
+        What::Rejected => "rejected the rule for",
+        What::Overridden => "overrode",
+        What::Undone => "undid the decision on",
         What::Proposed | What::Asked | What::Ended | What::Reloaded => return None,
     };
     let [by, why] = [&note.by, &note.why].map(|text| plain(text));
@@ -138,7 +139,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                "bywash found that requests for /search?sort use much, and asks",
+                "bywash found that requests for /search?sort cause much of the load, and proposes \
+                 a rule",
                 "ana approved a rule for /search?sort: a crawler"
             ]
         );

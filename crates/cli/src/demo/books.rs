@@ -66,7 +66,9 @@ impl Books {
             for order in &outcome.orders {
                 let phase =
                     visitor(order).and_then(|number| phase_of.get(number as usize)).copied();
-                let phase = phase.ok_or_else(|| Failure::running("an order of nobody's"))?;
+                let phase = phase.ok_or_else(|| {
+                    Failure::running("an order in the database belongs to no visitor of the run")
+                })?;
                 *count(&mut books.phases[phase]) += 1;
             }
         }
@@ -110,8 +112,8 @@ impl Books {
 
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new(&[
-            ("orders by visitors of the", Align::Left),
-            ("meant", Align::Right),
+            ("orders, by phase of arrival", Align::Left),
+            ("intended", Align::Right),
             ("capacity for", Align::Right),
             ("plain proxy", Align::Right),
             ("bywash", Align::Right),

@@ -33,7 +33,7 @@ impl Folder {
         let path = all.join(format!("{PREFIX}{}", std::process::id()));
         // Never use an existing folder: another user may have made it for us.
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
-            io::Error::new(error.kind(), format!("cannot make {}: {error}", path.display()))
+            io::Error::new(error.kind(), format!("cannot create {}: {error}", path.display()))
         })?;
         Ok(Self { path, ends_with: Arc::default() })
     }
@@ -64,10 +64,10 @@ impl Folder {
             after::conclude(&path.join(STATE));
             remove(&path);
             if let Some(code) = ends_with.get() {
-                say("\nbywash: the shop is closed; nothing is left behind");
+                say("\nbywash: the shop is closed, and the temporary files are removed");
                 std::process::exit(i32::from(*code));
             }
-            say("\nbywash: interrupted; nothing is left behind");
+            say("\nbywash: interrupted; the temporary files are removed");
             std::process::exit(code);
         };
         std::thread::Builder::new().name("signals".into()).spawn(end).map(drop)

@@ -23,9 +23,9 @@ pub(super) fn foretell(mut scenario: Scenario) -> Result<(), Failure> {
     }
     let (result, _) = bywash_sim::run(&scenario, &|_, _| ()).map_err(Failure::running)?;
     say(format!(
-        "1. Simulated: the shop of a paper of 2004, with more visitors than it can serve\n   \
-            and no way to see who has left. What it sells, as a share of what its capacity\n   \
-            allows, depends on whom it serves first (± is the standard error):\n\n{}",
+        "1. Simulated: the shop of a paper of 2004. More visitors come than it can serve, and\n   \
+            it cannot see which clients have left. What it sells, as a share of what its\n   \
+            capacity allows, depends on the order of service (± is the standard error):\n\n{}",
         table(&scenario, &result)
     ));
     Ok(())
@@ -37,7 +37,7 @@ fn words(policy: &str) -> &str {
         "single-queue" => "one queue, oldest first: most servers",
         "always-fifo" => "a queue per page, oldest first",
         "lifo-pri" => "buyers first, newest first: the paper",
-        "session-first" => "visits under way first: bywash",
+        "session-first" => "sessions in progress first: bywash",
         other => other,
     }
 }
@@ -45,7 +45,7 @@ fn words(policy: &str) -> &str {
 fn table(scenario: &Scenario, result: &RunResult) -> Table {
     let heads = LEVELS.map(|rho| format!("orders at {rho} × load"));
     let mut table = Table::new(&[
-        ("who is served first", Align::Left),
+        ("order of service", Align::Left),
         (&heads[0], Align::Right),
         (&heads[1], Align::Right),
     ]);

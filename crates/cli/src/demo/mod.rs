@@ -42,12 +42,12 @@ const FLASH_CROWD: &str = include_str!("../../../../lab/scenarios/flash-crowd.to
 
 pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
     prepare_report(&args.report)?;
-    say("More visitors than a shop can serve, with and without bywash: about a minute.");
+    say("More visitors than a shop can serve, with and without bywash. It takes about a minute.");
     say(if stays(args) {
-        "In three parts: simulated, live, and from second 75 or so a crawler that you throttle.\n"
+        "Three parts: a simulation, a live run, and after about 75 s a crawler that you throttle.\n"
     } else {
-        "In two parts: simulated, and live. On a terminal, and with --stay yes, the shop stays open\n\
-         after that, and a crawler comes that you throttle.\n"
+        "Two parts: a simulation and a live run. On a terminal, or with --stay yes, the shop then\n\
+         stays open, and a crawler comes that you throttle.\n"
     });
     foretell::foretell(scenario(SEED_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
@@ -122,8 +122,8 @@ fn introduce(
     let (link, top) = (bywash.console(folder)?, bywash.top(folder));
     say(format!(
         "2. Live: two identical shops with real databases and {} workers each, and the\n   \
-            same visitors for both. Who waits too long for a page leaves. From second\n   \
-            {:.0} to {:.0} there come {} times as many as a shop can serve.\n\n     \
+            same visitors for both. A visitor who waits too long for a page leaves. From\n   \
+            second {:.0} to {:.0} the load is {} times what a shop can serve.\n\n     \
               plain proxy  {}\n     bywash       {}\n\n   \
             Watch it in a browser:\n\n     {link}\n\n   \
             or in another terminal:\n\n     {top}\n",
@@ -145,7 +145,7 @@ fn requests(result: &RunResult) -> Table {
         ("answered in time", Align::Right),
         ("client gave up", Align::Right),
         ("refused at once", Align::Right),
-        ("work in vain", Align::Right),
+        ("wasted work", Align::Right),
     ]);
     for cell in &result.cells {
         table.push(shares(cell));

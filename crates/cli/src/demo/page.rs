@@ -42,8 +42,8 @@ fn setting(scenario: &Scenario, verdict: &Verdict) -> Section {
         prose: format!(
             "Two identical shops with {} workers each and a database of their own, one behind a \
              plain proxy and one behind bywash. The same visitors came to both at the same \
-             moments: they look around, some of them buy, and who waits too long for a page \
-             leaves. From second {:.0} to second {:.0} there came {} times as many as a shop can \
+             moments. They look around, some of them buy, and a visitor who waits too long for a \
+             page leaves. From second {:.0} to second {:.0} the load was {} times what a shop can \
              serve.",
             scenario.workers,
             from.as_secs_f64(),
@@ -64,7 +64,7 @@ fn orders(books: &Books) -> Section {
         (phase.name.to_owned(), vec![phase.possible, phase.plain as f64, phase.bywash as f64])
     };
     let figure = bars(&Bars {
-        title: "Confirmed orders by when their visitor came".into(),
+        title: "Confirmed orders by the time at which their visitor arrived".into(),
         axis: axis("orders"),
         series: ["capacity for", "plain proxy", "bywash"].map(String::from).into(),
         groups: books.phases.iter().map(group).collect(),
@@ -73,11 +73,11 @@ fn orders(books: &Books) -> Section {
     Section {
         heading: "Orders".into(),
         prose:
-            "Counted from the shops' own databases: an order is a committed row. “Capacity for” \
-                is what the visitors meant to buy, times the share of the load that a shop could \
-                carry when they came; whoever serves buyers first, or sells on when the crowd has \
-                gone, can do a little better. Visitors who came just before the crowd were still \
-                shopping when it arrived."
+            "Counted in the shops' own databases: an order is a committed row. “Capacity for” is \
+             what the visitors meant to buy, times the share of the load that a shop could carry \
+             when they arrived. A shop that serves buyers first, or goes on selling after the \
+             crowd has left, can do a little better. Visitors who came just before the crowd were \
+             still shopping when it arrived."
                 .into(),
         body: vec![Block::Figure(figure), Block::Table(books.table())],
     }
@@ -86,7 +86,7 @@ fn orders(books: &Books) -> Section {
 fn promises(verdict: &Verdict) -> Section {
     Section {
         heading: "Promises".into(),
-        prose: "What bywash promises for this crowd, and what was found.".into(),
+        prose: "What bywash promises for this crowd, and what the run showed.".into(),
         body: vec![Block::Table(verdict.table())],
     }
 }
@@ -108,7 +108,7 @@ fn seconds(scenario: &Scenario, result: &RunResult) -> Section {
     };
     Section {
         heading: "Second by second".into(),
-        prose: "What became of the requests that ended in each second, as their clients saw it."
+        prose: "The outcomes of the requests that ended in each second, as their clients saw them."
             .into(),
         body: result.cells.iter().map(strip).collect(),
     }

@@ -147,12 +147,12 @@ impl Plan {
     fn told(self, seconds: f64) -> String {
         let Self { from, to, rho, .. } = self;
         match self.phase(seconds) {
-            Phase::Calm => format!("calm: the crowd comes at {from:.0} s"),
+            Phase::Calm => format!("calm: the crowd arrives at {from:.0} s"),
             Phase::Crowd => {
                 format!("FLASH CROWD until {to:.0} s: {rho} times what a shop can serve")
             }
-            Phase::CalmAgain => "calm again: as many visitors come as at the beginning".into(),
-            Phase::Last => "nobody new comes; the last visitors are finishing".into(),
+            Phase::CalmAgain => "calm again: as many visitors arrive as at the beginning".into(),
+            Phase::Last => "no new visitors arrive; the last ones are finishing".into(),
         }
     }
 }

@@ -67,7 +67,9 @@ impl Verdict {
 
     pub(super) fn into_result(self) -> Result<(), Failure> {
         match &self.invalid {
-            Some(why) => Err(Failure::running(format!("nothing can be concluded: {why}"))),
+            Some(why) => {
+                Err(Failure::running(format!("nothing can be concluded from this run: {why}")))
+            }
             None if self.kept() => Ok(()),
             None => Err(Failure::promise("a promise was not kept")),
         }
@@ -88,7 +90,7 @@ fn possible_orders(books: &Books) -> Promise {
     let share = crowd.bywash as f64 / crowd.possible;
     Promise {
         kept: share >= 0.9,
-        words: "at least 90 % of the orders, times capacity over load".into(),
+        words: "at least 90 % of the orders that the shop had capacity for".into(),
         found: format!("{} of {:.0}, {:.0} %", crowd.bywash, crowd.possible, 100.0 * share),
     }
 }
@@ -119,7 +121,9 @@ fn no_refusals(scenario: &Scenario, bywash: &Cell) -> Promise {
     let after = dropped(&timeline[calm.min(timeline.len())..]);
     Promise {
         kept: before == 0 && after == 0,
-        words: format!("nothing refused before the crowd or from {SETTLING_S} s after it"),
+        words: format!(
+            "no request is refused before the crowd, or from {SETTLING_S} s after it on"
+        ),
         found: format!("{before} and {after}"),
     }
 }
@@ -131,8 +135,8 @@ fn agreement(plain: &Outcome, bywash: &Outcome) -> Promise {
     let missing = plain.without_a_row() + bywash.without_a_row();
     Promise {
         kept: missing == 0,
-        words: "every order that a client saw confirmed is in its database".into(),
-        found: format!("{seen} seen, {missing} missing"),
+        words: "every order that a client saw confirmed is in the shop's database".into(),
+        found: format!("{seen} confirmed, {missing} missing"),
     }
 }
 

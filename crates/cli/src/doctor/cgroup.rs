@@ -23,8 +23,8 @@ pub(super) fn judge_cpu(grant: &Grant, workers: usize, cores: usize) -> Finding 
         Some(quota) if workers as f64 > quota => Finding::warning(
             CPU,
             format!(
-                "{workers} workers share a quota of {quota:.2} cores: when they are busy all of \
-                 them stand still for a part of every period"
+                "{workers} workers share a quota of {quota:.2} cores: when they are busy, the \
+                 kernel stops all of them for a part of every period"
             ),
             format!(
                 "listen.workers = {}, or a larger quota (CPUQuota= in the unit, --cpus, the \
@@ -52,10 +52,10 @@ pub(super) fn judge_memory(grant: &Grant, machine: Option<u64>, config: &Config)
         return Finding::unknown(MEMORY, "/proc/meminfo cannot be read", "look with `free -m`");
     };
     let budget = bywash_gateway::budget(config, grant.memory, machine);
-    let granted = if grant.memory == Some(have) { "the limit" } else { "all there is" };
+    let granted = if grant.memory == Some(have) { "the limit" } else { "all that the machine has" };
     let found = format!(
-        "{} MiB are {granted}; clients may fill {} MiB (limits.memory), the tables {} MiB, and the \
-         allocator needs {} MiB beside",
+        "{} MiB are {granted}; clients may use {} MiB (limits.memory), the tables {} MiB, and the \
+         allocator needs {} MiB more",
         have / MIB,
         budget.bytes.div_ceil(MIB),
         budget.tables.div_ceil(MIB),
@@ -65,10 +65,11 @@ pub(super) fn judge_memory(grant: &Grant, machine: Option<u64>, config: &Config)
     let finding = if budget.whole() > have {
         let remedy =
             "more memory (MemoryMax= in the unit), or lower limits.memory or identify.sessions";
-        Finding::warning(MEMORY, format!("{found}: that is more than there is"), remedy)
+        Finding::warning(MEMORY, format!("{found}: together that is too much"), remedy)
     } else if budget.connections() < connections {
         let found = format!(
-            "{found}: that is room for {} connections that say nothing, and limits.connections is {connections}",
+            "{found}: that is room for {} idle connections, and limits.connections is \
+             {connections}",
             budget.connections()
         );
         let remedy = "more memory (MemoryMax= in the unit), or lower limits.connections";

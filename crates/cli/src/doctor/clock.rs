@@ -46,17 +46,21 @@ fn judge(before: Reading, after: Reading) -> Finding {
     let seconds = after.wall.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let finding = if passed < WATCHED {
         let found = format!("CLOCK_MONOTONIC advanced by {passed:?} in a sleep of {WATCHED:?}");
-        let remedy = "another clock source of the machine (/sys/devices/system/clocksource)";
+        let remedy = "choose another clock source (/sys/devices/system/clocksource)";
         Finding::problem(CHECK, found, remedy)
     } else if !SANE.contains(&seconds) {
-        let found = format!("the wall clock says {}: no certificate is valid then", date(seconds));
+        let found =
+            format!("the wall clock shows {}: no certificate is valid at that time", date(seconds));
         Finding::problem(CHECK, found, "set it: `timedatectl set-ntp true`")
     } else if stepped > STEP {
-        let found = format!("the wall clock was set by {} ms meanwhile", stepped.as_millis());
-        let remedy = "one program alone should keep it, and slowly (chrony, systemd-timesyncd)";
+        let found = format!("the wall clock jumped by {} ms during the check", stepped.as_millis());
+        let remedy = "let one program alone adjust it, in small steps (chrony, systemd-timesyncd)";
         Finding::warning(CHECK, found, remedy)
     } else {
-        Finding::ok(CHECK, format!("it is {} and both clocks advance alike", date(seconds)))
+        Finding::ok(
+            CHECK,
+            format!("it is {}, and both clocks advance at the same rate", date(seconds)),
+        )
     };
     finding.with("wall_clock_s", seconds).with("stepped_ms", stepped.as_millis() as u64)
 }
@@ -89,11 +93,11 @@ pub(super) fn synchronised(exists: impl Fn(&Path) -> bool) -> Finding {
         ("/run/ntpd.pid", "ntpd", "`ntpq -p`"),
     ];
     match daemons.iter().find(|(file, ..)| exists(Path::new(file))) {
-        Some((_, name, ask)) => Finding::ok(SYNC, format!("{name} runs; {ask} says how well")),
+        Some((_, name, ask)) => Finding::ok(SYNC, format!("{name} runs; {ask} shows its state")),
         None => Finding::unknown(
             SYNC,
-            "nothing here says that the clock is kept (in a container that is the host's task)",
-            "`timedatectl` on the host",
+            "no service that keeps the clock was found (in a container, the host keeps it)",
+            "look with `timedatectl` on the host",
         ),
     }
 }

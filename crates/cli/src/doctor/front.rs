@@ -77,7 +77,8 @@ pub(super) async fn test(
         Ok(origin) => origin,
         Err(error) => {
             let found = format!("the doctor cannot listen on {address}: {error}");
-            let remedy = "--origin names another address, and the hop's test location must too";
+            let remedy =
+                "choose another address by --origin, and lead the hop's test location there";
             return vec![Finding::problem(CLOSES, found, remedy)];
         }
     };
@@ -87,8 +88,8 @@ pub(super) async fn test(
         Ok(seen) => seen,
         Err(found) => {
             let remedy = format!(
-                "a test location of the hop that leads to http://{address}, with the settings of \
-                 the real one; `bywash doctor --help` shows it"
+                "give the hop a test location that leads to http://{address}, with the settings of \
+                 the real one; `bywash doctor --help` shows an example"
             );
             return vec![Finding::problem(CLOSES, found, remedy)];
         }
@@ -115,8 +116,8 @@ impl Way<'_> {
                 Ok(Seen { hop: Hop::of(&answer.fields), request, peer })
             }
             Ok(Ok(answer)) => Err(itself(&answer)),
-            Ok(Err(error)) => Err(format!("the hop does not pass the answer on: {error}")),
-            Err(_) => Err(format!("the hop does not pass the answer on within {PATIENCE:?}")),
+            Ok(Err(error)) => Err(format!("the hop does not forward the answer: {error}")),
+            Err(_) => Err(format!("the hop does not forward the answer within {PATIENCE:?}")),
         }
     }
 
@@ -128,22 +129,23 @@ impl Way<'_> {
         body: &[u8],
     ) -> Result<(Held, Line), String> {
         let mut line = self.sent(method, body).await.map_err(|error| {
-            let advice = bywash_tls::advice(&error).unwrap_or("is it the address of the hop?");
-            format!("{} cannot be asked: {error} ({advice})", self.front.server)
+            let advice =
+                bywash_tls::advice(&error).unwrap_or("check that it is the address of the hop");
+            format!("cannot send a request to {}: {error} ({advice})", self.front.server)
         })?;
         let held = tokio::select! {
             held = origin.receives() => Some(held),
             answer = line.head(method) => {
                 return Err(match answer {
                     Ok(answer) => itself(&answer),
-                    Err(error) => format!("the hop does not pass the request on: {error}"),
+                    Err(error) => format!("the hop does not forward the request: {error}"),
                 });
             }
             () = tokio::time::sleep(PATIENCE) => None,
         };
         match held {
             Some(held) => Ok((held, line)),
-            None => Err(format!("no request comes to the doctor's origin within {PATIENCE:?}")),
+            None => Err(format!("no request reached the doctor's origin within {PATIENCE:?}")),
         }
     }
 
@@ -191,8 +193,8 @@ impl Way<'_> {
         match (get, post) {
             (Ok(get), Ok(post)) => judge(hop, get, post),
             (Err(why), _) | (_, Err(why)) => {
-                let remedy = "a request came through before: give the test location the settings \
-                              and timeouts of the real one, and repeat";
+                let remedy = "an earlier request came through: give the test location the settings \
+                              and timeouts of the real one, and repeat the test";
                 Finding::problem(CLOSES, why, remedy)
             }
         }
@@ -214,7 +216,7 @@ fn itself(answer: &Response) -> String {
 fn judge(hop: Hop, get: Option<Duration>, post: Option<Duration>) -> Finding {
     let after = |time: Option<Duration>| match time {
         Some(time) => format!("closes {} after its client", shown(time)),
-        None => format!("stays for {SOON:?} and more"),
+        None => format!("stays open for {SOON:?} and more"),
     };
     let found = format!(
         "{}: on a GET it {}, on a POST with a body it {}",
@@ -225,7 +227,7 @@ fn judge(hop: Hop, get: Option<Duration>, post: Option<Duration>) -> Finding {
     let finding = if get.is_some() && post.is_some() {
         Finding::ok(CLOSES, found)
     } else {
-        let hidden = "so bywash does not see those clients leave, and serves them all the same";
+        let hidden = "so bywash does not see those clients leave, and still serves their requests";
         Finding::problem(CLOSES, format!("{found}: {hidden}"), hop.remedy())
     };
     let finding = finding.with("hop", hop.name());

@@ -56,28 +56,28 @@ impl Hop {
     pub(super) const fn remedy(self) -> &'static str {
         match self {
             Self::Nginx => {
-                "proxy_ignore_client_abort off (the default), and no proxy_cache or proxy_store in \
-                 the location: nginx goes on with what it may keep"
+                "set proxy_ignore_client_abort off (the default), and no proxy_cache or \
+                 proxy_store in the location: nginx always finishes a response that it may store"
             }
             Self::Apache => {
-                "mod_proxy has no setting for it: put nginx, HAProxy or Caddy there, or let \
-                 clients come to bywash itself (listen.https)"
+                "mod_proxy has no setting for it: use nginx, HAProxy or Caddy instead, or let \
+                 clients connect to bywash itself (listen.https)"
             }
             Self::Varnish => {
-                "`return (pipe);` in vcl_recv for what is not cached, or send that past Varnish: \
-                 it finishes a fetch whether anybody waits or not"
+                "use `return (pipe);` in vcl_recv for requests that are not cached, or send them \
+                 past Varnish: it finishes a fetch even if no client waits"
             }
             Self::Caddy => {
-                "Caddy passes closes by default: look for request_buffers, flush_interval or \
+                "Caddy passes closes on by default: look for request_buffers, flush_interval or \
                  another hop behind it"
             }
             Self::Envoy => {
-                "Envoy passes closes by default: look for a retry or hedge policy, or another hop \
-                 behind it"
+                "Envoy passes closes on by default: look for a retry or hedge policy, or another \
+                 hop behind it"
             }
             Self::Unnamed => {
-                "HAProxy before 3.3: `option abortonclose` in the backend; any other: its setting \
-                 about client aborts, or a hop that has one (nginx, HAProxy, Caddy)"
+                "HAProxy before 3.3: set `option abortonclose` in the backend; any other hop: use \
+                 its setting for client aborts, or a hop that has one (nginx, HAProxy, Caddy)"
             }
         }
     }

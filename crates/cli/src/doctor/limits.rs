@@ -17,7 +17,7 @@ pub(super) fn files(place: &Place, config: &Config, workers: usize) -> Finding {
     let limits = place.read("limits").and_then(|text| open_files(&text));
     let Some((soft, hard)) = limits else {
         let remedy = "mount /proc, or look with `ulimit -Hn`";
-        return Finding::unknown(FILES, "/proc does not say how many may be open", remedy);
+        return Finding::unknown(FILES, "/proc does not show how many files may be open", remedy);
     };
     let have = if place.is_gateway { soft } else { hard };
     judge_files(have, config, workers)
@@ -29,7 +29,7 @@ fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
     let finding = if have < need {
         Finding::problem(
             FILES,
-            format!("{have} may be open, and {files}: requests would find no socket"),
+            format!("{have} may be open, and {files}: requests would get no socket"),
             format!(
                 "LimitNOFILE={need} in the unit (`ulimit -Hn` in a shell), or lower \
                  limits.connections"
@@ -69,7 +69,7 @@ fn judge_queue(most: u64) -> Finding {
     let finding = if most < BACKLOG {
         let found = format!(
             "somaxconn lets {most} connections wait to be accepted, and bywash asks for {BACKLOG}: \
-             a burst of new ones is made to wait a second and more by lost handshakes"
+             in a burst, lost handshakes delay new connections by a second and more"
         );
         let remedy = format!("sysctl -w net.core.somaxconn={BACKLOG}, and a file in /etc/sysctl.d");
         Finding::warning(QUEUE, found, remedy)

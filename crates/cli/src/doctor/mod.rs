@@ -82,14 +82,14 @@ fn tried(args: &Doctor, config: Option<&Config>) -> Result<Vec<Finding>, Failure
                 let listen = config.map(|config| &config.listen);
                 findings.extend(front::test(front, args.origin, listen).await);
             }
-            None => findings.push(untested("front closes", "--front URL, see --help")),
+            None => findings.push(untested("front closes", "add --front URL; see --help")),
         }
         match (&args.slow, config) {
             (Some(path), Some(config)) => findings.push(slow::test(config, path).await),
             (Some(_), None) => {
-                findings.push(untested("abandoned work", "a configuration that is all right"));
+                findings.push(untested("abandoned work", "correct the configuration first"));
             }
-            (None, _) => findings.push(untested("abandoned work", "--slow PATH, see --help")),
+            (None, _) => findings.push(untested("abandoned work", "add --slow PATH; see --help")),
         }
         Ok(findings)
     })

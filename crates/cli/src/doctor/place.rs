@@ -32,16 +32,17 @@ impl Place {
         let which = Which { admin: admin.clone(), key: config.listen.operators_key.clone() };
         let Ok(status) = operator::get::<Value>(&which, "/v1/status") else {
             let found =
-                format!("none answers at {admin}: the limits below are those of this shell");
-            let remedy = "run the doctor again while the service runs: it may have others";
+                format!("no gateway answers at {admin}: the limits below are those of this shell");
+            let remedy = "run the doctor again while the service runs, which may have other limits";
             return (Self::here(), vec![Finding::unknown(CHECK, found, remedy)]);
         };
         let cookie = session::cookie(&status["session_cookie"]);
         let version = plain(status["version"].as_str().unwrap_or("?"));
         let Some((id, place)) = status["pid"].as_u64().and_then(|id| Some((id, Self::at(id)?)))
         else {
-            let found = format!("bywash {version} runs where its process cannot be seen");
-            let remedy = "run the doctor where the gateway runs: the limits below are this shell's";
+            let found = format!("bywash {version} answers, but its process is not visible here");
+            let remedy =
+                "run the doctor where the gateway runs: these limits are those of this shell";
             let gateway = Finding::unknown(CHECK, found, remedy);
             return (Self::here(), [gateway].into_iter().chain(cookie).collect());
         };

@@ -42,33 +42,34 @@ impl Seen {
             (true, Some(name), _) => Finding::problem(
                 FIELDS,
                 format!(
-                    "it comes from {peer}, is trusted, and passes on {name} as its client wrote it: \
-                     clients can say that they are anybody"
+                    "the hop connects from {peer}, is trusted, and passes {name} on as its client \
+                     wrote it: clients can forge it"
                 ),
-                "let the hop write X-Forwarded-* anew; examples/ shows how",
+                "let the hop overwrite X-Forwarded-*; examples/ shows how",
             ),
             (true, None, Some(name)) => {
                 let name = name.text();
-                Finding::ok(FIELDS, format!("it comes from {peer}, is trusted, and writes {name}"))
+                let found = format!("the hop connects from {peer}, is trusted, and writes {name}");
+                Finding::ok(FIELDS, found)
             }
             (_, _, None) => Finding::warning(
                 FIELDS,
                 format!(
-                    "it comes from {peer} and does not say in X-Forwarded-For or Forwarded who its \
-                     client is: every client has the hop's address"
+                    "the hop connects from {peer} and does not name its client in X-Forwarded-For \
+                     or Forwarded: every client has the hop's address"
                 ),
                 "nginx: proxy_set_header X-Forwarded-For $remote_addr; HAProxy: option forwardfor; \
-                 and the hop in listen.trusted_proxies",
+                 and name the hop in listen.trusted_proxies",
             ),
             (false, _, Some(name)) => Finding::warning(
                 FIELDS,
                 format!(
-                    "it writes {}, which bywash throws away, since {peer} is not in \
+                    "the hop writes {}, which bywash removes, because {peer} is not in \
                      listen.trusted_proxies: every client has the hop's address",
                     name.text()
                 ),
                 format!(
-                    "listen.trusted_proxies = [\"{peer}\"], if only the hop can come from there"
+                    "set listen.trusted_proxies = [\"{peer}\"], if only the hop has that address"
                 ),
             ),
         };
@@ -83,13 +84,14 @@ impl Seen {
             return Finding::warning(
                 REUSE,
                 format!(
-                    "it speaks {version} to what is behind it: a new connection for each request"
+                    "the hop speaks {version} to the server behind it: a new connection for each \
+                     request"
                 ),
                 "nginx: proxy_http_version 1.1, proxy_set_header Connection \"\", and `keepalive` in \
                  an upstream block; HAProxy: no `option httpclose`",
             );
         }
-        Finding::ok(REUSE, "it speaks HTTP/1.1 and can use a connection again")
+        Finding::ok(REUSE, "the hop speaks HTTP/1.1 and can reuse a connection")
     }
 }
 

@@ -17,12 +17,12 @@ pub(super) fn cookie(status: &Value) -> Option<Finding> {
     let name = cookie.name.as_deref().map(plain);
     let finding = match (&cookie.warning, name) {
         (Some(warning), _) => {
-            let remedy = "name in identify.session the cookie that the application sets for a session, or \
-                          say \"auto\", \"token\" or \"none\"; then reload";
+            let remedy = "set identify.session to the application's session cookie, or to \
+                          \"auto\", \"token\" or \"none\"; then reload";
             Finding::warning(CHECK, plain(warning), remedy)
         }
         (None, None) => {
-            let found = format!("auto has picked none after {answered} answered requests");
+            let found = format!("\"auto\" has picked no cookie after {answered} answered requests");
             Finding::unknown(
                 CHECK,
                 found,

@@ -32,7 +32,7 @@ fn judge(file: &Path, problems: &Problems) -> Finding {
     let remedy = if file.exists() {
         format!("`bywash check {name}` shows where")
     } else {
-        "--config names the file; `bywash example > bywash.toml` makes a first one".to_owned()
+        "name the file by --config; `bywash example > bywash.toml` writes a first one".to_owned()
     };
     let finding = match (errors, warnings) {
         (0, 0) => Finding::ok(FILE, format!("{name}: all right")),
@@ -46,8 +46,8 @@ pub(super) fn certificates(config: &Config) -> Vec<Finding> {
     let complaints = Complaints::of(config);
     if complaints.is_empty() {
         let found = match &config.tls {
-            Some(tls) => format!("{} read, each with its key, none about to expire", pairs(tls)),
-            None => "none is served: [tls] is not set".to_owned(),
+            Some(tls) => format!("{} read, each with its key; none expires soon", pairs(tls)),
+            None => "no certificate is served, because [tls] is not set".to_owned(),
         };
         return vec![Finding::ok(CERTIFICATES, found)];
     }
@@ -70,7 +70,7 @@ fn warned(warning: &Warning) -> Finding {
             Finding::warning(CERTIFICATES, found, remedy)
         }
         Warning::NotForServers { .. } | Warning::NoNames { .. } => {
-            let remedy = "have it issued anew, for servers and with the names of the site";
+            let remedy = "have it reissued for servers, with the host names of the site";
             Finding::warning(CERTIFICATES, message, remedy)
         }
         Warning::Shadowed { .. } => {

@@ -90,7 +90,7 @@ pub(super) async fn test(config: &Config, path: &str) -> Finding {
     });
     let crowd = (config.engine.limit.start() as usize).min(MOST);
     say(format!(
-        "sending up to {} requests for {path} straight to the application, {crowd} of them at once",
+        "sending up to {} requests for {path} directly to the application, {crowd} of them at once",
         2 * crowd + 4
     ));
     match measure(&application, crowd).await {
@@ -127,7 +127,7 @@ async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, 
 fn told(times: Times, crowd: usize, path: &str) -> Finding {
     let Times { alone, kept, left } = times;
     let measured = format!(
-        "{path} takes {} alone, {} beside {crowd} others, {} beside {crowd} that were abandoned \
+        "{path} takes {} alone, {} next to {crowd} others, {} next to {crowd} that were abandoned \
          after {}",
         shown(alone),
         shown(kept),
@@ -136,32 +136,32 @@ fn told(times: Times, crowd: usize, path: &str) -> Finding {
     );
     let finding = match times.judge() {
         Answer::Stops => {
-            let caveat = "the application stopped (as far as one can see from outside)";
+            let caveat = "the application stopped (as far as this test can see)";
             Finding::ok(CHECK, format!("{measured}: {caveat}"))
         }
         Answer::Partly => Finding::warning(
             CHECK,
-            format!("{measured}: a part of the abandoned work went on, or all of it for a while"),
+            format!("{measured}: a part of the abandoned work continued, or all of it for a while"),
             REMEDY,
         ),
         Answer::GoesOn => Finding::problem(
             CHECK,
-            format!("{measured}: the abandoned work went on, unless another load came in between"),
+            format!("{measured}: the abandoned work continued, unless another load interfered"),
             REMEDY,
         ),
         Answer::HasRoom => Finding::unknown(
             CHECK,
-            format!("{measured}: it has room for all of them, so nothing can be told"),
-            "upstream.limit may be lower than need be; repeat with a limit that fills it",
+            format!("{measured}: the application has room for all of them, so there is no result"),
+            "upstream.limit may be too low; repeat with a limit that fills the application",
         ),
     };
     let finding = finding.with("alone_ms", millis(alone)).with("beside_others_ms", millis(kept));
     finding.with("beside_abandoned_ms", millis(left)).with("crowd", crowd)
 }
 
-const REMEDY: &str = "let it stop when its client closes (ASGI: http.disconnect; Go: the \
-                      request's context; Node: the response's `close`). A WSGI or CGI worker \
-                      cannot: crowds that leave then put more than upstream.limit requests into it";
+const REMEDY: &str = "let it stop when the client closes (ASGI: http.disconnect; Go: the request's \
+                      context; Node: the response's `close`). A WSGI or CGI worker cannot: when \
+                      many clients leave, it works on more than upstream.limit requests";
 
 /// The tested application.
 struct Application {
@@ -195,10 +195,10 @@ impl Application {
         }
         let all: Vec<io::Result<Line>> = match timeout(LONGEST, lines.join_all()).await {
             Ok(all) => all,
-            Err(_) => return Err(self.fails("does not take that many connections")),
+            Err(_) => return Err(self.fails("does not accept that many connections")),
         };
         let all: io::Result<Vec<Line>> = all.into_iter().collect();
-        all.map_err(|error| self.fails(&format!("does not take {size} at once: {error}")))
+        all.map_err(|error| self.fails(&format!("does not accept {size} at once: {error}")))
     }
 
     async fn begin(&self, number: usize) -> io::Result<Line> {

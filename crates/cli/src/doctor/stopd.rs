@@ -32,12 +32,13 @@ pub(super) async fn reach(config: &Config) -> Vec<Finding> {
 async fn daemon(socket: &Path) -> Finding {
     let place = socket.display();
     match within(UnixStream::connect(socket)).await {
-        Ok(()) => Finding::ok(DAEMON, format!("{place} takes connections")),
+        Ok(()) => Finding::ok(DAEMON, format!("{place} accepts connections")),
         Err(error) => {
             let found = format!("{place} cannot be reached: {error}; no query is cancelled");
             let remedy = match error.kind() {
                 ErrorKind::PermissionDenied => {
-                    "let the user of the service enter the folder of the socket and write to it"
+                    "let the user of the service enter the folder of the socket and write to the \
+                     socket"
                 }
                 _ => "start it (`bywash sentry`), or correct sentry.socket",
             };
@@ -61,7 +62,7 @@ async fn reach_one(database: &Database) -> Finding {
     match reached {
         Ok(()) => Finding::ok(
             DATABASE,
-            format!("{name} ({server}) takes connections; no log-in was tried"),
+            format!("{name} ({server}) accepts connections; no log-in was tried"),
         ),
         Err(error) => {
             let found = format!("{name} ({server}) cannot be reached: {error}");

@@ -38,7 +38,7 @@ async fn reach_one(server: &Server, tls: Option<&Connector>, limit: Duration) ->
         Err(_) => Finding::problem(
             CHECK,
             format!("{server} cannot be reached within upstream.connect_timeout, {limit:?}"),
-            "a firewall that drops what it does not let through, or a full accept queue",
+            "look for a firewall that drops packets, or a full accept queue",
         ),
     }
 }
@@ -46,14 +46,15 @@ async fn reach_one(server: &Server, tls: Option<&Connector>, limit: Duration) ->
 fn judge(server: &Server, steps: Steps) -> Finding {
     let Steps { lookup, connect, tls } = steps;
     let all = connect + tls.unwrap_or_default();
-    let secure = tls.map_or(String::new(), |tls| format!(", the TLS handshake {}", shown(tls)));
+    let secure =
+        tls.map_or(String::new(), |tls| format!(", the TLS handshake takes {}", shown(tls)));
     let found = format!(
-        "{server}: the name takes {}, a connection {}{secure}",
+        "{server}: the name lookup takes {}, a connection takes {}{secure}",
         shown(lookup),
         shown(connect)
     );
     let finding = if all > SLOW {
-        let remedy = "every new connection costs a request this long: take a server that is nearer";
+        let remedy = "every new connection delays a request by this time: use a nearer server";
         Finding::warning(CHECK, found, remedy)
     } else {
         Finding::ok(CHECK, found)
@@ -69,11 +70,13 @@ fn remedy(error: &Error) -> &'static str {
     }
     match error.kind() {
         ErrorKind::ConnectionRefused => {
-            "nobody listens there: start it, or correct upstream.server"
+            "no process listens there: start it, or correct upstream.server"
         }
-        ErrorKind::NotFound => "no such socket: start it, or correct upstream.server",
+        ErrorKind::NotFound => {
+            "there is no such socket: start the application, or correct upstream.server"
+        }
         ErrorKind::PermissionDenied => "let the user of the service write to the socket",
-        _ => "correct upstream.server, or the network and name server between",
+        _ => "check upstream.server, the network and the name server",
     }
 }
 

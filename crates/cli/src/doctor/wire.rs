@@ -52,7 +52,9 @@ pub(super) async fn dial(server: &Server, tls: Option<&Connector>) -> io::Result
     let _ = stream.set_nodelay(true);
     match (server.scheme, tls) {
         (Scheme::Http | Scheme::H2c, _) => Ok((Line::new(stream), steps)),
-        (Scheme::Https, None) => Err(io::Error::other("it is reached by TLS")),
+        (Scheme::Https, None) => {
+            Err(io::Error::other("TLS cannot be set up; see the findings about certificates"))
+        }
         (Scheme::Https, Some(tls)) => {
             let before = begun.elapsed();
             let stream = tls.connect(host, stream).await?;
@@ -136,7 +138,7 @@ fn strange() -> io::Error {
 }
 
 fn ended() -> io::Error {
-    io::Error::other("it closed the connection before its answer was whole")
+    io::Error::other("it closed the connection before its answer was complete")
 }
 
 /// Formats a duration for people: in tenths of a millisecond, and from one second on in hundredths

@@ -41,7 +41,10 @@ pub(crate) fn told(scenario: &Scenario) -> Result<Vec<String>, String> {
             Shown::Header { name, value } => (format!("req.hdr({name})"), value),
         };
         if sample.contains('\'') || value.contains('\'') {
-            return Err(format!("signal `{}`: HAProxy cannot be told of a quote", signal.name));
+            return Err(format!(
+                "signal `{}`: it has a quote ('), which cannot stand in HAProxy's condition",
+                signal.name
+            ));
         }
         Ok(format!("'{sample}' -m str -- '{value}'"))
     };
@@ -85,17 +88,21 @@ pub(crate) fn checkout(scenario: &Scenario) -> Result<Vec<&str>, String> {
     for step in steps.into_iter().map(path) {
         if !step.starts_with('/') || !step.chars().all(is_plain) {
             return Err(format!(
-                "path `{step}`: only letters, digits and /-_.~ are the same to all"
+                "path `{step}`: use only letters, digits and /-_.~, which mean the same to every \
+                 peer"
             ));
         }
         if looks.contains(step) {
-            return Err(format!("path `{step}` both looks and buys: most peers know paths only"));
+            return Err(format!(
+                "path `{step}` belongs to classes of both tiers, and most peers distinguish only \
+                 paths"
+            ));
         }
         if !paths.contains(&step) {
             paths.push(step);
         }
     }
-    if paths.is_empty() { Err("no class is of tier `transact`".into()) } else { Ok(paths) }
+    if paths.is_empty() { Err("no class has tier = \"transact\"".into()) } else { Ok(paths) }
 }
 
 fn is_plain(c: char) -> bool {
@@ -127,7 +134,7 @@ mod tests {
         }
         let mut scenario = peers();
         scenario.classes[7].path = "/browse?buy=1".into();
-        assert!(checkout(&scenario).unwrap_err().contains("both looks and buys"));
+        assert!(checkout(&scenario).unwrap_err().contains("belongs to classes of both tiers"));
         scenario.classes.iter_mut().for_each(|class| class.tier = Tier::Browse);
         assert!(checkout(&scenario).unwrap_err().contains("transact"));
     }

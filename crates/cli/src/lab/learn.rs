@@ -39,7 +39,8 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
     if let Some(rho) = scenario.rho.iter().find(|rho| scenario.duration(**rho) < EVERY) {
         let (lasts, every) = (scenario.duration(*rho), EVERY);
         let why = format!(
-            "at ρ = {rho} arrivals go on for {lasts}; what was learned is looked at every {every}"
+            "at ρ = {rho} arrivals last {lasts}, but the learned worth is sampled every {every}: \
+             extend the run"
         );
         return Err(wrong(&args.scenario, &why));
     }

@@ -46,23 +46,26 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
 /// Checks whether the scenario has anything to judge.
 fn suits(scenario: &Scenario) -> Result<(), String> {
     if scenario.policies.iter().all(|policy| policy.limit.is_none()) {
-        return Err("no [[policy]] has a `limit` of its own: there is nothing to compare".into());
+        return Err("no [[policy]] has its own `limit`, so there is nothing to compare".into());
     }
     let short = scenario.rho.iter().find(|rho| scenario.duration(**rho) < STEP * 20);
     if let Some(rho) = short {
-        return Err(format!("at ρ = {rho} arrivals go on for {}", scenario.duration(*rho))
-            + &format!(": too short to judge what is looked at every {STEP}"));
+        return Err(format!("at ρ = {rho} arrivals last {}", scenario.duration(*rho))
+            + &format!(": too short for 20 samples, one every {STEP}"));
     }
     let steps = |rho: &f64| scenario.duration(*rho).as_nanos() / STEP.as_nanos();
     let runs = (scenario.policies.len() * scenario.closes.len()) as u64 * u64::from(scenario.seeds);
     let all = scenario.rho.iter().map(steps).max().unwrap_or(0).saturating_mul(runs);
     if all > MOST_STEPS {
-        let why = format!("its {runs} runs at a ρ would be looked at {all} times");
-        return Err(format!("{why}; {MOST_STEPS} are the most: fewer seeds, or a shorter run"));
+        let why = format!("its {runs} runs at one ρ would be sampled {all} times");
+        return Err(format!(
+            "{why}, and at most {MOST_STEPS} are allowed: use fewer seeds or a shorter run"
+        ));
     }
     if let Some(rho) = scenario.rho.iter().find(|rho| **rho <= 1.0) {
         say(format!(
-            "note: at ρ = {rho} work that nobody asked for counts as lost: a limit is judged under a full queue"
+            "note: at ρ = {rho} idle workers count as lost work: judge limits at a ρ that keeps \
+             the queue full"
         ));
     }
     Ok(())

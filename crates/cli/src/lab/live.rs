@@ -22,7 +22,7 @@ pub(super) fn live(args: &LiveRun) -> Result<(), Failure> {
     let run = run.map_err(|error| not_begun(&error))?;
     line.end();
     say(format!(
-        "lag of the generator: p50 {}, p99 {}, worst {}",
+        "lag of the load generator: p50 {}, p99 {}, worst {}",
         run.lag_p50, run.lag_p99, run.lag_max
     ));
     deliver(&run.result(&scenario, &options), args.json, args.report.as_deref())?;
@@ -37,12 +37,14 @@ fn options(args: &LiveRun, scenario: &Scenario) -> Result<Options, Failure> {
         (Some(rho), _) => rho,
         (None, [only]) => *only,
         (None, several) => {
-            return Err(Failure::usage(format!("the scenario has ρ {several:?}: choose by --rho")));
+            return Err(Failure::usage(format!(
+                "the scenario has several ρ, {several:?}: choose one with --rho"
+            )));
         }
     };
     let target = addresses("--target", &args.target)?;
     if !args.anywhere && !target.iter().all(|address| address.ip().is_loopback()) {
-        let why = "is not this machine; --anywhere says that you may load it";
+        let why = "is not this machine; add --anywhere if you are allowed to load it";
         return Err(Failure::usage(format!("{} {why}", args.target)));
     }
     let mut options = Options::new(&args.target, rho, args.seed);
@@ -53,7 +55,7 @@ fn options(args: &LiveRun, scenario: &Scenario) -> Result<Options, Failure> {
         let shop = addresses("--shop", url)?[0];
         if busy(shop).is_none() {
             return Err(Failure::running(format!(
-                "--shop {url}: no shop tells its /-/stats there"
+                "--shop {url}: no shop answers /-/stats at this URL"
             )));
         }
         options.busy = Some(Box::new(move || busy(shop)));
@@ -64,7 +66,7 @@ fn options(args: &LiveRun, scenario: &Scenario) -> Result<Options, Failure> {
 /// Returns the addresses of `http://HOST:PORT`, at least one.
 fn addresses(option: &str, url: &str) -> Result<Vec<SocketAddr>, Failure> {
     let shape = || {
-        let why = "write http://HOST:PORT, as in http://127.0.0.1:8080 (https cannot be played)";
+        let why = "write http://HOST:PORT, as in http://127.0.0.1:8080 (https is not supported)";
         Failure::usage(format!("{option} {url}: {why}"))
     };
     let authority = url.strip_prefix("http://").ok_or_else(shape)?;

@@ -88,10 +88,10 @@ pub(crate) fn to_json(result: &impl Serialize) -> Result<Value, Failure> {
 pub(crate) fn prepare_report(path: &Path) -> Result<(), Failure> {
     let words = |why: &str| format!("--report {}: {why}", path.display());
     if path.is_dir() || path.file_name().is_none() {
-        return Err(Failure::usage(words("that is a folder; name a file in it")));
+        return Err(Failure::usage(words("this is a folder; name a file in it")));
     }
     let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    folder.map_err(|error| Failure::running(words(&format!("cannot make its folder: {error}"))))
+    folder.map_err(|error| Failure::running(words(&format!("cannot create its folder: {error}"))))
 }
 
 pub(crate) fn write_report(path: &Path, report: &bywash_report::Report) -> Result<(), Failure> {

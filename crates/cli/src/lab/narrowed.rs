@@ -23,7 +23,9 @@ pub(super) fn narrowed(mut scenario: Scenario, args: &Narrow) -> Result<Scenario
             scenario.policies.iter().map(|policy| policy.label.as_str()).collect();
         if let Some(wrong) = args.policy.iter().find(|label| !labels.contains(&label.as_str())) {
             let labels = labels.join(", ");
-            return Err(Failure::usage(format!("--policy {wrong}: the scenario has {labels}")));
+            return Err(Failure::usage(format!(
+                "--policy {wrong}: the scenario has no such policy; it has {labels}"
+            )));
         }
         scenario.policies.retain(|policy| args.policy.contains(&policy.label));
     }

@@ -25,12 +25,12 @@ pub(crate) fn export(args: &Export) -> Result<(), Failure> {
     let text = bywash_files::text(path, LARGEST).map_err(|why| not_done(why.to_string()))?;
     let merged = merged(&text, &exported.toml).map_err(not_done)?;
     if merged == text {
-        say("bywash: the file says all of it already");
+        say(format!("bywash: {} has these settings already", path.display()));
         return Ok(());
     }
     check(&merged, path)?;
     replace(path, &merged).map_err(|error| not_done(error.to_string()))?;
-    say(format!("bywash: {} says so now", path.display()));
+    say(format!("bywash: {} has these settings now", path.display()));
     Ok(())
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn export(args: &Export) -> Result<(), Failure> {
 const LARGEST: usize = 1024 * 1024;
 
 fn check(text: &str, path: &Path) -> Result<(), Failure> {
-    let name = format!("{} as it would be", path.display());
+    let name = format!("{} with these settings", path.display());
     match Config::parse(text, &name) {
         Ok(_) => Ok(()),
         Err(problems) => Err(Failure::configuration(problems.render(has_colour()))),
@@ -51,14 +51,14 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
     let (mut file, said) = (parse(text)?, parse(exported)?);
     for (section, tables) in said.iter() {
         for (name, said) in tables.as_table_like().into_iter().flat_map(TableLike::iter) {
-            let said = said.as_table().ok_or("what was exported is no table")?;
+            let said = said.as_table().ok_or("the export has a value in the place of a table")?;
             let name = name_in(&file, section, name, said);
             let item = place(&mut file, section, &name)?;
             let comment = said.decor().prefix().and_then(|prefix| prefix.as_str());
             // A table on one line has no room for a comment.
             let comment = comment.filter(|_| item.is_table()).map(one_line).unwrap_or_default();
             let into = item.as_table_like_mut();
-            let into = into.ok_or_else(|| format!("`{section}.{name}` is no table"))?;
+            let into = into.ok_or_else(|| format!("`{section}.{name}` is not a table"))?;
             say_in(into, said, section, &comment);
             if let Some(line) = item.as_inline_table_mut() {
                 line.fmt();
@@ -89,7 +89,7 @@ const GRANTS: [&str; 5] = ["at_once", "rate", "queue", "wait", "bytes"];
 
 /// Returns the table of this name, made if it is not there.
 fn place<'f>(file: &'f mut DocumentMut, section: &str, name: &str) -> Result<&'f mut Item, String> {
-    let no_table = format!("`{section}` is no table");
+    let no_table = format!("`{section}` is not a table");
     let section = file.entry(section).or_insert_with(|| {
         let mut table = Table::new();
         table.set_implicit(true);

@@ -127,16 +127,13 @@ impl Ask {
     /// Returns the question, with the answer typed so far.
     pub(super) fn prompt(&self) -> String {
         match &self.step {
-            Step::Mode => "e enforce, o only observe, Esc leave it: _".into(),
+            Step::Mode => "e: enforce, o: only observe, Esc: cancel _".into(),
             Step::Percent(line, usual) => {
-                format!(
-                    "Of how many visitors in a hundred? (Enter: {usual}) {}_",
-                    plain(line.text())
-                )
+                format!("For what percentage of visitors? (Enter: {usual}) {}_", plain(line.text()))
             }
             Step::Why(line) => format!("Why? {}_", plain(line.text())),
             Step::Sure => format!(
-                "{} By {}: {}\ny does it, any other key does not: _",
+                "{} By {}: {}\ny: confirm, any other key: cancel _",
                 self.will(),
                 plain(&self.by),
                 plain(&self.why)
@@ -152,7 +149,8 @@ impl Ask {
             }
             About::Elephant { verb: Verb::Undo, number, .. } => {
                 format!(
-                    "Let elephant {number} go; act = \"auto\" leaves it alone for {LEFT_ALONE}."
+                    "Release elephant {number}; act = \"auto\" does not hold it back again for \
+                     {LEFT_ALONE}."
                 )
             }
             About::Class { name, mode: Mode::Enforce, percent, .. } => {
@@ -162,7 +160,7 @@ impl Ask {
                 format!("Only observe class {} for {LASTS}.", plain(name))
             }
             About::UndoClass { name, .. } => {
-                format!("Class {}: the file holds again.", plain(name))
+                format!("Class {}: the configuration file applies again.", plain(name))
             }
         }
     }
@@ -283,7 +281,7 @@ impl Said {
                 format!("Elephant {number} is held back for {LASTS}; u undoes it.")
             }
             About::Elephant { verb: Verb::Undo, number, .. } => {
-                format!("Elephant {number} goes free.")
+                format!("Elephant {number} is released.")
             }
             About::Class { name, mode, percent, .. } => {
                 format!(
@@ -293,7 +291,7 @@ impl Said {
                 )
             }
             About::UndoClass { name, .. } => {
-                format!("Class {}: the file holds again.", plain(name))
+                format!("Class {}: the configuration file applies again.", plain(name))
             }
         }
     }

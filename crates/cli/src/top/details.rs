@@ -10,7 +10,7 @@ use crate::plain::plain;
 pub(super) fn class(model: &Model, name: &str) -> String {
     let classes = model.classes();
     let Some(class) = classes.iter().find(|class| class.of.name == name) else {
-        return "There is no such class any more.".into();
+        return "This class no longer exists.".into();
     };
     let (of, sums) = (class.of, &class.sums);
     let mut words = format!(
@@ -28,7 +28,11 @@ pub(super) fn class(model: &Model, name: &str) -> String {
         let _ = writeln!(
             words,
             "matches   {}",
-            if matches.is_empty() { "what no other does".into() } else { matches.join(", ") }
+            if matches.is_empty() {
+                "requests that no other class matches".into()
+            } else {
+                matches.join(", ")
+            }
         );
         let overrides = model.policy.iter().flat_map(|policy| &policy.overrides);
         for one in overrides.filter(|one| Some(one.number) == policy.overridden) {
@@ -63,7 +67,7 @@ pub(super) fn class(model: &Model, name: &str) -> String {
 
 pub(super) fn decision(model: &Model, id: &str) -> String {
     let Some(note) = model.notes.iter().find(|note| decision_id(note) == id) else {
-        return "It is too long ago.".into();
+        return "This decision is too old: the gateway no longer has it.".into();
     };
     let what = format!("{:?}", note.what).to_lowercase();
     let mut words = format!(

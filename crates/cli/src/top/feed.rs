@@ -202,7 +202,7 @@ impl Feed {
     fn explain(&self, name: &str) -> Result<News, Failure> {
         if name.len() != 16 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(Failure::running(
-                "a message that was no request has nothing to be explained",
+                "a malformed message is not a request, so there is no decision to explain",
             ));
         }
         let entry: Value = self.get(&format!("/v1/requests/{name}"))?;
@@ -215,7 +215,8 @@ impl Feed {
         let last: Requests = self.get(&path)?;
         let name =
             last.requests.first().and_then(|one| one.life.as_ref()).map(|life| &life.request);
-        let none = "none of the last 10,000 requests of this class was refused, or would have been";
+        let none = "none of the last 10,000 requests was refused, or would have been refused, in \
+                    this class";
         self.explain(name.ok_or_else(|| Failure::running(none))?)
     }
 

@@ -29,15 +29,15 @@ pub(super) enum Intent {
 /// The keys and their meanings, for the help.
 pub(super) const KEYS: &[(&str, &str)] = &[
     ("1 to 4", "classes, elephants, requests, decisions"),
-    ("s or >, <", "sort by the next column, the one before; r: round"),
-    ("/", "only rows with these words; Esc all of them"),
+    ("s or >, <", "sort by the next or previous column; r: reverse"),
+    ("/", "show only rows with these words; Esc: all rows"),
     ("j k, arrows, PgUp/Dn", "choose a row"),
-    ("Enter", "all that is known of it"),
-    ("e", "why: of a request; of a class the last refused"),
+    ("Enter", "show all details of the row"),
+    ("e", "explain a request, or a class's last refused one"),
     ("a", "approve an elephant: hold it back for 1h"),
-    ("m", "enforce a class, or only observe it, for 1h"),
-    ("u", "undo what was decided of it"),
-    ("w", "rates and shares of 10 s, 60 s or 15 min"),
+    ("m", "enforce or only observe a class, for 1h"),
+    ("u", "undo the decision on it"),
+    ("w", "window of rates and shares: 10 s, 60 s or 15 min"),
     ("p", "pause"),
     ("q, Ctrl-C", "quit"),
 ];

@@ -20,13 +20,13 @@ const fn right(head: &'static str, short: &'static str, narrow: usize, wide: usi
 /// The columns of classes. The narrow ones take 79 columns of the terminal; the cursor takes one
 /// more.
 const CLASSES: &[Column] = &[
-    left("CLASS", "CLASS", 9, 16),
+    left("CLASS", "CLASS", 9, 13),
     left("TIER", "T", 1, 8),
     right("IN/S", "IN/S", 5, 6),
-    right("OK%", "OK%", 3, 4),
+    right("SERVED", "SRV", 3, 6),
     right("LATE", "LATE", 4, 4),
-    right("GAVE-UP", "GAVE", 4, 7),
-    right("SHED", "SHED", 4, 4),
+    right("ORPHANED", "ORPH", 4, 8),
+    right("REFUSED", "REFU", 4, 7),
     right("TERM", "TERM", 4, 4),
     right("ERR", "ERR", 3, 4),
     right("P50", "P50", 5, 6),
@@ -41,7 +41,7 @@ const ELEPHANTS: &[Column] = &[
     left("REQUESTS", "REQUESTS", 18, 30),
     left("RESOURCE", "RESOURCE", 10, 12),
     right("COST", "COST", 6, 8),
-    left("95% BETWEEN", "95% BETWEEN", 14, 17),
+    left("95% INTERVAL", "95% INTERVAL", 14, 17),
     right("IN/S", "IN/S", 5, 6),
     right("SHARE%", "SH%", 3, 6),
     left("STATE", "STATE", 14, 24),
@@ -61,23 +61,23 @@ const REQUESTS: &[Column] = &[
 
 const DECISIONS: &[Column] = &[
     left("WHEN", "WHEN", 11, 11),
-    left("WHAT", "WHAT", 10, 10),
-    left("OF WHAT", "OF WHAT", 20, 34),
-    left("WHO", "WHO", 8, 14),
-    left("WHY", "WHY", 14, 30),
+    left("ACTION", "ACTION", 10, 10),
+    left("SUBJECT", "SUBJECT", 20, 34),
+    left("AUTHOR", "AUTHOR", 8, 14),
+    left("REASON", "REASON", 14, 30),
     left("UNTIL", "UNTIL", 11, 11),
 ];
 
 /// The meaning of each column of the classes, for the help.
 pub(super) const MEANS: &[(&str, &str)] = &[
-    ("IN/S", "requests that ended, a second"),
-    ("OK%", "of those, answered in time; LATE after their clients' patience"),
-    ("GAVE-UP", "% whose clients left"),
-    ("SHED", "% refused: shed, expired or throttled"),
-    ("TERM, ERR", "% stopped for their age; failed by the upstream"),
-    ("P50, P99", "response times of answers, about"),
-    ("QUEUE", "requests that wait now, and their part of all that do"),
-    ("MODE", "and of how many visitors; * says otherwise than the file"),
+    ("IN/S", "requests that ended, per second"),
+    ("SERVED, LATE", "% answered in time; % answered after the patience of the class"),
+    ("ORPHANED", "% whose client left"),
+    ("REFUSED", "% shed, expired or throttled"),
+    ("TERM, ERR", "% terminated; % with the outcome upstream_error"),
+    ("P50, P99", "response times of answers, approximately"),
+    ("QUEUE", "requests that wait now, and their part of all waiting requests"),
+    ("MODE", "mode, and for which part of the visitors; * marks an override of the file"),
 ];
 
 /// A class with its sums in the window.
@@ -91,7 +91,7 @@ pub(super) fn classes(classes: &[Class<'_>], waiting: u32) -> Grid {
     let rows = classes
         .iter()
         .map(|class| Row { id: class.of.name.clone(), cells: of_class(class, waiting) });
-    Grid { columns: CLASSES, fills: 0, rows: rows.collect(), none: "No class has that." }
+    Grid { columns: CLASSES, fills: 0, rows: rows.collect(), none: "No class matches the filter." }
 }
 
 fn of_class(Class { of, sums, overridden }: &Class<'_>, waiting: u32) -> Vec<Cell> {
@@ -148,7 +148,7 @@ pub(super) fn elephants(elephants: &[Elephant]) -> Grid {
         columns: ELEPHANTS,
         fills: 1,
         rows: elephants.iter().map(row).collect(),
-        none: "No elephant has that, or there is none.",
+        none: "There is no elephant, or none matches the filter.",
     }
 }
 
@@ -213,7 +213,7 @@ pub(super) fn requests(requests: &[Request]) -> Grid {
         columns: REQUESTS,
         fills: 8,
         rows: requests.iter().map(row).collect(),
-        none: "No request has that, or none has ended yet.",
+        none: "No request has ended yet, or none matches the filter.",
     }
 }
 
@@ -273,7 +273,7 @@ pub(super) fn decisions(notes: &[Note]) -> Grid {
         columns: DECISIONS,
         fills: 4,
         rows: notes.iter().map(row).collect(),
-        none: "Nobody has decided that, or anything yet.",
+        none: "There is no decision yet, or none matches the filter.",
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn top(args: &Top) -> Result<(), Failure> {
 /// Prints a table or a document once every interval.
 fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
     if args.interval < SHORTEST {
-        return Err(Failure::usage(format!("an interval is {SHORTEST} or longer")));
+        return Err(Failure::usage(format!("--interval must be {SHORTEST} or longer")));
     }
     for printed in 1.. {
         let text = if args.json {
@@ -108,7 +108,7 @@ fn restore() {
 }
 
 fn show(mut screen: Screen, news: &Receiver<News>) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::running(format!("the terminal: {error}"));
+    let failed = |error: io::Error| Failure::running(format!("the terminal failed: {error}"));
     let signals = Signals::catch().map_err(failed)?;
     let said = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -184,7 +184,7 @@ fn take(screen: &mut Screen, news: &Receiver<News>) -> io::Result<bool> {
             Ok(one) => screen.hear(one, now()),
             Err(TryRecvError::Empty) => return Ok(is_new),
             Err(TryRecvError::Disconnected) => {
-                return Err(io::Error::other("nobody asks the gateway any more"));
+                return Err(io::Error::other("the thread that asks the gateway has ended"));
             }
         }
         is_new = true;

@@ -119,7 +119,7 @@ impl Screen {
                 Answer::Asks => {}
                 Answer::Dropped => {
                     self.over = Over::Nothing;
-                    self.notice = Some("Nothing was decided.".into());
+                    self.notice = Some("Cancelled: nothing was changed.".into());
                 }
                 Answer::Said(said) => {
                     self.over = Over::Nothing;
@@ -160,7 +160,7 @@ impl Screen {
             Intent::Quit => {}
             Intent::Details | Intent::Explain | Intent::Approve | Intent::Undo | Intent::Mode => {
                 let Some(id) = self.model.chosen_id() else {
-                    self.notice = Some("There is no row to choose.".into());
+                    self.notice = Some("There is no row to select.".into());
                     return;
                 };
                 match self.model.view {
@@ -184,7 +184,7 @@ impl Screen {
             (Intent::Explain, _) => self.send(Errand::ExplainLast(name.to_owned())),
             (Intent::Approve, _) => {
                 self.look(View::Elephants);
-                self.notice = Some("Choose an elephant, then a.".into());
+                self.notice = Some("Select an elephant, then press a.".into());
             }
             (Intent::Mode, Some((policy, class))) => {
                 self.over = Over::Ask(Box::new(Ask::class(class, policy, &self.by)));
@@ -192,11 +192,11 @@ impl Screen {
             (Intent::Undo, Some((policy, class))) => {
                 match Ask::undo_class(class, policy, &self.by) {
                     Some(ask) => self.over = Over::Ask(Box::new(ask)),
-                    None => self.notice = Some("Of this class the file holds.".into()),
+                    None => self.notice = Some("This class has no override to undo.".into()),
                 }
             }
             (Intent::Mode | Intent::Undo, None) => {
-                self.notice = Some("What is in force is not known yet.".into());
+                self.notice = Some("The policy in force is not known yet.".into());
             }
             _ => {
                 let text = details::class(&self.model, name);
@@ -219,7 +219,7 @@ impl Screen {
     fn want_of_request(&mut self, intent: Intent, name: String) {
         match intent {
             Intent::Details | Intent::Explain => self.send(Errand::Explain(name)),
-            _ => self.notice = Some("Of a request there is nothing to decide.".into()),
+            _ => self.notice = Some("There is nothing to decide about a request.".into()),
         }
     }
 
@@ -313,7 +313,7 @@ mod tests {
         typed(&mut screen, "ju");
         assert!(
             matches!(screen.over, Over::Nothing)
-                && screen.notice.as_ref().unwrap().contains("the file holds")
+                && screen.notice.as_ref().unwrap().contains("no override to undo")
         );
         typed(&mut screen, "ku");
         assert!(matches!(screen.over, Over::Ask(_)));

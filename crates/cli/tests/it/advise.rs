@@ -100,7 +100,7 @@ fn the_evening_is_understood_and_foretold() {
     assert_eq!(text.code, Some(0), "{text:?}");
     for part in [
         "Proposed classes",
-        "What comes after what",
+        "Transitions between templates",
         "Forecast by the simulator",
         "--out bywash.toml",
     ] {
@@ -136,7 +136,7 @@ fn workers_and_cores_reach_the_file_and_the_unit_is_named() {
     };
     let (by, toml, found) = of(&["--workers", "3"]);
     assert!(by == "workers" && toml.contains("\nlimit = 3\n"), "{toml}");
-    assert!(toml.contains("# Cores: not named (--cores). Workers: 3."), "{toml}");
+    assert!(toml.contains("# Cores: not given (--cores). Workers: 3."), "{toml}");
     assert_eq!(found["forecast"]["places"], 3);
     let unit = found["log"]["files"][0]["durations"].as_str().unwrap();
     assert!(unit.starts_with("seconds behind rt="), "{unit}");
@@ -164,7 +164,7 @@ fn the_operator_knows_the_order_better() {
     assert_eq!(class(&found, "order")["patterns"][0], "POST /cart/add");
     let found = advise(shop(""), &["--order", "POST /nowhere"]);
     assert!(
-        found["order"].is_null() && notes(&found).contains("No request is like"),
+        found["order"].is_null() && notes(&found).contains("No request matches"),
         "{}",
         notes(&found)
     );
@@ -175,7 +175,7 @@ fn a_log_without_durations_says_what_is_missing() {
     let found = advise(shop(""), &[]);
     assert!(found["forecast"].is_null());
     let notes = notes(&found);
-    assert!(notes.contains("%D") && notes.contains("No client is seen to leave"), "{notes}");
+    assert!(notes.contains("%D") && notes.contains("no client that left"), "{notes}");
     assert!(found["toml"].as_str().unwrap().contains("limit = 16"));
 }
 
@@ -294,8 +294,8 @@ fn a_file_that_is_there_stays_unless_forced() {
 
 #[test]
 fn what_is_no_log_is_an_error_that_says_why() {
-    assert!(refused("").err.contains("no line in it"));
-    assert!(refused("hello\nworld\n").err.contains("no line is a request, of 2"));
+    assert!(refused("").err.contains("the logs have no lines"));
+    assert!(refused("hello\nworld\n").err.contains("none of the 2 lines is a request"));
     let noise: Vec<u8> =
         (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let outcome = refused(noise);
@@ -355,12 +355,12 @@ fn what_is_there_stays_until_the_new_is_whole_and_a_log_is_never_written_over() 
     let log = folder.file("evening.log", &before);
     let onto_itself = bywash(&["advise", &log, "--out", &log, "--force"]);
     assert_eq!(onto_itself.code, Some(2));
-    assert!(onto_itself.err.contains("it is what is to be read"), "{}", onto_itself.err);
+    assert!(onto_itself.err.contains("it is one of the files to read"), "{}", onto_itself.err);
     assert_eq!(fs::read(&log).unwrap(), before);
     let full = bywash(&["advise", &log, "--out", "/dev/full", "--force"]);
     assert_eq!(full.code, Some(1));
     assert!(full.err.contains("cannot write /dev/full"), "{}", full.err);
-    assert!(full.out.contains("requests"), "what was found is told all the same");
+    assert!(full.out.contains("requests"), "the findings are printed nevertheless");
     let early = bywash(&["advise", &log, "--upstream", "localhost:3000"]);
     assert_eq!(early.code, Some(2), "{}", early.err);
 }

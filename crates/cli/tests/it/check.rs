@@ -79,7 +79,7 @@ fn a_server_whose_name_does_not_resolve_is_a_warning() {
     assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""));
     let expected = "warning: the name of the server http://nowhere.invalid:80 does not resolve";
     assert!(outcome.err.starts_with(expected), "{}", outcome.err);
-    assert!(outcome.err.ends_with("named.toml: all right but for 1 warning\n"), "{}", outcome.err);
+    assert!(outcome.err.ends_with("named.toml: all right, with 1 warning\n"), "{}", outcome.err);
     let outcome = bywash(&["check", "--json", &file]);
     assert_eq!(outcome.json()["names"].as_array().map(Vec::len), Some(1));
 }
@@ -138,7 +138,7 @@ fn an_expired_certificate_is_a_warning_since_it_is_served_all_the_same() {
     let outcome = bywash(&["check", &file]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
     assert!(outcome.err.contains("expired"), "{}", outcome.err);
-    assert!(outcome.err.contains("all right but for 1 warning"), "{}", outcome.err);
+    assert!(outcome.err.contains("all right, with 1 warning"), "{}", outcome.err);
     // For the doctor it is a problem, because no client accepts it.
     let found = bywash(&["doctor", "--json", "--config", &file]);
     let checks = &found.json()["checks"];

@@ -131,13 +131,13 @@ fn what_cannot_be_compared_is_told() {
         (&[json.as_str(), "/no/such.toml:plain"], 78, "/no/such.toml:plain"),
         (&[json.as_str(), broken.as_str()], 78, "missing field `cells`"),
         (&[json.as_str(), toml.as_str()], 78, "not a result"),
-        (&[json.as_str(), gate.as_str()], 2, "no cell in common"),
+        (&[json.as_str(), gate.as_str()], 2, "no combination of policy"),
         (&[json.as_str(), &format!("{toml}:plan")], 2, "did you mean `plain`?"),
-        (&[json.as_str(), &format!("{toml}:moon")], 2, "there are plain, session-first"),
-        (&[json.as_str(), json.as_str(), "--seeds", "3"], 2, "for scenarios"),
-        (&[json.as_str(), json.as_str(), "--first-seed", "3"], 2, "for scenarios"),
+        (&[json.as_str(), &format!("{toml}:moon")], 2, "its policies are plain, session-first"),
+        (&[json.as_str(), json.as_str(), "--seeds", "3"], 2, "scenarios only"),
+        (&[json.as_str(), json.as_str(), "--first-seed", "3"], 2, "scenarios only"),
         (&[json.as_str(), &format!("{limit}:plain")], 78, "did you mean `slope`?"),
-        (&[json.as_str(), json.as_str(), "--rho", "7"], 2, "no cell in common"),
+        (&[json.as_str(), json.as_str(), "--rho", "7"], 2, "no combination of policy"),
         (&[json.as_str()], 2, "<B>"),
     ] {
         let outcome = compare(args);

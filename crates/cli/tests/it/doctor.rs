@@ -49,7 +49,7 @@ fn every_check_says_what_it_found() {
         assert_eq!(finding(&outcome, check)["verdict"], "unknown", "{check}: {outcome:?}");
     }
     let text = bywash(&["doctor", "--config", &file]);
-    let server = format!("http://{}: the name takes", upstream.address);
+    let server = format!("http://{}: the name lookup takes", upstream.address);
     assert!(text.out.contains(&server), "{}", text.out);
     let widest = text.out.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(100), "{}", text.out);
@@ -64,7 +64,7 @@ fn an_application_that_is_not_there_is_a_problem() {
     assert!(outcome.err.contains("problem"), "{}", outcome.err);
     let found = finding(&outcome, "upstream");
     assert_eq!(found["verdict"], "problem");
-    assert!(found["remedy"].as_str().unwrap().contains("nobody listens"), "{found}");
+    assert!(found["remedy"].as_str().unwrap().contains("no process listens"), "{found}");
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn slow(application: SocketAddr, limit: u32) -> Value {
     let file = file(&folder, application, limit);
     let outcome = bywash(&["doctor", "--config", &file, "--slow", "/report", "--json"]);
     assert!(
-        outcome.err.contains("requests for /report straight to the application"),
+        outcome.err.contains("requests for /report directly to the application"),
         "{}",
         outcome.err
     );

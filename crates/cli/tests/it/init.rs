@@ -47,7 +47,7 @@ fn a_file_that_is_there_stays_unless_it_is_forced() {
     assert_eq!(refused.code, Some(2));
     assert_eq!(
         refused.err,
-        format!("bywash: --out {path}: it is there already; name another file, or add --force\n")
+        format!("bywash: --out {path}: it exists already; name another file, or add --force\n")
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
     let forced = bywash(&["init", "rails", "--out", &path, "--force"]);
@@ -60,7 +60,7 @@ fn what_cannot_be_is_said_in_a_line() {
     let folder = Folder::new();
     let nowhere = folder.path("nowhere/bywash.toml");
     let refused = bywash(&["init", "rails", "-o", &nowhere]);
-    let line = format!("bywash: --out {nowhere}: its folder is not there\n");
+    let line = format!("bywash: --out {nowhere}: its folder does not exist\n");
     assert_eq!((refused.code, refused.err.as_str()), (Some(2), line.as_str()));
     let upstream = bywash(&["init", "rails", "--upstream", "127.0.0.1:80\"\n"]);
     let line = "bywash: --upstream takes http://HOST:PORT or https://HOST:PORT\n";

@@ -51,21 +51,21 @@ fn a_scenario_in_which_no_limit_can_be_judged_is_refused() {
         outcome.err
     };
     let err = refused("limits", SCENARIO);
-    assert!(err.contains("no [[policy]] has a `limit` of its own"), "{err}");
+    assert!(err.contains("no [[policy]] has its own `limit`"), "{err}");
     let limited = SCENARIO.to_owned() + "limit = { name = \"slope\" }\n";
     let err = refused("limits", &limited.replace("20s", "1s"));
-    assert!(err.contains("arrivals go on for 1s: too short"), "{err}");
+    assert!(err.contains("arrivals last 1s: too short"), "{err}");
     let err = refused("learn", SCENARIO);
-    assert!(err.contains("arrivals go on for 20s; what was learned is looked at every"), "{err}");
+    assert!(err.contains("arrivals last 20s, but the learned worth is sampled every"), "{err}");
     let err = refused("limits", &limited.replace("20s", "8784h"));
-    assert!(err.contains("10000000 are the most"), "{err}");
+    assert!(err.contains("at most 10000000 are allowed"), "{err}");
     let nobody = SCENARIO.replace("next = { main = 0.3, buy = 0.4 }", "next = { main = 0.3 }");
     let err = refused("learn", &nobody.replace("20s", "2h"));
     assert!(err.contains("no session of this graph makes an order"), "{err}");
     let file = folder.file("calm.toml", limited);
     let outcome = bywash(&["lab", "limits", &file]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
-    assert!(outcome.err.contains("at ρ = 0.5 work that nobody asked for"), "{}", outcome.err);
+    assert!(outcome.err.contains("at ρ = 0.5 idle workers count as lost work"), "{}", outcome.err);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_successor_that_cannot_keep_its_state_does_not_take_over() {
     let inside = folder.file("no-folder", "");
     folder.file("bywash.toml", text(&upstream, &format!("state.directory = \"{inside}/state\"")));
     gateway.signal("USR2");
-    gateway.hear("nobody took over");
+    gateway.hear("no process took over");
     assert!(get(&gateway.clients(), "/").starts_with("HTTP/1.1 200"));
     gateway.signal("TERM");
     assert_eq!(gateway.end(SOON).0, Some(0));
@@ -132,7 +132,7 @@ fn told_to_end_while_it_hands_over_it_ends_as_ever_and_the_other_with_it() {
     gateway.signal("USR2");
     eventually("the other has begun", || program.is_begun());
     gateway.signal("TERM");
-    gateway.hear("nobody takes over");
+    gateway.hear("no process takes over");
     gateway.hear("stopping");
     upstream.answer();
     assert!(client.join().unwrap().starts_with("HTTP/1.1 200"));
@@ -183,7 +183,7 @@ fn a_watchdog_is_fed_while_a_successor_takes_its_time() {
         assert_eq!(next(&heard), "WATCHDOG=1\n");
     }
     gateway.signal("TERM");
-    gateway.hear("nobody takes over");
+    gateway.hear("no process takes over");
     assert_eq!(gateway.end(SOON).0, Some(0));
 }
 
@@ -216,7 +216,7 @@ fn the_grace_is_the_one_in_force_and_not_what_the_file_says_now() {
     let other = "stop.grace = \"18s\"\nlisten.workers = 7";
     folder.file("bywash.toml", text(&upstream, other));
     gateway.signal("HUP");
-    gateway.hear("still the old configuration");
+    gateway.hear("the old configuration stays in force");
     gateway.signal("TERM");
     assert!(gateway.hear("stopping").contains("have 19s"));
     assert_eq!(gateway.end(SOON).0, Some(0));
@@ -232,7 +232,7 @@ fn a_file_that_is_wrong_is_a_failed_reload_until_another_is_in_force() {
     assert!(says("bywash_config_last_reload_successful 1"));
     folder.file("bywash.toml", text(&upstream, "nonsense = 1"));
     gateway.signal("HUP");
-    gateway.hear("still the old configuration");
+    gateway.hear("the old configuration stays in force");
     assert!(says("bywash_config_last_reload_successful 0"));
     assert!(says("bywash_config_reloads_total{result=\"success\"} 0"));
     folder.file("bywash.toml", text(&upstream, "stop.grace = \"18s\""));

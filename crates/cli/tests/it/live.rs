@@ -56,7 +56,7 @@ fn a_live_run_yields_the_same_shape_as_a_simulated_one() {
     assert_eq!((&result["scenario"], &cell["policy"]), (&"walk".into(), &"shop alone".into()));
     assert!(cell["orders"].as_u64().unwrap() > 0 && cell["wasted_work"].is_number(), "{cell}");
     assert_eq!(cell["orders"], shop.stats().orders);
-    assert!(outcome.err.contains("lag of the generator"));
+    assert!(outcome.err.contains("lag of the load generator"));
     assert!(!outcome.err.contains(['\r', '\x1b']), "no terminal: {:?}", outcome.err);
     assert!(std::fs::read_to_string(report).unwrap().starts_with("<!DOCTYPE html>"));
 }

@@ -95,7 +95,7 @@ fn what_is_said_for_a_while_holds_and_is_written_into_the_file() {
     );
     assert_eq!(bywash(&["check", &file]).code, Some(0), "{text}");
     let again = asks(&gateway, &["export", "--write", &file]);
-    assert!(again.err.contains("all of it already"), "{again:?}");
+    assert!(again.err.contains("has these settings already"), "{again:?}");
     let undone = asks(&gateway, &[&["policy", "undo", "1"], &SO[..]].concat());
     assert!(!undone.out.contains("[1]"), "{}", undone.out);
 }

@@ -49,7 +49,7 @@ fn every_figure_of_seed_5_holds_or_is_off_for_a_reason_that_shows() {
 #[test]
 fn a_paper_that_is_not_there_is_misuse() {
     for (args, words) in [
-        (&["9"][..], "there is no paper 9; there is 1, 2"),
+        (&["9"][..], "there is no paper 9; the papers are 1, 2"),
         (&["one"], "invalid digit"),
         (&["1", "--report", "/"], "folder"),
         (&[], "NUMBER"),

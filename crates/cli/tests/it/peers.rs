@@ -75,7 +75,7 @@ fn a_peer_that_is_not_installed_is_named_and_left_out() {
     assert!(outcome.err.contains("left out") && outcome.err.contains(&envoy), "{}", outcome.err);
     let outcome = bywash(&["lab", "peers", &file, "--envoy", &envoy, "--peers", "envoy"]);
     assert_eq!((outcome.code, outcome.out.as_str()), (Some(1), ""));
-    assert!(outcome.err.contains("none of the peers"), "{}", outcome.err);
+    assert!(outcome.err.contains("none of the requested peers"), "{}", outcome.err);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn what_cannot_be_compared_is_refused_before_anything_starts() {
     for (from, to, word) in [
         ("\"transact\"", "\"browse\"", "transact"),
         ("POST /confirm", "POST /con{firm", "/con{firm"),
-        ("POST /confirm", "POST /details", "both looks and buys"),
+        ("POST /confirm", "POST /details", "belongs to classes of both tiers"),
     ] {
         let odd = folder.file("odd.toml", scenario().replace(from, to));
         let outcome = bywash(&["lab", "peers", &odd, "--peers", "bywash"]);

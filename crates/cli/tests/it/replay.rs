@@ -85,7 +85,7 @@ fn twice_as_fast_is_twice_the_load_for_the_same_visitors() {
     assert!(refused(&twice) > refused(&once));
     assert!(once["told"]["counted"].is_null(), "all of it is");
     let counted = twice["told"]["counted"].as_str().unwrap();
-    assert!(counted.contains("come later, as nobody thinks faster"), "{counted}");
+    assert!(counted.contains("come later, because visitors do not think faster"), "{counted}");
 }
 
 #[test]
@@ -114,8 +114,8 @@ fn a_log_of_nginx_is_read_with_its_times_or_with_what_is_said_of_them() {
     assert_eq!(with.code, Some(0), "{with:?}");
     assert_eq!(work(&with), "as in the log");
     let without = replay(&combined(""), &["--json", "--service", "main=40ms"]);
-    assert!(work(&without).contains("2 of which it does not tell"), "{without:?}");
-    assert!(work(&without).contains("assumed, 100 ms"), "{without:?}");
+    assert!(work(&without).contains("2 without a service time in the log"), "{without:?}");
+    assert!(work(&without).contains("100 ms, as the log has none"), "{without:?}");
     assert!(work(&without).contains("given by --service"), "{without:?}");
     let classes = cell(&with.json(), "session-first")["classes"].clone();
     let of =
@@ -132,7 +132,7 @@ fn a_report_says_what_was_assumed() {
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert!(outcome.out.contains("as it was"), "{outcome:?}");
     let page = std::fs::read_to_string(report).unwrap();
-    assert!(page.contains("nobody tries again"), "the assumptions are missing");
+    assert!(page.contains("visitors do not retry"), "the assumptions are missing");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn lines_that_are_none_are_counted_shown_and_left_out() {
     let hostile = format!("\x1b[2Jx\n{}{{\"time\":\n{}\n", combined(""), "x".repeat(70_000));
     let outcome = replay(&hostile, &["--json"]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    assert!(outcome.err.contains("3 lines do not parse"), "{}", outcome.err);
+    assert!(outcome.err.contains("3 lines cannot be parsed"), "{}", outcome.err);
     assert!(outcome.err.contains("line 1: control characters: \\u{1b}[2Jx"), "{}", outcome.err);
     assert!(outcome.err.contains("line 5: longer than 65536 bytes"), "{}", outcome.err);
     assert!(!outcome.err.contains('\x1b') && outcome.err.len() < 1000, "{}", outcome.err);
@@ -160,7 +160,7 @@ fn a_log_without_a_request_is_an_error_that_names_it() {
     ] {
         let outcome = replay(lines, &["--json"]);
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(78), ""), "{outcome:?}");
-        assert!(outcome.err.contains("access.log: no line of it is a request"), "{outcome:?}");
+        assert!(outcome.err.contains("access.log: none of its"), "{outcome:?}");
     }
     let missing = bywash(&["lab", "replay", "/nowhere/access.log", "--config", CONFIG]);
     assert_eq!(missing.code, Some(78), "{missing:?}");

@@ -93,7 +93,7 @@ fn bypass_says_so() {
 fn an_application_that_is_not_there_yet_is_told() {
     let gone = nobody();
     let mut gateway = Gateway::start(&["--upstream", &format!("http://{gone}")]);
-    assert!(gateway.hear("nobody answers").contains(&gone.to_string()));
+    assert!(gateway.hear("no server answers").contains(&gone.to_string()));
     assert!(get(&gateway.clients(), "/").starts_with("HTTP/1.1 502"));
 }
 
@@ -110,7 +110,9 @@ fn with_few_files_it_takes_fewer_clients_and_with_too_few_it_says_what_to_lower(
     };
     let mut gateway = Gateway::begin(with("4000"));
     assert!(
-        gateway.hear("it takes").contains(" 837 connections, 334 observed requests and 83 streams"),
+        gateway
+            .hear("it accepts only")
+            .contains(" 837 connections, 334 observed requests and 83 streams"),
         "{:?}",
         gateway.said
     );

@@ -91,7 +91,7 @@ fn a_gateway_says_what_holds_bytes_back_and_that_the_shaper_has_ended() {
         assert_eq!(wait(&mut shaper, SOON), Some(0));
         gateway.hear("held back by buckets: no device has a lane for them");
         told(&["show", "1"], "bytes     by a bucket: no device has a lane for them");
-        told(&["list"], "Bytes are held back by a bucket");
+        told(&["list"], "Bytes are limited by a bucket");
         assert!(get(&gateway.clients(), "/big").contains("200 OK"), "it goes on");
     });
 }
@@ -112,7 +112,7 @@ fn what_was_installed_is_checked_and_removed_by_name() {
     let before = place.shown();
     let missing = place.bywash("check", &LANES);
     assert_eq!(missing.code, Some(1));
-    assert_eq!(missing.err, "bywash: nothing is installed on v0\n");
+    assert_eq!(missing.err, "bywash: no lanes are installed on v0\n");
     assert_eq!(place.bywash("install", &LANES).code, Some(0));
     assert_eq!(place.bywash("check", &LANES).code, Some(0));
     assert_eq!(place.bywash("remove", &LANES[..2]).code, Some(0));
@@ -130,7 +130,7 @@ fn somebody_elses_discipline_is_named_and_left_alone() {
     let refused = place.bywash("run", &LANES);
     assert_eq!(refused.code, Some(1));
     assert!(
-        refused.err.contains("v0 has a queueing discipline that is not ours, tbf 5:"),
+        refused.err.contains("v0 has a queueing discipline that bywash has not installed, tbf 5:"),
         "{refused:?}"
     );
     assert!(place.shown().contains("tbf 5:"));

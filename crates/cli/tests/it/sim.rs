@@ -48,7 +48,7 @@ name = "session-first"
 fn an_unknown_limit_is_named_with_those_that_there_are() {
     let limit = "label = \"plain\"\nlimit = { name = \"slop\" }";
     let outcome = play("label = \"plain\"", limit, &[]);
-    let words = "there is no limit `slop`; did you mean `slope`? there are fixed, slope";
+    let words = "there is no limit `slop`; did you mean `slope`? the names are fixed, slope";
     assert!(outcome.err.contains(words), "{}", outcome.err);
     let limit = "label = \"plain\"\nlimit = { name = \"slope\", maxx = 3 }";
     let outcome = play("label = \"plain\"", limit, &[]);
@@ -265,19 +265,19 @@ fn a_run_that_nobody_would_see_the_end_of_or_nobody_would_come_to_is_refused() {
     };
     let service = "mean = \"20ms\", shape = \"exponential\"";
     let err = refused(&[(service, "mean = \"99999999999h\", shape = \"constant\"")]);
-    assert!(err.contains("would come in a run of 20s") && err.contains("ρ = 0.5"), "{err}");
+    assert!(err.contains("would arrive in a run of 20s") && err.contains("ρ = 0.5"), "{err}");
     let err = refused(&[("duration = \"20s\"", "duration = \"9000000h\"")]);
-    assert!(err.contains("run.duration takes a year at most"), "{err}");
+    assert!(err.contains("run.duration must be at most a year"), "{err}");
     let err = refused(&[("duration = \"20s\"", "orders = 900000000000")]);
-    assert!(err.contains("it takes 1 to 1e9"), "{err}");
+    assert!(err.contains("a run needs 1 to 1e9"), "{err}");
     // Few visitors, but over more than a century.
     let slow = (service, "mean = \"20s\", shape = \"constant\"");
     let err = refused(&[slow, ("duration = \"20s\"", "orders = 100000000")]);
-    assert!(err.contains("and a year"), "{err}");
+    assert!(err.contains("at most a year"), "{err}");
     // Not many visitors, but all at the same moment.
     let quick = (service, "mean = \"1ns\", shape = \"constant\"");
     let err = refused(&[quick, ("duration = \"20s\"", "duration = \"1ms\"")]);
-    assert!(err.contains("1e7 a second"), "{err}");
+    assert!(err.contains("1e7 per second"), "{err}");
     // The crowd comes after the end of the run.
     let late = "shape = \"step\"\nbase = 0\nat = \"1h\"";
     let err = refused(&[("shape = \"poisson\"", late)]);

@@ -65,5 +65,5 @@ fn somebody_else_is_not_taken_for_a_gateway() {
     let upstream = Upstream::new();
     let outcome = bywash(&["status", "--admin", &upstream.address.to_string()]);
     assert_eq!(outcome.code, Some(69));
-    assert!(outcome.err.contains("no bywash"), "{}", outcome.err);
+    assert!(outcome.err.contains("is not bywash"), "{}", outcome.err);
 }

@@ -91,8 +91,8 @@ fn what_cannot_be_varied_is_named_with_what_was_probably_meant() {
         (&["--vary", "a"], "KEY=VALUE"),
         (&["--vary", "client.retries=1,,2"], "empty value"),
         (&["--vary", "client.retries=1,1"], "twice"),
-        (&["--vary", "client.retries=1", "--vary", "client.retries=2"], "at once"),
-        (&["--vary", "run.rho=1", "--rho", "2"], "--rho would set it"),
+        (&["--vary", "client.retries=1", "--vary", "client.retries=2"], "in one --vary"),
+        (&["--vary", "run.rho=1", "--rho", "2"], "--rho cannot set it"),
         (&[], "--vary"),
     ] {
         let outcome = sweep(&[args, &["--json"]].concat());

@@ -84,7 +84,7 @@ fn without_a_terminal_it_is_a_table_and_ends_when_nobody_reads() {
     let admin = gateway.operators();
     let outcome = bywash(&["top", "-n", "2", "--interval", "100ms", "--admin", &admin]);
     assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""));
-    for words in ["OBSERVE", "transactions ", "CLASS", "GAVE-UP", "search", "transact"] {
+    for words in ["OBSERVE", "transactions ", "CLASS", "ORPHANED", "search", "transact"] {
         assert_eq!(outcome.out.matches(words).count() % 2, 0, "{words}: {}", outcome.out);
         assert!(outcome.out.contains(words), "{words}: {}", outcome.out);
     }
@@ -181,7 +181,7 @@ fn an_elephant_is_approved_and_undone_by_whoever_looks() {
     terminal.types("\x1b[200~it is\nenough\x1b[201~");
     terminal.shows("Why? it is enough_");
     terminal.types("\ry");
-    terminal.shows("goes free");
+    terminal.shows("is released");
     assert_eq!(site.list()["elephants"][0]["state"], "proposed");
     terminal.types("\x03");
     assert_restored(&terminal.ends());
@@ -194,7 +194,7 @@ fn a_class_is_enforced_for_some_and_a_decision_that_somebody_else_has_overtaken_
     let mut terminal = Terminal::start(&["top", "--admin", &admin]);
     terminal.shows(">confirm");
     terminal.types("jm");
-    terminal.shows("e enforce, o only observe");
+    terminal.shows("e: enforce, o: only observe");
     terminal.types("e25\ra try\r");
     terminal.shows("Enforce class search for 25 % of visitors");
     let why = ["--by", "bo", "--why", "mine", "--admin", &admin];
@@ -208,7 +208,7 @@ fn a_class_is_enforced_for_some_and_a_decision_that_somebody_else_has_overtaken_
     terminal.types("me25\ra try\ry");
     terminal.shows("enf 25%*");
     terminal.types("uenough\ry");
-    terminal.shows("the file holds again");
+    terminal.shows("the configuration file applies again");
     terminal.types("4");
     terminal.shows("overridden");
     terminal.types("q");

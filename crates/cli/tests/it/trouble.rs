@@ -188,8 +188,8 @@ fn a_connection_that_is_closed_is_not_called_somebody_elses() {
     thread::spawn(move || listener.incoming().for_each(drop));
     let status = bywash(&["status", "--admin", &address]);
     assert_eq!(status.code, Some(69), "{status:?}");
-    assert!(status.err.contains("closed before an answer"), "{}", status.err);
-    assert!(!status.err.contains("is no bywash"), "{}", status.err);
+    assert!(status.err.contains("closed the connection before it answered"), "{}", status.err);
+    assert!(!status.err.contains("is not bywash"), "{}", status.err);
 }
 
 #[test]

@@ -4,15 +4,17 @@ use bywash_engine::Tier;
 
 use super::upstream::{TO_ANSWER, TO_CONNECT, TO_END};
 use super::{CLASSES, HOUR, millis};
-use crate::config::{Mode, Safe};
+use crate::config::Safe;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
+use crate::mode::Mode;
 use crate::words::Worded;
 
 pub(crate) static CLASS: Section = Section {
     name: "class",
-    about: "A kind of request, one table each: [class.NAME]. The class `other` always exists and \
-            gets what no pattern matches; it takes no `match`, and its utility is 0 if not set.",
+    about: "A group of requests, one table each: [class.NAME]. The class `other` always exists \
+            and gets every request that no pattern matches. It takes no `match`, and its utility \
+            is 0 if not set.",
     keys: &[
         MATCH,
         HOSTS,
@@ -49,8 +51,10 @@ pub(crate) const MATCH: Key = Key::required(
         alone: false,
     },
     "GET /",
-    "METHOD /path?parameters. * is any method (GET if there is none), one segment, or one before its ending (*.js); ** at \
-     the end is any rest. Without a ? any parameters; ?a&b=1&c=x*&... has these and (...) any others. The most specific wins.",
+    "Patterns METHOD /path?parameters. * stands for any method (without a method it is GET), for \
+     one segment, or for a segment before its ending (*.js); ** at the end stands for the rest of \
+     the path. A pattern without ? accepts any parameters; ?a&b=1&c=x*&... requires these \
+     parameters, and its `...` accepts others. The most specific pattern wins.",
 );
 pub(crate) const HOSTS: Key = Key::optional(
     "hosts",
@@ -62,7 +66,8 @@ pub(crate) const HOSTS: Key = Key::optional(
         alone: false,
     },
     "shop.example.com",
-    "Only requests for these hosts; *.example.com is all below it. Classes with hosts go before those without.",
+    "Only requests for these hosts belong to the class; *.example.com stands for all hosts below \
+     it. Classes with hosts take precedence over classes without.",
 );
 pub(crate) const HEADERS: Key = Key::optional(
     "headers",
@@ -74,20 +79,23 @@ pub(crate) const HEADERS: Key = Key::optional(
         alone: false,
     },
     "x-kind: crawler",
-    "Only requests with all of these fields, NAME or NAME: VALUE. Anybody can send any, so such a class can only lower a \
-     request: it is treated as the strictest of this class and the one that it would have without the fields.",
+    "Only requests with all of these header fields belong to the class, each as NAME or NAME: \
+     VALUE. Any client can send any field, so such a class can only put a request at a \
+     disadvantage: the request is treated as the strictest of this class and the class that it \
+     would have without the fields.",
 );
 pub(crate) const TIER: Key = Key::new(
     "tier",
     Kind::Word(Tier::WORDS),
     "browse",
-    "Whether it is part of a purchase (transact) or not (browse).",
+    "Whether the class is part of a purchase (transact) or not (browse).",
 );
 pub(crate) const UTILITY: Key = Key::new(
     "utility",
     Kind::Number { min: 0.0, max: f64::MAX },
     "1",
-    "Worth of one: its probability of ending in revenue, times the revenue. Only ratios count.",
+    "The worth of one request: its probability of ending in revenue, times the revenue. Only \
+     ratios count.",
 );
 /// More than any order is worth. Sums of values up to this stay finite.
 const MONEY: f64 = 1e12;
@@ -95,15 +103,16 @@ pub(crate) const EARNS: Key = Key::new(
     "earns",
     Kind::Number { min: 0.0, max: MONEY },
     "0",
-    "What a success of it brings, on average: an order's worth, say. Success is 2xx, or 3xx where \
-     the method is to change something (POST). So choose an answer that only an order gets.",
+    "The revenue that a success of this class brings on average, for example the value of an \
+     order. A success is 2xx, or 3xx if the method changes something (POST). Choose an answer \
+     that only an order gets.",
 );
 pub(crate) const EARNS_HEADER: Key = Key::optional(
     "earns_header",
-    Kind::Text { takes: "the name of a field", regex: super::TOKEN },
+    Kind::Text { takes: "the name of a header field", regex: super::TOKEN },
     "Order-Total",
-    "Only answers with this field bring anything, and as much as it says, at most 100 times \
-     `earns`: digits and a point. It is not passed on to the client.",
+    "Only answers with this header field count as successes. Its value, digits and a point, is \
+     the revenue, at most 100 times `earns`. The gateway does not pass the field on to the client.",
 );
 pub(crate) const SUCCESS: Key = Key::optional(
     "success",
@@ -115,22 +124,24 @@ pub(crate) const SUCCESS: Key = Key::optional(
         alone: false,
     },
     "json result: success",
-    "What an answer must be to count as a success for `earns`: one of the given statuses (status 302, status 2xx), and \
-     all of the others: header NAME, header NAME: VALUE, json NAME: VALUE (json a.b: 1 for a field inside another). A * \
-     before or behind VALUE stands for anything. JSON is looked for in the first 16 KiB of the answer, which must not be \
-     compressed; where the class is enforced the gateway asks the application for that.",
+    "The conditions on which an answer counts as a success for `earns`: one of the given statuses \
+     (status 302, status 2xx), and all other conditions: header NAME, header NAME: VALUE, json \
+     NAME: VALUE (json a.b: 1 for a field inside another). A * before or after VALUE stands for \
+     any text. The gateway looks for JSON in the first 16 KiB of the answer, which must not be \
+     compressed. If the class is enforced, the gateway asks the application not to compress it.",
 );
 pub(crate) const PIN: Key = Key::optional(
     "pin",
     Kind::Number { min: 0.0, max: MONEY },
     "50",
-    "What a session that is here is worth, instead of what was learned; in the unit of `earns`.",
+    "The worth of a session at this class, in place of the learned one; in the unit of `earns`.",
 );
 pub(crate) const PLACES: Key = Key::optional(
     "queue",
     Kind::Whole { min: 1, max: 1_000_000 },
     "50",
-    "Places in its queue, for policies with a queue per class; the policy's default if not set.",
+    "The number of places in the queue of the class, for policies with a queue for each class. If \
+     not set, the policy's default.",
 );
 pub(crate) const AFTER: Key = Key::optional(
     "after",
@@ -142,20 +153,21 @@ pub(crate) const AFTER: Key = Key::optional(
         alone: false,
     },
     "details",
-    "A transaction counts as one only for a session that was served one of these; else any.",
+    "A request of this class counts as a transaction only if its session was served one of these \
+     classes before. If not set, any class is enough.",
 );
 pub(crate) const CLASS_MODE: Key = Key::optional(
     "mode",
     Kind::Word(Mode::WORDS),
     "enforce",
-    "The mode for this class, where it differs from that of the file.",
+    "The mode of this class, if it differs from the file's.",
 );
 pub(crate) const PERCENT: Key = Key::new(
     "percent",
     Kind::Whole { min: 1, max: 100 },
     "100",
-    "In mode enforce: of so many of a hundred visitors, chosen by their address; the others are only \
-     observed.",
+    "The percentage of visitors, chosen by their address, for whom the mode enforce takes effect. \
+     For the others the class only observes.",
 );
 pub(crate) const PATIENCE: Key =
     Key::optional("patience", millis(1, HOUR), "20s", "An answer later than this counts as late.");
@@ -163,33 +175,35 @@ pub(crate) const CLASS_LEVEL: Key = Key::optional(
     "level",
     super::LEVEL_NAME,
     "high",
-    "The level of its requests, one of levels.names; a better one of the customer's goes before it.",
+    "The level of the class's requests, one of levels.names. The customer's level applies instead \
+     if it is better.",
 );
 pub(crate) const SAFE: Key = Key::new(
     "safe",
     Kind::Word(Safe::WORDS),
     "no",
-    "read-only: a request of it changes nothing, and the application stops working when the gateway \
-     closes its connection; then it can be stopped while it runs ([terminate]).",
+    "read-only: a request of this class changes nothing, and the application stops its work when \
+     the gateway closes the connection. Such a request can be stopped while it runs ([terminate]).",
 );
 pub(crate) const RUN_MIN: Key = Key::optional(
     "run_min",
     millis(1, HOUR),
     "500ms",
-    "No request of a class that is safe is stopped before it has run for so long; 1s if not set.",
+    "The least running time before a request of a `safe` class can be stopped; 1s if not set.",
 );
 pub(crate) const RUN_MAX: Key = Key::optional(
     "run_max",
     millis(1, HOUR),
     "30s",
-    "An answer that takes longer is of use to nobody: a request of a class that is safe is stopped then, \
-     whatever the load; after 60s, or `run_min` if that is more, if not set.",
+    "The longest running time of a request of a `safe` class. After it the answer is of no use, \
+     and the gateway stops the request whatever the load. If not set, 60s, or `run_min` if that \
+     is more.",
 );
 pub(crate) const CLASS_MAX_BODY_BYTES: Key = Key::optional(
     "max_body_bytes",
     super::limits::BODY,
     "8MiB",
-    "The same key of [limits], where it differs.",
+    "Overrides the same key of [limits] for this class.",
 );
 pub(crate) const CLASS_CONNECT_TIMEOUT: Key = of_class("connect_timeout", TO_CONNECT, "2s");
 pub(crate) const CLASS_RESPONSE_TIMEOUT: Key = of_class("response_timeout", TO_ANSWER, "5m");
@@ -198,7 +212,7 @@ pub(crate) const CLASS_TOTAL_TIMEOUT: Key = of_class("total_timeout", TO_END, "3
 
 /// Returns a timeout of `[upstream]` as a key that a class may override, with the same range.
 const fn of_class(name: &'static str, kind: Kind, example: &'static str) -> Key {
-    Key::optional(name, kind, example, "The same key of [upstream], where it differs.")
+    Key::optional(name, kind, example, "Overrides the same key of [upstream] for this class.")
 }
 
 /// Returns the keys of `[class.other]`: it has no patterns, and its default utility is 0.

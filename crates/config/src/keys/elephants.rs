@@ -4,10 +4,10 @@
 use bywash_units::Span;
 
 use super::{HOUR, millis};
-use crate::config::Mode;
 use crate::elephants::Act;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
+use crate::mode::Mode;
 use crate::words::Worded;
 
 /// The most resources in a file. Each one is another regression.
@@ -20,23 +20,25 @@ const PATTERN: &str = "^([A-Z]+ )?/.*$";
 
 pub(crate) static ELEPHANTS: Section = Section {
     name: "elephants",
-    about: "Which requests cause the load is found from the times of requests and from what was used of the \
-            resources below, and is proposed to be held back: see `bywash elephants`. Without a resource nothing \
-            is looked for.",
+    about: "The detection of elephants, the requests that cause much of the load. The gateway \
+            finds them from the running times of requests and from the use of the resources \
+            below, and proposes rules that hold them back: see `bywash elephants`. Without a \
+            resource it searches for nothing.",
     keys: &[ACT, ELEPHANT_HALF_LIFE, PINS],
 };
 pub(crate) const ACT: Key = Key::new(
     "act",
     Kind::Word(Act::WORDS),
     "propose",
-    "propose: what was found waits for an operator's word. auto: what is sure and fills processors is held back \
-     for an hour without one, unless one client makes much of it or some of it are transactions.",
+    "propose: a finding waits for an operator's decision. auto: requests that are certain to fill \
+     processors are held back for an hour without an operator, unless one client sends many of \
+     them or some of them are transactions.",
 );
 pub(crate) const ELEPHANT_HALF_LIFE: Key = Key::new(
     "half_life",
     millis(60_000, Span::from_secs(24 * 3600)),
     "30m",
-    "After so long what was seen counts half.",
+    "The time after which an observation counts half.",
 );
 pub(crate) const PINS: Key = Key::new(
     "pins",
@@ -48,51 +50,58 @@ pub(crate) const PINS: Key = Key::new(
         alone: false,
     },
     "",
-    "Requests that are one kind whatever is learned: \"/blog/*\", \"/index.php?route=product/search&...\".",
+    "Requests that are always counted as one route, whatever is learned: \"/blog/*\", \
+     \"/index.php?route=product/search&...\".",
 );
 
 pub(crate) static RESOURCE: Section = Section {
     name: "resource",
-    about: "A resource whose use is looked at, one table each: [resource.NAME].",
+    about: "A resource whose use is observed, one table each: [resource.NAME].",
     keys: &[READ, FROM, CAPACITY, IDLE],
 };
 pub(crate) const READ: Key = Key::required(
     "read",
     Kind::Text {
-        takes: "host/cpu, host/disk/NAME, host/net/NAME/sent, process/NAME/cpu, cgroup/PATH/cpu, gateway/slots, or with `from` what that has",
+        takes: "host/cpu, host/disk/NAME, host/net/NAME/sent, process/NAME/cpu, cgroup/PATH/cpu, \
+                gateway/slots, or with `from` a metric of that source",
         regex: "^[a-z]+/.+$",
     },
     "host/cpu",
-    "What of it is read: of this host, of processes by the name that `ps -eo comm` shows, of a control group \
-     below /sys/fs/cgroup. gateway/slots reads nothing: who holds the slots is counted, here as beside every other resource.",
+    "The metric: of this host, of processes by the name that `ps -eo comm` shows, or of a control \
+     group below /sys/fs/cgroup. gateway/slots reads nothing: it only counts which requests hold \
+     the slots, as bywash also does for every other resource.",
 );
 pub(crate) const FROM: Key = Key::optional(
     "from",
     Kind::Text {
-        takes: "http://HOST:PORT/PATH of an exporter, or for process/NAME/cpu the path of a file with a number",
+        takes: "http://HOST:PORT/PATH of an exporter, or for process/NAME/cpu the path of a file \
+                with a process number",
         regex: "^(http://[^/?#@\\s]+(/[^#\\s]*)?|/.+)$",
     },
     "http://127.0.0.1:9100/metrics",
-    "The exporter that says it, node_exporter, mysqld_exporter or postgres_exporter; this host if not set. Or the \
-     file with the number of the process that is meant, if there are several of its name: /run/mysqld/mysqld.pid.",
+    "The exporter that has the metric: node_exporter, mysqld_exporter or postgres_exporter. If \
+     several processes have the same name, the file with the number of the right one: \
+     /run/mysqld/mysqld.pid. If not set, this host.",
 );
 pub(crate) const CAPACITY: Key = Key::optional(
     "capacity",
     Kind::Number { min: 0.001, max: 1e12 },
     "2",
-    "How much of it there is in a second: of two processors 2. As it is read if not set.",
+    "How much of the resource there is in a second: 2 for two processors. If not set, the \
+     capacity that is read.",
 );
 pub(crate) const IDLE: Key = Key::new(
     "idle",
     Kind::Number { min: 0.0, max: 1e12 },
     "0",
-    "How much of it is used in a second without any request: measure it in a quiet hour.",
+    "How much of the resource is used in a second without any request. Measure it in a quiet hour.",
 );
 
 pub(crate) static THROTTLE: Section = Section {
     name: "throttle",
-    about: "A rule that holds requests back, one table each: [throttle.NAME]. They wait until no other request \
-            waits. `bywash export` writes approved rules like this. Transactions are held back by none.",
+    about: "A rule that holds requests back, one table each: [throttle.NAME]. They wait until no \
+            other request waits. `bywash export` writes approved rules in this form. No rule \
+            holds transactions back.",
     keys: &[THROTTLE_MATCH, WHY, THROTTLE_MODE, AT_ONCE, RATE, THROTTLE_QUEUE, WAIT, BYTES],
 };
 pub(crate) const THROTTLE_MATCH: Key = Key::required(
@@ -102,44 +111,51 @@ pub(crate) const THROTTLE_MATCH: Key = Key::required(
         regex: PATTERN,
     },
     "/export/*",
-    "Which requests.",
+    "The pattern of the requests that the rule holds back.",
 );
 pub(crate) const WHY: Key = Key::required(
     "why",
-    Kind::Text { takes: "words on a line, up to 200 characters", regex: "^.{1,200}$" },
+    Kind::Text { takes: "words on one line, at most 200 characters", regex: "^.{1,200}$" },
     "a report takes all processors of the database",
-    "Why: whoever reads the file next decides by that.",
+    "The reason for the rule. The next reader of the file decides by it.",
 );
 pub(crate) const THROTTLE_MODE: Key = Key::optional(
     "mode",
     Kind::Word(Mode::WORDS),
     "enforce",
-    "observe: nobody is held back. enforce: they are. As the file's mode if not set.",
+    "observe: the rule holds nothing back. enforce: it does. If not set, the file's mode.",
 );
 pub(crate) const AT_ONCE: Key = Key::new(
     "at_once",
     Kind::Whole { min: 1, max: 100_000 },
     "1",
-    "How many may run at once: as many as there are processors of what they fill.",
+    "How many of the requests may run at once. Set it to the number of processors of the resource \
+     that they fill.",
 );
 pub(crate) const RATE: Key = Key::optional(
     "rate",
     Kind::Number { min: 0.001, max: 1e6 },
     "5",
-    "How many may start in a second; as many as there is room for if not set.",
+    "How many of the requests may start in a second. If not set, there is no limit.",
 );
-pub(crate) const THROTTLE_QUEUE: Key =
-    Key::new("queue", Kind::Whole { min: 0, max: 100_000 }, "100", "How many may wait.");
+pub(crate) const THROTTLE_QUEUE: Key = Key::new(
+    "queue",
+    Kind::Whole { min: 0, max: 100_000 },
+    "100",
+    "How many of the requests may wait.",
+);
 pub(crate) const WAIT: Key = Key::new(
     "wait",
     millis(0, HOUR),
     "10s",
-    "Whoever would have to wait longer is refused at once, with Retry-After.",
+    "The longest wait. A request that would have to wait longer is rejected at once, with \
+     Retry-After.",
 );
 pub(crate) const BYTES: Key = Key::optional(
     "bytes",
     Kind::Bytes { min: 8_000, max: 4_000_000_000 },
     "1MiB",
-    "Bytes a second of all their answers together; as many as go through if not set. On HTTP/1, \
-     where `bywash shaper` has made lanes, answers have the rates of those instead.",
+    "The bytes per second of all answers to these requests together. If not set, there is no \
+     limit. On HTTP/1, if `bywash shaper` has made lanes, answers have the rates of the lanes \
+     instead.",
 );

@@ -3,14 +3,14 @@
 use bywash_engine::Signals;
 
 use super::{HOUR, WEEK, millis};
-use crate::config::Charge;
+use crate::identify::Charge;
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;
 
 pub(crate) static IDENTIFY: Section = Section {
     name: "identify",
-    about: "Whose request it is.",
+    about: "How the gateway recognises the session and the client of a request.",
     keys: &[
         SESSION,
         CHARGE,
@@ -31,42 +31,49 @@ pub(crate) const SESSION: Key = Key::new(
     },
     "auto",
     "The cookie of the application's sessions. auto: the gateway picks the cookie by what the \
-     application's answers set and clients return, and until it has picked there are no sessions. \
-     token is for an application that has no sessions: then the token is the session, and needs \
-     token_keys. `bywash status` says if no request has the cookie.",
+     application's answers set and clients return. Until it has picked one there are no sessions. \
+     token: the gateway's token is the session, for an application that has no sessions; this \
+     needs token_keys. none: there are no sessions. `bywash status` says if no request has the \
+     cookie.",
 );
 pub(crate) const CHARGE: Key = Key::new(
     "charge",
     Kind::Word(Charge::WORDS),
     "session",
-    "Who answers for a request without a proven session: nobody (session), or its address.",
+    "The principal that is charged for a request without a proven session: none (session), or its \
+     address (address).",
 );
 pub(crate) const SESSIONS: Key = Key::new(
     "sessions",
     Kind::Whole { min: 1, max: 10_000_000 },
     "65536",
-    "How many sessions are remembered. In a full table sessions that were served no class that another names in `after`, and no transaction, make room first while they have more than half of it. An address that holds more than a 1024th of the table, and more than 16, gives up its own. An upgrade and `state.directory` keep those served last that fit into 64 MiB, some two million.",
+    "How many sessions the gateway remembers. In a full table, sessions that have proven nothing \
+     make room first while they have more than half of it: they were served no transaction, and \
+     no class that another class names in `after`. An address with more than a 1024th of the \
+     table, and more than 16 sessions, gives up its own. An upgrade and `state.directory` keep \
+     the sessions that were served last, as many as fit into 64 MiB: about two million.",
 );
 pub(crate) const SESSION_TTL: Key = Key::new(
     "session_ttl",
     millis(1000, WEEK),
     "30m",
-    "For how long after its last answer a session is remembered, and a token holds after it was \
-     given.",
+    "How long a session is remembered after its last answer, and how long a token is valid after \
+     it was given.",
 );
 pub(crate) const TOKEN_KEYS: Key = Key::optional(
     "token_keys",
     Kind::Path,
     "/etc/bywash/token.keys",
-    "File with the keys of session tokens, as `bywash token-keys` makes it; other users must not \
-     be able to read it. With it, answers of classes in mode enforce give visitors a signed cookie \
-     that says what their session was served; every gateway with the same keys believes it.",
+    "The file with the keys of session tokens. `bywash token-keys` makes it. Other users must not \
+     be able to read it. With it, answers of classes in mode enforce give visitors a signed \
+     cookie that says which classes their session was served. Every gateway with the same keys \
+     accepts the cookie.",
 );
 pub(crate) const TOKEN_COOKIE: Key = Key::new(
     "token_cookie",
     Kind::Text { takes: "the name of a cookie", regex: super::TOKEN },
     "bywash",
-    "The name of that cookie. It is not passed on to the application.",
+    "The name of that cookie. The gateway does not pass the cookie on to the application.",
 );
 pub(crate) const SIGNALS: Key = Key::new(
     "signals",
@@ -78,9 +85,9 @@ pub(crate) const SIGNALS: Key = Key::new(
         alone: false,
     },
     "",
-    "What may tell a buyer from others before anything is proven; what it means is measured. \
-     Anybody can send all of them but returning, which a token shows whose visitor has ordered \
-     within 90 days.",
+    "Signals that may tell a buyer from other visitors before anything is proven. The gateway \
+     measures what each means. Any client can send any of them except returning: a token shows \
+     that the visitor has ordered within 90 days.",
 );
 pub(crate) const RETRY_HEADERS: Key = Key::new(
     "retry_headers",
@@ -92,12 +99,13 @@ pub(crate) const RETRY_HEADERS: Key = Key::new(
         alone: false,
     },
     "grpc-previous-rpc-attempts>0, x-envoy-attempt-count>1, x-retry-count>0, x-retry-attempt>0",
-    "Fields by which clients say that a request is a repetition: if the number in them is greater \
-     than this one. A repetition ranks lower, so there is nothing to gain by a lie.",
+    "Header fields by which clients declare a request a retry: it is one if the number in the \
+     field is greater than NUMBER. A retry ranks lower, so a client gains nothing by a false \
+     declaration.",
 );
 pub(crate) const RETRY_WINDOW: Key = Key::new(
     "retry_window",
     millis(0, HOUR),
     "60s",
-    "For how long after a request was refused or given up the same counts as its repetition.",
+    "How long after a request was refused or given up the same request counts as its retry.",
 );

@@ -5,9 +5,9 @@ use crate::kind::Kind;
 
 pub(crate) static LEVELS: Section = Section {
     name: "levels",
-    about: "How much of the machine a request gets inside the application: as much as its level \
-            deserves. The level is that of its class or that of its customer, whichever is better, \
-            and goes to the application in the signed field Bywash-Level, in mode enforce.",
+    about: "How much of the machine a request gets inside the application, by its level. The \
+            level is that of the class or that of the customer, whichever is better. In mode \
+            enforce the gateway sends it to the application in the signed field Bywash-Level.",
     keys: &[NAMES, DEFAULT_LEVEL, KEY_FILE, CUSTOMER_HEADER],
 };
 
@@ -27,27 +27,27 @@ pub(crate) const NAMES: Key = Key::optional(
         alone: false,
     },
     "high, low",
-    "The levels, the best first. Without any, requests have none.",
+    "The levels, best first. If not set, requests have no level.",
 );
 pub(crate) const DEFAULT_LEVEL: Key = Key::optional(
     "default",
     LEVEL_NAME,
     "low",
-    "The level of a request that gets none from its class and none from its customer; the last of \
-     the names if not set.",
+    "The level of a request that has none from its class or its customer. If not set, the last of \
+     the names.",
 );
 pub(crate) const KEY_FILE: Key = Key::optional(
     "key_file",
     Kind::Path,
     "/etc/bywash/level.keys",
-    "File with the keys that sign levels, as `bywash token-keys` makes it; other users must not be \
-     able to read it. Needed as soon as there are names. The application has the same file to verify \
-     with: so none that session tokens use.",
+    "The file with the keys that sign levels. `bywash token-keys` makes it. Other users must not \
+     be able to read it. It is required if there are names. The application has the same file, to \
+     verify levels. Therefore use other keys than for session tokens.",
 );
 pub(crate) const CUSTOMER_HEADER: Key = Key::optional(
     "customer_header",
-    Kind::Text { takes: "the name of a field", regex: super::TOKEN },
+    Kind::Text { takes: "the name of a header field", regex: super::TOKEN },
     "X-Customer-Level",
-    "A field in which the hops of listen.trusted_proxies name the level of the customer. It goes no \
-     further, and what others say in it is not looked at.",
+    "The header field in which the hops of listen.trusted_proxies name the level of the customer. \
+     The gateway does not pass it on, and ignores the field of all other clients.",
 );

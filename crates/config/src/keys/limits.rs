@@ -6,7 +6,7 @@ use crate::kind::Kind;
 
 pub(crate) static LIMITS: Section = Section {
     name: "limits",
-    about: "Against abuse.",
+    about: "Limits on clients, against abuse.",
     keys: &[
         HEADER_TIMEOUT,
         MAX_HEADERS,
@@ -34,32 +34,32 @@ pub(crate) const MAX_HEADERS: Key = Key::new(
     "max_headers",
     Kind::Whole { min: 8, max: 1000 },
     "100",
-    "Fields in the head of a request.",
+    "The most header fields of a request.",
 );
 pub(crate) const MAX_HEADER_BYTES: Key = Key::new(
     "max_header_bytes",
     Kind::Bytes { min: 8 * KIB, max: MIB },
     "16KiB",
-    "Size of the head of a request.",
+    "The largest head of a request.",
 );
 pub(crate) const MAX_URI_BYTES: Key = Key::new(
     "max_uri_bytes",
     Kind::Bytes { min: 256, max: 64 * KIB },
     "8KiB",
-    "Size of the path and query of a request.",
+    "The largest path and query of a request, together.",
 );
 pub(crate) const CONNECTIONS: Key = Key::new(
     "connections",
     Kind::Whole { min: 1, max: 1_000_000 },
     "10000",
-    "Client connections at once.",
+    "The most client connections at once.",
 );
 pub(crate) const CONNECTIONS_PER_ADDRESS: Key = Key::new(
     "connections_per_address",
     Kind::Whole { min: 0, max: 1_000_000 },
     "0",
-    "The same from one address, but for listen.trusted_proxies; 0 is any number. Many people can \
-     share an address.",
+    "The most client connections at once from one address; 0 is any number. The hops of \
+     listen.trusted_proxies are exempt. Many people can share an address.",
 );
 /// The size of a request's body, for all classes or for one.
 pub(super) const BODY: Kind = Kind::Bytes { min: 0, max: 1024 * GIB };
@@ -67,47 +67,50 @@ pub(crate) const MAX_BODY_BYTES: Key = Key::new(
     "max_body_bytes",
     BODY,
     "1GiB",
-    "Size of the body of a request; a larger one is refused with 413. Set it to what the application takes, \
-     and let a class of uploads have more.",
+    "The largest body of a request. A larger one is rejected with 413. Set it to what the \
+     application accepts, and let a class of uploads have more.",
 );
 pub(crate) const PROVEN_RESERVE: Key = Key::new(
     "proven_reserve",
     Kind::Whole { min: 0, max: 90 },
     "10",
-    "Percent of `connections` kept for clients whose session has been served before. No new client takes the place of \
-     one of these, and one address alone cannot fill this share.",
+    "The percentage of `connections` that is kept for clients whose session has been served \
+     before. No new client takes the place of one of these, and one address alone cannot fill \
+     this share.",
 );
 pub(crate) const BODY_RATE: Key = Key::new(
     "body_rate",
     Kind::Bytes { min: 0, max: MIB },
     "500B",
-    "What a client must send or take of a body per second on average, after the first 10 s; 0 is \
-     any rate.",
+    "The bytes per second that a client must send or read of a body on average, after the first \
+     10 s; 0 is any rate.",
 );
 pub(crate) const STREAMS: Key = Key::new(
     "streams",
     Kind::Whole { min: 0, max: 1_000_000 },
     "1000",
-    "WebSockets and server-sent events at once. They last, so they hold no slot.",
+    "The most WebSockets and server-sent event streams at once. They last long, so they hold no \
+     slot.",
 );
 pub(crate) const OBSERVED: Key = Key::new(
     "observed",
     Kind::Whole { min: 1, max: 1_000_000 },
     "4000",
-    "Requests at once that hold no slot: those that are only observed, and all while the gateway is bypassed. More get \
-     a 503, as each needs a file for its connection to the upstream.",
+    "The most requests at once that hold no slot: requests that are only observed, and all \
+     requests while the gateway is bypassed. Further ones get a 503, because each needs a file \
+     descriptor for its connection to the upstream.",
 );
 pub(crate) const H2_STREAMS: Key = Key::new(
     "h2_streams",
     Kind::Whole { min: 1, max: 1000 },
     "100",
-    "Requests at once on one HTTP/2 connection.",
+    "The most requests at once on one HTTP/2 connection.",
 );
 pub(crate) const CLIENT_IDLE_TIMEOUT: Key = Key::new(
     "idle_timeout",
     millis(100, HOUR),
     "75s",
-    "How long a client's connection is kept with no request on it.",
+    "How long a client connection is kept without a request.",
 );
 /// The least memory that a gateway can work with and more than any machine has, in bytes.
 pub(crate) const LEAST_MEMORY: u64 = 16 * MIB;
@@ -119,7 +122,9 @@ pub(crate) const MEMORY: Key = Key::new(
         regex: "^(auto|[0-9]+ *(B|KiB|MiB|GiB))$",
     },
     "auto",
-    "All memory that clients can make the gateway hold. Near it windows shrink, then idle connections end after \
-     3 s and those of HTTP/2 after their answers, then large bodies are refused and new connections take the place \
-     of idle ones. \"auto\": three fifths of what the tables leave of the control group's limit, or of half the machine's memory, at most 4 GiB.",
+    "The most memory that clients can make the gateway hold. Near it the gateway first shrinks \
+     windows, then closes idle connections after 3 s and HTTP/2 connections after their answers, \
+     then rejects large bodies and lets new connections take the place of idle ones. \"auto\": \
+     the tables are subtracted from the control group's limit, or from half of the machine's \
+     memory; the budget is three fifths of the rest, at most 4 GiB.",
 );

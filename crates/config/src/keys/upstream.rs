@@ -10,7 +10,7 @@ use crate::words::Worded;
 
 pub(crate) static UPSTREAM: Section = Section {
     name: "upstream",
-    about: "The application behind.",
+    about: "The application behind the gateway.",
     keys: &[
         SERVER,
         SLOTS,
@@ -40,23 +40,24 @@ pub(crate) const SERVER: Key = Key::required(
     },
     "http://127.0.0.1:3000",
     "Where the application listens: http://HOST:PORT, https://HOST:PORT (TLS), h2c://HOST:PORT \
-     (HTTP/2 in clear) or unix:/PATH. Without a port it is 80, for https 443. One queue stands \
-     before all servers.",
+     (HTTP/2 without TLS) or unix:/PATH. The default port is 80, for https 443. All servers share \
+     one queue.",
 );
 pub(crate) const SLOTS: Key = Key::optional(
     "limit",
     Kind::Whole { min: 1, max: 100_000 },
     "16",
-    "Slots: requests that all servers together work on at once. The others wait here. In short for \
-     limit.slots; another policy of [limit] starts with so many.",
+    "The number of slots: how many requests all servers together work on at once. Further \
+     requests wait in the gateway. This is short for limit.slots; another policy of [limit] \
+     starts with this number.",
 );
 pub(crate) const PINNED_CONNECTIONS: Key = Key::new(
     "pinned_connections",
     Kind::Whole { min: 0, max: 100_000 },
     "256",
-    "Idle connections that servers have authenticated (NTLM, Negotiate) and that are kept for the \
-     client connection of their user; all workers together. Beyond that the one used longest ago is \
-     closed, and its user authenticates again.",
+    "The most idle connections that servers have authenticated (NTLM, Negotiate) and that are \
+     kept for the client connection of their user; all workers together. Beyond that number the \
+     gateway closes the one that was used longest ago, and its user authenticates again.",
 );
 pub(super) const TO_CONNECT: Kind = millis(1, Span::from_secs(300));
 pub(super) const TO_ANSWER: Kind = millis(1, HOUR);
@@ -65,7 +66,7 @@ pub(crate) const CONNECT_TIMEOUT: Key = Key::new(
     "connect_timeout",
     TO_CONNECT,
     "5s",
-    "How long a connection to a server may take, TLS included.",
+    "How long connecting to a server may take, TLS included.",
 );
 pub(crate) const RESPONSE_TIMEOUT: Key = Key::new(
     "response_timeout",
@@ -84,70 +85,73 @@ pub(crate) const TOTAL_TIMEOUT: Key = Key::new(
     TO_END,
     "1h",
     "How long a request may take from its slot to the last byte of its answer. WebSockets and \
-     server-sent events may last.",
+     server-sent events are exempt.",
 );
 pub(crate) const IGNORE_CASE: Key = Key::optional(
     "ignore_case",
     Kind::Truth,
     super::TRUTH_NO,
-    "Whether the application takes /Search for /search. Then patterns of classes and rules ignore \
-     case as well.",
+    "Whether the application treats /Search as /search. If so, patterns of classes and rules \
+     ignore case as well.",
 );
 pub(crate) const DEPARTURES: Key = Key::new(
     "departures",
     Kind::Word(Departures::WORDS),
     "auto",
-    "Whether the application stops when the client of a request has gone. noticed: it does, so the \
-     slot is free at once. unnoticed: it works on, so the slot is held until its answer begins, and \
-     no longer than response_timeout. auto: the gateway ends its side of the connection and holds \
-     the slot until the server closes its own or its answer begins; over HTTP/2 it is as noticed. \
-     Say unnoticed where nginx or another server passes requests to PHP-FPM: it closes the \
-     connection and PHP works on.",
+    "Whether the application stops its work when the client of a request has left. noticed: it \
+     stops, so the slot is free at once. unnoticed: it works on, so the request holds its slot \
+     until its answer begins, and no longer than response_timeout. auto: the gateway ends its \
+     side of the connection and holds the slot until the server closes its own or its answer \
+     begins; over HTTP/2 it is as noticed. Write unnoticed if nginx or another server passes \
+     requests to PHP-FPM: it closes the connection and PHP works on.",
 );
 pub(crate) const KEEP_ALIVE: Key = Key::new(
     "keep_alive",
     millis(1000, HOUR),
     "4s",
-    "How long an idle connection to a server is kept, to the second. It must be shorter than the time after which the \
-     server closes it: a request on a connection that is just being closed is lost.",
+    "How long an idle connection to a server is kept, to the second. It must be shorter than the \
+     time after which the server closes it: a request is lost on a connection that the server is \
+     just closing.",
 );
 pub(crate) const RESOLVE_EVERY: Key = Key::new(
     "resolve_every",
     millis(1000, HOUR),
     "10s",
-    "How often the addresses of servers that are given by name are looked up. If that fails, the last addresses stay.",
+    "How often the gateway looks up the addresses of servers that are given by name. If a lookup \
+     fails, it keeps the last addresses.",
 );
 pub(crate) const TLS_CA: Key = Key::optional(
     "tls_ca",
     Kind::Path,
     "/etc/bywash/internal-ca.pem",
-    "PEM file of the roots that an https server's certificate must go back to; the system's if \
-     not set.",
+    "The PEM file of the root certificates that an https server's certificate must go back to. If \
+     not set, those of the system.",
 );
 pub(crate) const TLS_NAME: Key = Key::optional(
     "tls_name",
     Kind::Text { takes: "a host name or an IP address", regex: "^[0-9A-Za-z._:-]{1,253}$" },
     "app.internal",
-    "The name that an https server's certificate must have and that is asked for (SNI); the host \
-     of its URL if not set.",
+    "The name that an https server's certificate must have and that the gateway asks for (SNI). \
+     If not set, the host of the server's URL.",
 );
 pub(crate) const TLS_CERTIFICATE: Key = Key::optional(
     "tls_certificate",
     Kind::Path,
     "/etc/bywash/client.pem",
-    "PEM file of the certificate by which an https server knows us (mTLS), with tls_key.",
+    "The PEM file of the certificate that the gateway shows to https servers (mTLS). It goes with \
+     tls_key.",
 );
 pub(crate) const TLS_KEY: Key = Key::optional(
     "tls_key",
     Kind::Path,
     "/etc/bywash/client.key",
-    "PEM file of the private key of tls_certificate.",
+    "The PEM file of the private key of tls_certificate.",
 );
 
 pub(crate) static HEALTH: Section = Section {
     name: "health",
-    about: "Which servers get requests. One that fails often gets none for a while; with a `path` \
-            each is asked as well, all the time.",
+    about: "Which servers get requests. A server that often fails gets none for a while. With a \
+            `path`, the gateway also probes each server all the time.",
     keys: &[
         HEALTH_PATH,
         INTERVAL,
@@ -164,52 +168,49 @@ pub(crate) const HEALTH_PATH: Key = Key::optional(
     "path",
     Kind::Text { takes: "a path like /healthz", regex: "^/[!-\"$-~]*$" },
     "/healthz",
-    "What every server is asked for by GET; 200 to 399 is a good answer. Nothing is asked if not set: \
-     then only the answers to requests tell.",
+    "The path of the probe, which the gateway requests from every server with GET; 200 to 399 is \
+     a good answer. If not set, there are no probes, and only the answers to requests count.",
 );
 pub(crate) const INTERVAL: Key =
-    Key::new("interval", millis(100, HOUR), "2s", "From one question to the next.");
+    Key::new("interval", millis(100, HOUR), "2s", "The time from one probe to the next.");
 pub(crate) const HEALTH_TIMEOUT: Key = Key::new(
     "timeout",
     millis(10, HOUR),
     "1s",
-    "An answer to a question later than this is a bad one.",
+    "An answer to a probe that takes longer than this is a bad one.",
 );
 pub(crate) const RISE: Key = Key::new(
     "rise",
     Kind::Whole { min: 1, max: 100 },
     "2",
-    "Good answers in a row that bring a server back.",
+    "Good answers to probes in a row that bring a server back.",
 );
 pub(crate) const FALL: Key = Key::new(
     "fall",
     Kind::Whole { min: 1, max: 100 },
     "3",
-    "Bad answers in a row that take a server out.",
+    "Bad answers to probes in a row that take a server out.",
 );
 pub(crate) const EJECT_AFTER: Key = Key::new(
     "eject_after",
     Kind::Whole { min: 1, max: 1000 },
     "5",
-    "Requests that fail at a server in a row and take it out, whether it is asked or not.",
+    "Failed requests in a row that take a server out, with or without probes.",
 );
 pub(crate) const EJECT_SHARE: Key = Key::new(
     "eject_share",
     Kind::Whole { min: 0, max: 100 },
     "50",
-    "Percentage of a server's recent answers that are errors (500 or more) and take it out, if the other servers have \
-     at most a fifth of it, and while half of all servers are left; 0 is never.",
+    "The percentage of errors (500 or more) among a server's recent answers that takes it out, if \
+     the other servers have at most a fifth of that percentage, and while half of all servers are \
+     left; 0 is never.",
 );
-pub(crate) const EJECT_FOR: Key = Key::new(
-    "eject_for",
-    millis(100, HOUR),
-    "10s",
-    "For how long failed requests take a server out.",
-);
+pub(crate) const EJECT_FOR: Key =
+    Key::new("eject_for", millis(100, HOUR), "10s", "How long failed requests take a server out.");
 pub(crate) const SLOW_START: Key = Key::new(
     "slow_start",
     millis(0, HOUR),
     "10s",
-    "How long a server that is back gets less than its part, so that cold caches do not fell it \
-     again; \"0s\" is not at all.",
+    "How long a server that is back gets fewer requests than the others, so that cold caches do \
+     not make it fail again; \"0s\" is not at all.",
 );

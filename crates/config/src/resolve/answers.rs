@@ -24,7 +24,7 @@ fn page(values: &Values, report: &mut Report) -> Option<String> {
     let read = bywash_files::text(Path::new(value.text()), LARGEST);
     if let Err(why) = &read {
         let message = format!("cannot read `answers.page`: {}", shown(&why.to_string()));
-        let help = "a file of HTML, at most 64 KiB, in UTF-8".to_string();
+        let help = "name an HTML file of at most 64 KiB in UTF-8".to_string();
         report.add(Finding::new(&code::PAGE, at, message).help(help));
     }
     read.ok()

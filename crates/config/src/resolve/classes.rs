@@ -12,16 +12,18 @@ use toml::Spanned;
 use super::levels::Names;
 use super::{fields, server, terminate, timeouts};
 use crate::code::{self, Code};
-use crate::config::{ClassConfig, Mode};
+use crate::config::ClassConfig;
 use crate::document::{Document, Entry};
-use crate::guess;
 use crate::key::Key;
 use crate::keys;
 use crate::levels::Level;
+use crate::mode::Mode;
 use crate::read::{self, Table, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
 use crate::success::Success;
+use crate::token::is_token;
 use crate::upstream::Timeouts;
 use crate::value::Value;
 
@@ -66,8 +68,11 @@ fn drafts(document: &Document<'_>, report: &mut Report) -> Vec<Draft> {
     let other = entries.iter().position(|entry| entry.name == keys::OTHER);
     let other = other.map(|index| entries.remove(index));
     if let Some(first) = entries.get(keys::CLASSES) {
-        let message =
-            format!("there are {} classes, at most {} can be", entries.len(), keys::CLASSES);
+        let message = format!(
+            "there are {} classes, and at most {} are allowed",
+            entries.len(),
+            keys::CLASSES
+        );
         report.add(Finding::new(&code::CLASSES, first.at.clone(), message));
     }
     entries.truncate(keys::CLASSES);
@@ -91,7 +96,8 @@ fn draft_of_other(entry: Option<&Entry<'_, '_>>, report: &mut Report) -> Draft {
     for (name, at) in read::strangers(&table, &keys) {
         report.add(if name == keys::MATCH.name {
             let message = "`class.other` takes no `match`".to_string();
-            let help = "it gets what no pattern matches; give the patterns to another class";
+            let help = "`other` gets the requests that no pattern matches; give the patterns to \
+                        another class";
             Finding::new(&code::OTHER_MATCH, at, message).help(help.to_string())
         } else {
             read::stranger(&table, &keys, name, at)
@@ -108,12 +114,13 @@ fn check_name(entry: &Entry<'_, '_>, report: &mut Report) {
         starts && name.len() <= 32 && name.chars().all(plain)
     };
     if !is_fit(entry.name) {
-        let message = format!("`{}` is no name of a class", shown(entry.name));
+        let message = format!("`{}` is not a valid name of a class", shown(entry.name));
         let meant = entry.name.to_lowercase().replace([' ', '.'], "-");
         let help = if is_fit(&meant) {
             format!("did you mean `{meant}`?")
         } else {
-            "a to z first, then a to z, 0 to 9, _ and -, at most 32 characters".to_string()
+            "begin with a to z, and go on with a to z, 0 to 9, _ and -, at most 32 characters"
+                .to_string()
         };
         report.add(Finding::new(&code::CLASS_NAME, entry.at.clone(), message).help(help));
     }
@@ -167,8 +174,8 @@ fn check_percent(path: &str, values: &Values, mode: Mode, report: &mut Report) -
     if let (Mode::Observe, Some((percent, at))) = (mode, values.given(&keys::PERCENT))
         && percent.whole() < 100
     {
-        let message = format!("`{path}.percent` does nothing: the class only observes");
-        let help = "write mode = \"enforce\" beside it, or leave it out".to_string();
+        let message = format!("`{path}.percent` has no effect: the class only observes");
+        let help = "write mode = \"enforce\" in the same table, or remove `percent`".to_string();
         report.add(Finding::new(&code::PERCENT_OBSERVED, at, message).help(help));
     }
     mode
@@ -184,7 +191,7 @@ fn earns_header(draft: &Draft, report: &mut Report) -> Option<String> {
     let (value, at) = draft.values.given(&keys::EARNS_HEADER)?;
     let path = format!("class.{}.earns_header", shown(&draft.name));
     let name = fields::taken_away(&path, value.text(), at.clone(), report);
-    let message = || format!("`{path}` can say no more than 100 times `earns`, which is 0");
+    let message = || format!("`{path}` is limited to 100 times `earns`, which is 0");
     check_earns(draft, at, message, report);
     name
 }
@@ -198,7 +205,7 @@ fn check_earns(
 ) {
     let earns = draft.values.of(&keys::EARNS).number();
     if earns <= 0.0 && !draft.values.refused(&keys::EARNS) {
-        let help = "set `earns` to what a success brings on average".to_string();
+        let help = "set `earns` to the average revenue of a success".to_string();
         report.add(Finding::new(&code::EARNS_NOTHING, at, message()).help(help));
     }
 }
@@ -209,7 +216,7 @@ fn success(draft: &Draft, mode: Mode, report: &mut Report) -> Success {
     let Some((value, at)) = draft.values.given(&keys::SUCCESS) else { return success };
     for text in value.texts() {
         if !success.add(text.get_ref()) {
-            let message = format!("\"{}\" is no condition of an answer", shown(text.get_ref()));
+            let message = format!("\"{}\" is not a condition on an answer", shown(text.get_ref()));
             let help =
                 "write \"status 302\", \"header location: */thanks*\" or \"json result: success\"";
             report.add(Finding::new(&code::SUCCESS, text.span(), message).help(help.to_string()));
@@ -218,11 +225,12 @@ fn success(draft: &Draft, mode: Mode, report: &mut Report) -> Success {
     let path = format!("class.{}.success", shown(&draft.name));
     if mode == Mode::Observe && !success.json.is_empty() {
         let message =
-            format!("`{path}` does not see JSON in a compressed answer: the class only observes");
-        let help = "enforce the class, or let the application compress nothing there".to_string();
+            format!("`{path}` does not see JSON in compressed answers: the class only observes");
+        let help =
+            "enforce the class, or let the application not compress these answers".to_string();
         report.add(Finding::new(&code::JSON_OBSERVED, at.clone(), message).help(help));
     }
-    check_earns(draft, at, || format!("`{path}` does nothing: the class earns nothing"), report);
+    check_earns(draft, at, || format!("`{path}` has no effect: the class earns nothing"), report);
     success
 }
 
@@ -232,8 +240,9 @@ fn after(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
         return ClassSet::NONE;
     };
     if draft.values.of(&keys::TIER).word::<Tier>() == Tier::Browse {
-        let message = format!("`class.{}.after` does nothing for browsing", shown(&draft.name));
-        let help = format!("write tier = \"{}\", or leave it out", Tier::Transact.name());
+        let message =
+            format!("`class.{}.after` has no effect on a class of browsing", shown(&draft.name));
+        let help = format!("write tier = \"{}\", or remove `after`", Tier::Transact.name());
         report.add(Finding::new(&code::AFTER_BROWSE, at, message).help(help));
     }
     let mut set = ClassSet::NONE;
@@ -250,15 +259,15 @@ fn after(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
 }
 
 fn after_itself(name: &Spanned<String>) -> Finding {
-    let message = format!("`{}` cannot come after itself", shown(name.get_ref()));
-    let help = "leave it out".to_string();
+    let message = format!("`class.{0}.after` names `{0}` itself", shown(name.get_ref()));
+    let help = "remove it from the list".to_string();
     Finding::new(&code::AFTER, name.span(), message).help(help)
 }
 
 fn after_nothing(name: &Spanned<String>, drafts: &[Draft]) -> Finding {
     let message = format!("there is no class `{}`", shown(name.get_ref()));
     let names = drafts.iter().map(|draft| draft.name.as_str());
-    let help = guess::did_you_mean(name.get_ref(), names);
+    let help = spelling::did_you_mean(name.get_ref(), names);
     Finding::new(&code::AFTER, name.span(), message).help(help)
 }
 
@@ -291,15 +300,15 @@ fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Clas
     }
     let other = ClassId((drafts.len() - 1) as u8);
     Classifier::new(rules, other, ignores_case)
-        .expect("patterns that stand twice are left out above")
+        .expect("patterns that occur twice are left out above")
 }
 
 /// Returns the host and the fields that requests of a class must have.
 fn condition(draft: &Draft, report: &mut Report) -> Condition {
-    let help = "write \"shop.example.com\", or \"*.example.com\" for all below it; no port";
+    let help = "write \"shop.example.com\", or \"*.example.com\" for all hosts below it; no port";
     let hosts = all_of(draft, &keys::HOSTS, host, (&code::HOST, "host", help), report);
     let help = "write \"x-requested-with\", or \"x-kind: crawler\" for one with this value";
-    let fields = all_of(draft, &keys::HEADERS, field, (&code::FIELD, "field", help), report);
+    let fields = all_of(draft, &keys::HEADERS, field, (&code::FIELD, "header field", help), report);
     Condition { hosts, fields }
 }
 
@@ -317,7 +326,7 @@ fn all_of<T: Ord>(
         if let Some(value) = parse(text.get_ref()) {
             found.push(value);
         } else {
-            let message = format!("\"{}\" is no {what}", shown(text.get_ref()));
+            let message = format!("\"{}\" is not a {what}", shown(text.get_ref()));
             report.add(Finding::new(code, text.span(), message).help(help.to_string()));
         }
     }
@@ -341,11 +350,11 @@ fn field(text: &str) -> Option<Field> {
         Some((name, value)) => (name, Some(value.trim().to_string())),
         None => (text, None),
     };
-    fields::is_token(name).then(|| Field { name: name.to_ascii_lowercase(), value })
+    is_token(name).then(|| Field { name: name.to_ascii_lowercase(), value })
 }
 
 fn tie(text: &Spanned<String>, first: Range<usize>) -> Finding {
-    let message = format!("the pattern \"{}\" stands twice", shown(text.get_ref()));
+    let message = format!("the pattern \"{}\" occurs twice", shown(text.get_ref()));
     let help = "a request has one class: keep one of them".to_string();
     Finding::new(&code::TIE, text.span(), message).help(help).elsewhere(first, "first here")
 }
@@ -353,10 +362,12 @@ fn tie(text: &Spanned<String>, first: Range<usize>) -> Finding {
 fn pattern(text: &Spanned<String>, report: &mut Report) -> Option<Pattern> {
     let help = match text.get_ref().parse::<Pattern>() {
         Ok(pattern) if pattern.has_one_reading() => return Some(pattern),
-        Ok(_) => "write a path that can be read in one way only, without //, %, ; and dots".into(),
+        Ok(_) => "write a path that can be read in only one way: without //, %, ; and segments . \
+                  or .."
+            .into(),
         Err(why) => meant_pattern(text.get_ref()).unwrap_or_else(|| why.to_string()),
     };
-    let message = format!("\"{}\" is no pattern", shown(text.get_ref()));
+    let message = format!("\"{}\" is not a pattern", shown(text.get_ref()));
     report.add(Finding::new(&code::PATTERN, text.span(), message).help(help));
     None
 }
@@ -382,11 +393,12 @@ fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Repor
     let name = &enforced.class.name;
     let Some(draft) = drafts.iter().find(|draft| draft.name == *name) else { return };
     let message = format!(
-        "`{}` is enforced and `other` only observes: if the application ignores case, a page of it is not held when its \
-         path is written in other letters",
+        "`{}` is enforced and `other` only observes: if the application ignores case, a page of \
+         this class escapes control when its path is written in another case",
         shown(name)
     );
-    let help = "set `upstream.ignore_case` to true if it does and to false if not, or enforce `other` as well";
+    let help = "set `upstream.ignore_case` to true if the application ignores case and to false \
+                if not, or enforce `other` as well";
     let at = draft.at.clone().unwrap_or(0..0);
     report.add(Finding::new(&code::SPELLING, at, message).help(help.to_string()));
 }
@@ -410,12 +422,13 @@ fn check_utilities(drafts: &[Draft], report: &mut Report) {
 fn cheap(draft: &Draft, best: &Draft, worth: f64, most: f64) -> Finding {
     let (name, browsing) = (shown(&draft.name), shown(&best.name));
     let message = format!(
-        "`{name}` is a transaction and worth {worth}, browsing `{browsing}` is worth {most}"
+        "`{name}` is a transaction of utility {worth}, and `{browsing}` is browsing of utility \
+         {most}"
     );
     let help = format!("set `utility` of `{name}` to more than {most}");
     let finding = Finding::new(&code::UTILITY, draft.values.at(&keys::UTILITY), message).help(help);
     match best.values.given(&keys::UTILITY) {
-        Some((_, at)) => finding.elsewhere(at, "worth more"),
+        Some((_, at)) => finding.elsewhere(at, "the higher utility"),
         None => finding,
     }
 }

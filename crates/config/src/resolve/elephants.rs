@@ -9,11 +9,11 @@ use bywash_units::Rate;
 
 use super::server;
 use crate::code::{self, Code};
-use crate::config::Mode;
 use crate::document::{Document, Entry};
 use crate::elephants::{Elephants, ReadFrom, Resource, Throttle};
 use crate::key::Section;
 use crate::keys;
+use crate::mode::Mode;
 use crate::read::{self, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
@@ -52,7 +52,7 @@ fn some<'d, 't>(
     let mut entries = document.entries(section, report);
     if let Some(first) = entries.get(most) {
         let message = format!(
-            "there are {} tables [{}.NAME], at most {most} can be",
+            "there are {} tables [{}.NAME], and at most {most} are allowed",
             entries.len(),
             section.name
         );
@@ -62,8 +62,9 @@ fn some<'d, 't>(
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     for entry in &entries {
         if !(1..=32).contains(&entry.name.len()) || !entry.name.chars().all(plain) {
-            let message = format!("`{}` is no name of a {}", shown(entry.name), section.name);
-            let help = "letters, digits, _ and -, at most 32 characters".to_string();
+            let message =
+                format!("`{}` is not a valid name of a {}", shown(entry.name), section.name);
+            let help = "use letters, digits, _ and -, at most 32 characters".to_string();
             let at = entry.at.clone();
             report.add(Finding::new(&code::PART_NAME, at, message).help(help));
         }
@@ -85,8 +86,8 @@ fn resource(entry: &Entry<'_, '_>, report: &mut Report) -> Resource {
         && !matches!(from, Some(ReadFrom::Exporter(_)))
         && !is_of_this_host(read)
     {
-        let message = format!("`{}` is nothing that can be read of this host", shown(read));
-        let help = format!("it takes {}", keys::READ.kind.takes());
+        let message = format!("`{}` is not a metric of this host", shown(read));
+        let help = format!("`read` takes {}", keys::READ.kind.takes());
         report.add(Finding::new(&code::RESOURCE, at, message).help(help));
     }
     let can_be = match &from {
@@ -97,15 +98,16 @@ fn resource(entry: &Entry<'_, '_>, report: &mut Report) -> Resource {
     if let Some((text, at)) = values.given(&keys::FROM)
         && !can_be
     {
-        let message = format!("`{}` does not say `{}`", shown(text.text()), shown(read));
-        let help = format!("it takes {}", keys::FROM.kind.takes());
+        let message = format!("`{}` is not a source of `{}`", shown(text.text()), shown(read));
+        let help = format!("`from` takes {}", keys::FROM.kind.takes());
         report.add(Finding::new(&code::EXPORTER, at, message).help(help));
     }
     let (capacity, idle) = (values.get(&keys::CAPACITY).map(Value::number), values.of(&keys::IDLE));
     let idle = idle.number();
     if capacity.is_some_and(|capacity| idle >= capacity) {
-        let message = "more is used without any request than there is".to_string();
-        let help = "`idle` is less than `capacity`, and in the same unit".to_string();
+        let path = format!("resource.{}", shown(entry.name));
+        let message = format!("`{path}.idle` {idle} is not less than `{path}.capacity`");
+        let help = "set `idle` to less than `capacity`, in the same unit".to_string();
         let at = values.at(&keys::IDLE);
         report.add(Finding::new(&code::IDLE, at, message).help(help));
     }
@@ -165,8 +167,8 @@ fn throttle(entry: &Entry<'_, '_>, mode: Mode, report: &mut Report) -> (Throttle
     if let Some((why, at)) = values.given(&keys::WHY)
         && !is_reason(why.text())
     {
-        let message = format!("`throttle.{}.why` is no reason", shown(entry.name));
-        let help = format!("it takes {}", keys::WHY.kind.takes());
+        let message = format!("`throttle.{}.why` is not a valid reason", shown(entry.name));
+        let help = format!("`why` takes {}", keys::WHY.kind.takes());
         report.add(Finding::new(&code::WHY, at, message).help(help));
     }
     let rule = Rule {
@@ -186,7 +188,7 @@ fn throttle(entry: &Entry<'_, '_>, mode: Mode, report: &mut Report) -> (Throttle
 
 fn check_pattern(path: &str, text: &str, at: Range<usize>, report: &mut Report) {
     if let Err(why) = text.parse::<Pattern>() {
-        let message = format!("`{path}` \"{}\" is no pattern of requests", shown(text));
+        let message = format!("`{path}` \"{}\" is not a pattern of requests", shown(text));
         report.add(Finding::new(&code::REQUESTS, at, message).help(why.to_string()));
     }
 }

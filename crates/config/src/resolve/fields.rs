@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::code;
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::token::is_token;
 
 /// Answer fields that clients, caches or intermediaries need. Naming one of them for removal is a
 /// mistake.
@@ -109,32 +110,26 @@ pub(super) fn passed(text: &str, at: Range<usize>, report: &mut Report) -> Optio
         return Some(name);
     }
     let message =
-        format!("`listen.pass_fields` takes the name of a field, not \"{}\"", shown(text));
+        format!("`listen.pass_fields` takes the name of a header field, not \"{}\"", shown(text));
     let help = if is_plain {
-        format!("`{name}` is the gateway's to write, or never passes: leave it out")
+        format!("the gateway writes `{name}` itself, or never passes it: remove it")
     } else {
-        "letters, digits and hyphens, like \"x-http-method-override\"".to_string()
+        "use letters, digits and hyphens, like \"x-http-method-override\"".to_string()
     };
     report.add(Finding::new(&code::FIELD_NAME, at, message).help(help));
     None
 }
 
 fn no_field(path: &str, text: &str, at: Range<usize>, (messages, like): (&str, &str)) -> Finding {
-    let message = format!("`{path}` takes the name of a field, not \"{}\"", shown(text));
+    let message = format!("`{path}` takes the name of a header field, not \"{}\"", shown(text));
     let help = if is_token(text) {
         let name = text.to_ascii_lowercase();
         format!(
-            "{messages} need their `{name}`, and this one goes no further: give it a name of its own"
+            "{messages} need `{name}` for something else, and the gateway removes this field: \
+             choose another name"
         )
     } else {
-        format!("letters, digits and hyphens, like \"{like}\"")
+        format!("use letters, digits and hyphens, like \"{like}\"")
     };
     Finding::new(&code::FIELD_NAME, at, message).help(help)
-}
-
-/// Returns whether a text is a token of RFC 9110 §5.6.2, as RFC 6265 §4.1.1 requires of a cookie's
-/// name.
-pub(crate) fn is_token(name: &str) -> bool {
-    let is_mark = |c: char| "!#$%&'*+-.^_`|~".contains(c);
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || is_mark(c))
 }

@@ -40,7 +40,7 @@ fn path(values: &Values, report: &mut Report) -> Option<String> {
     let message = format!("`health.path` takes a path like /healthz, not \"{}\"", shown(text));
     let meant: String = text.bytes().filter(|byte| is_plain(*byte)).map(char::from).collect();
     let help = if text.contains("://") || text.len() > LONGEST {
-        "write the path alone: the servers stand under [upstream]".to_string()
+        "write only the path: the servers are under [upstream]".to_string()
     } else {
         format!("did you mean \"/{}\"?", shown(meant.trim_start_matches('/')))
     };
@@ -55,8 +55,8 @@ fn check_pace(values: &Values, report: &mut Report) {
         return;
     }
     let (interval, timeout) = (span_text(interval), span_text(timeout));
-    let message = format!("`health.timeout` {timeout} is no shorter than `health.interval`");
-    let help = format!("a server is asked every {interval}: give it less time to answer");
+    let message = format!("`health.timeout` {timeout} is not shorter than `health.interval`");
+    let help = format!("the gateway probes a server every {interval}: give it less time to answer");
     let key =
         [keys::HEALTH_TIMEOUT, keys::INTERVAL].into_iter().find(|key| values.given(key).is_some());
     let at = key.map_or_else(|| values.table(), |key| values.at(&key));

@@ -9,16 +9,17 @@ use bywash_token::{Keys, Secrets};
 use bywash_units::Utility;
 use toml::Spanned;
 
-use super::fields::is_token;
 use super::server;
 use crate::code;
-use crate::config::{ClassConfig, Mode};
-use crate::guess;
+use crate::config::ClassConfig;
 use crate::identify::{Identify, RetryHeader, Session, Signal, Token};
 use crate::keys;
+use crate::mode::Mode;
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
+use crate::token::is_token;
 
 pub(super) fn identify(values: &Values, classes: &[ClassConfig], report: &mut Report) -> Identify {
     let identify = Identify {
@@ -55,8 +56,13 @@ fn session(values: &Values, report: &mut Report) -> Session {
 fn meant_session(text: &str) -> Option<String> {
     let name = text.strip_prefix("cookie:").unwrap_or(text);
     let name: String = name.chars().filter(|c| is_token(&c.to_string())).collect();
-    let meant = || format!("did you mean \"cookie:{}\"? a cookie's name is a token", shown(&name));
-    guess::did_you_mean(text, ["none", "auto"]).or_else(|| (!name.is_empty()).then(meant))
+    let meant = || {
+        format!(
+            "did you mean \"cookie:{}\"? The name of a cookie is a token (RFC 9110)",
+            shown(&name)
+        )
+    };
+    spelling::did_you_mean(text, ["none", "auto"]).or_else(|| (!name.is_empty()).then(meant))
 }
 
 fn token(values: &Values, report: &mut Report) -> Option<Token> {
@@ -67,7 +73,8 @@ fn token(values: &Values, report: &mut Report) -> Option<Token> {
         Ok(keys) => Some(Token { cookie, file: file.into(), keys }),
         Err(why) => {
             let message = format!("cannot use `identify.token_keys`: {}", shown(&why));
-            let help = "make it with `bywash token-keys`, and let only the gateway's user read it";
+            let help = "make the file with `bywash token-keys`, and let only the gateway's user \
+                        read it";
             report.add(Finding::new(&code::TOKEN_KEYS, at, message).help(help.to_string()));
             None
         }
@@ -86,7 +93,7 @@ fn token_cookie(values: &Values, report: &mut Report) -> String {
     if !is_token(name) {
         let message =
             format!("`identify.token_cookie` takes the name of a cookie, not \"{}\"", shown(name));
-        let help = "letters, digits, - and _, like \"bywash\"".to_string();
+        let help = "use letters, digits, - and _, like \"bywash\"".to_string();
         let at = values.at(&keys::TOKEN_COOKIE);
         report.add(Finding::new(&code::TOKEN_COOKIE, at, message).help(help));
     }
@@ -99,7 +106,9 @@ fn check_cookies(values: &Values, identify: &Identify, report: &mut Report) {
     let name = values.of(&keys::TOKEN_COOKIE).text();
     if identify.session == Session::Cookie(name.to_string()) {
         let message = "`identify.token_cookie` is the cookie of the application's sessions";
-        let help = "give it another name: the application would not get its own".to_string();
+        let help = "choose another name: the gateway removes this cookie, so the application \
+                    would not get its own"
+            .to_string();
         let at = values.at(&keys::TOKEN_COOKIE);
         report.add(Finding::new(&code::TOKEN_COOKIE, at, message.to_string()).help(help));
     }
@@ -115,20 +124,22 @@ fn check_tokens(
     let keys = values.given(&keys::TOKEN_KEYS);
     match (&identify.session, keys) {
         (Session::Token, None) if !values.refused(&keys::TOKEN_KEYS) => {
-            let message = "`identify.session` is the token, and there are no keys to sign one";
+            let message = "`identify.session` is the token, and there are no keys to sign it";
             let help =
                 format!("write {}, a file that `bywash token-keys` makes", keys::TOKEN_KEYS.line());
             report.add(Finding::new(&code::NO_TOKEN_KEYS, at, message.to_string()).help(help));
         }
         (Session::Token, _) if classes.iter().all(|class| class.mode == Mode::Observe) => {
             let message =
-                "`identify.session` is the token, and nobody is given one in mode observe";
-            let help = "until some class is in mode enforce there are no sessions".to_string();
+                "`identify.session` is the token, and no class gives one: all classes only observe";
+            let help = "there are no sessions until a class is in mode enforce".to_string();
             report.add(Finding::new(&code::NO_TOKENS, at, message.to_string()).help(help));
         }
         (Session::None, Some((_, at))) if text_of_session(values) == "none" => {
-            let message = "`identify.token_keys` is for tokens of sessions, and there are none";
-            let help = "write session = \"token\", and the token is the session".to_string();
+            let message = "`identify.token_keys` has no effect: there are no sessions";
+            let help = "write session = \"token\" to make the token the session, or remove \
+                        `token_keys`"
+                .to_string();
             report.add(Finding::new(&code::TOKEN_UNUSED, at, message.to_string()).help(help));
         }
         (Session::None | Session::Cookie(_) | Session::Auto | Session::Token, _) => {}
@@ -153,10 +164,11 @@ fn check_returning(
         (None, _) => {
             format!("write {}, a file that `bywash token-keys` makes", keys::TOKEN_KEYS.line())
         }
-        (Some(_), false) => "say with `earns` which class is an order".to_string(),
+        (Some(_), false) => "set `earns` of the class that is an order".to_string(),
         (Some(_), true) => return,
     };
-    let message = "nobody can show the signal `returning`: a token does, after an order";
+    let message = "no client can show the signal `returning`, which a token from an earlier order \
+                   proves";
     let at = values.at(&keys::SIGNALS);
     report.add(Finding::new(&code::NEVER_RETURNING, at, message.to_string()).help(help));
 }
@@ -166,19 +178,20 @@ fn signals(values: &Values, report: &mut Report) -> Vec<Signal> {
     for text in values.of(&keys::SIGNALS).texts() {
         match signal(text.get_ref()) {
             Some(signal) if !found.contains(&signal) => found.push(signal),
-            Some(_) => report.add(no_signal(text, "stands twice", "leave one of them out")),
-            None => report.add(no_signal(text, "is none", SIGNALS_ARE)),
+            Some(_) => report.add(no_signal(text, "is listed twice", "remove one of them")),
+            None => report.add(no_signal(text, "is not valid", SIGNALS_ARE)),
         }
     }
     found
 }
 
-const SIGNALS_ARE: &str = "cookie:NAME, cookie:NAME=VALUE, header:NAME, referrer:HOST or returning";
+const SIGNALS_ARE: &str = "write cookie:NAME, cookie:NAME=VALUE, header:NAME, referrer:HOST or \
+                           returning";
 
 fn no_signal(text: &Spanned<String>, why: &str, help: &str) -> Finding {
     let message = format!("the signal \"{}\" {why}", shown(text.get_ref()));
     let help =
-        guess::did_you_mean(text.get_ref(), ["returning"]).unwrap_or_else(|| help.to_string());
+        spelling::did_you_mean(text.get_ref(), ["returning"]).unwrap_or_else(|| help.to_string());
     Finding::new(&code::SIGNAL, text.span(), message).help(help)
 }
 
@@ -220,10 +233,10 @@ fn retries(values: &Values, report: &mut Report) -> Vec<RetryHeader> {
 }
 
 fn no_retry_header(text: &Spanned<String>) -> Finding {
-    let message = format!("\"{}\" is no field with a number", shown(text.get_ref()));
+    let message = format!("\"{}\" is not a header field with a number", shown(text.get_ref()));
     let name = text.get_ref().split('>').next().filter(|name| is_token(name));
     let name = name.unwrap_or("x-retry-count");
-    let help = format!("write \"{}>0\" for a field that counts repetitions", shown(name));
+    let help = format!("write \"{}>0\" for a field that counts retries", shown(name));
     Finding::new(&code::RETRY_HEADER, text.span(), message).help(help)
 }
 

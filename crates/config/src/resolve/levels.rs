@@ -10,13 +10,13 @@ use toml::Spanned;
 
 use super::fields;
 use crate::code;
-use crate::guess;
 use crate::identify::Identify;
 use crate::keys;
 use crate::levels::{Level, Levels, place};
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
 use crate::value::Value;
 
 /// The names of levels, before the other values are known.
@@ -34,9 +34,9 @@ pub(super) fn names(values: &Values, report: &mut Report) -> Names {
         let name = text.get_ref();
         if !is_level_name(name) {
             this.doubtful = true;
-            report.add(no_name(text, "is no name of a level", &meant(name)));
+            report.add(no_name(text, "is not a valid name of a level", &meant(name)));
         } else if this.names.contains(name) {
-            report.add(no_name(text, "stands twice", "leave one of them out"));
+            report.add(no_name(text, "is listed twice", "remove one of them"));
         } else {
             this.names.push(name.clone());
         }
@@ -54,7 +54,7 @@ fn meant(name: &str) -> String {
     if is_level_name(&meant) {
         format!("did you mean `{meant}`?")
     } else {
-        "a to z, 0 to 9 and -, at most 32 characters".to_string()
+        "use a to z, 0 to 9 and -, at most 32 characters".to_string()
     }
 }
 
@@ -70,10 +70,10 @@ impl Names {
         if found.is_none() && !self.doubtful {
             let message = format!("`{path}`: there is no level `{}`", shown(name));
             let names = || self.names.iter().map(String::as_str);
-            let help = guess::did_you_mean(name, names()).unwrap_or_else(|| {
+            let help = spelling::did_you_mean(name, names()).unwrap_or_else(|| {
                 let write = format!("write {} under [levels]", keys::NAMES.line());
                 let known = names().collect::<Vec<_>>().join("`, `");
-                if known.is_empty() { write } else { format!("there are `{known}`") }
+                if known.is_empty() { write } else { format!("the levels are `{known}`") }
             });
             report.add(Finding::new(&code::NO_SUCH_LEVEL, at, message).help(help));
         }
@@ -120,8 +120,8 @@ fn key_file(
         Ok(secrets) => secrets,
         Err(why) => {
             let message = format!("cannot use `levels.key_file`: {}", shown(&why));
-            let help = "make it with `bywash token-keys`, and let only the gateway's user read it, \
-                        and the application's";
+            let help = "make the file with `bywash token-keys`, and let only the users of the \
+                        gateway and of the application read it";
             report.add(Finding::new(&code::LEVEL_KEYS, at, message).help(help.to_string()));
             return None;
         }
@@ -129,7 +129,7 @@ fn key_file(
     if identify.token.as_ref().is_some_and(|token| token.keys.are_made_of(&secrets)) {
         let message = "`levels.key_file` has a key of `identify.token_keys`: the application, which \
                        verifies levels, could make session tokens";
-        let help = "make another with `bywash token-keys`".to_string();
+        let help = "make another key file with `bywash token-keys`".to_string();
         report.add(Finding::new(&code::SHARED_KEYS, at, message.to_string()).help(help));
     }
     Some((path.into(), LevelKeys::new(&secrets)))
@@ -141,8 +141,8 @@ fn customer_header(values: &Values, listen: &Values, report: &mut Report) -> Opt
     let name = fields::taken_from_requests(path, value.text(), at.clone(), report);
     let hops = listen.of(&keys::TRUSTED_PROXIES).texts();
     if hops.is_empty() && !listen.refused(&keys::TRUSTED_PROXIES) {
-        let message = format!("`{path}` is believed of nobody: there are no trusted proxies");
-        let help = "name the hops in front in `listen.trusted_proxies`".to_string();
+        let message = format!("`{path}` has no effect: there are no trusted proxies");
+        let help = "name the hops in front of the gateway in `listen.trusted_proxies`".to_string();
         report.add(Finding::new(&code::NO_CUSTOMER, at, message).help(help));
     }
     name
@@ -156,7 +156,7 @@ fn check_whole(values: &Values, names: &Names, report: &mut Report) {
             let is_said =
                 values.given(&keys::KEY_FILE).is_some() || values.refused(&keys::KEY_FILE);
             if !is_said {
-                let message = "there are levels, and no keys to sign them with";
+                let message = "there are levels, and no keys to sign them";
                 let help = format!(
                     "write {}, a file that `bywash token-keys` makes",
                     keys::KEY_FILE.line()
@@ -168,8 +168,8 @@ fn check_whole(values: &Values, names: &Names, report: &mut Report) {
         None if !names.doubtful => {
             for key in [keys::KEY_FILE, keys::CUSTOMER_HEADER] {
                 let Some((_, at)) = values.given(&key) else { continue };
-                let message = format!("`levels.{}` does nothing: there are no levels", key.name);
-                let help = format!("write {}, the best first", keys::NAMES.line());
+                let message = format!("`levels.{}` has no effect: there are no levels", key.name);
+                let help = format!("write {}, best first", keys::NAMES.line());
                 report.add(Finding::new(&code::LEVELS_UNUSED, at, message).help(help));
             }
         }

@@ -26,7 +26,7 @@ pub(super) fn settings(
         && there != slots
     {
         let message = format!("`upstream.limit` is {slots} and `limit.{first}` is {there}");
-        let help = "both say how many slots there are to start with: keep one".to_string();
+        let help = "both set the initial number of slots: keep one".to_string();
         let finding = Finding::new(&code::SLOTS, at.clone(), message).help(help);
         report.add(finding.elsewhere(elsewhere.clone(), "the other"));
     }
@@ -54,7 +54,7 @@ fn check_bounds(chosen: &Chosen<Limits>, start: Option<&Start>, report: &mut Rep
     }
     let (min, max) = (chosen.values.of(least).whole(), chosen.values.of(most).whole());
     if min > max {
-        let message = format!("`limit.min` {min} lies above `limit.max` {max}");
+        let message = format!("`limit.min` {min} is above `limit.max` {max}");
         let at = chosen.values.given(least).map_or_else(|| chosen.values.at(most), |(_, at)| at);
         let help = format!("set `min` to {max} or less");
         report.add(Finding::new(&code::BOUNDS, at, message).help(help));
@@ -62,11 +62,15 @@ fn check_bounds(chosen: &Chosen<Limits>, start: Option<&Start>, report: &mut Rep
     }
     let Some((name, slots, at)) = start else { return };
     let (bound, message, help) = if *slots > max {
-        let message = format!("`{name}` {slots} lies above `limit.max` {max}");
-        (most, message, format!("write max = {slots} or more under [limit], or start with less"))
+        let message = format!("`{name}` {slots} is above `limit.max` {max}");
+        (
+            most,
+            message,
+            format!("write max = {slots} or more under [limit], or start with fewer slots"),
+        )
     } else if *slots < min {
-        let message = format!("`{name}` {slots} lies below `limit.min` {min}");
-        (least, message, format!("set `min` to {slots} or less, or start with more"))
+        let message = format!("`{name}` {slots} is below `limit.min` {min}");
+        (least, message, format!("set `min` to {slots} or less, or start with more slots"))
     } else {
         return;
     };

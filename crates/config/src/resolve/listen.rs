@@ -50,7 +50,7 @@ fn check_admin(admin: &AdminAddress, values: &Values, report: &mut Report) {
     };
     let message = format!("`listen.admin` {admin} can be reached from other machines");
     let port = admin.port();
-    let help = format!("write \"127.0.0.1:{port}\": what is said there is not encrypted");
+    let help = format!("write \"127.0.0.1:{port}\": connections of operators are not encrypted");
     report.add(Finding::new(&code::ADMIN, values.at(&keys::ADMIN), message).help(help));
 }
 
@@ -62,7 +62,7 @@ fn check_collisions(listen: &Listen, values: &Values, report: &mut Report) {
             continue;
         };
         let (one, other) = (first.name, second.name);
-        let message = format!("`listen.{one}` and `listen.{other}` both want {address}");
+        let message = format!("`listen.{one}` and `listen.{other}` both use {address}");
         let mut finding = Finding::new(&code::SAME_ADDRESS, values.at(second), message)
             .help("give one of them another port".to_string());
         if let Some((_, at)) = values.given(first) {
@@ -124,9 +124,9 @@ fn meant_network(text: &str, no: NoNetwork) -> String {
             let address = text.split('/').next().unwrap_or_default();
             format!("write \"{network}\", or \"{}\" for this one address", shown(address))
         }
-        NoNetwork::Prefix(bits) => format!("write how many of {bits} bits count: \"10.0.0.0/8\""),
+        NoNetwork::Prefix(bits) => format!("write a prefix of at most {bits} bits: \"10.0.0.0/8\""),
         NoNetwork::Address => match text {
-            "localhost" => "write \"127.0.0.1\", and \"::1\" beside it".to_string(),
+            "localhost" => "write \"127.0.0.1\" and \"::1\"".to_string(),
             _ => "names are not looked up: write \"10.0.0.0/8\", or an address".to_string(),
         },
     }
@@ -139,8 +139,9 @@ fn check_trust(values: &Values, report: &mut Report) {
         let network = text.get_ref().parse::<Network>();
         if network.is_ok_and(|network| network.is_everything()) {
             let name = shown(text.get_ref());
-            let message = format!("`listen.trusted_proxies` \"{name}\": everybody is believed");
-            let help = "name the hops in front and nobody else".to_string();
+            let message =
+                format!("`listen.trusted_proxies` \"{name}\": the gateway believes every client");
+            let help = "name only the hops in front of the gateway".to_string();
             report.add(Finding::new(&code::EVERYBODY, text.span(), message).help(help));
         }
     }

@@ -18,8 +18,6 @@ mod timeouts;
 mod tls;
 mod upstream;
 
-pub(crate) use fields::is_token;
-
 use std::hash::Hasher;
 
 use bywash_engine::catalog::LimitSettings;
@@ -31,13 +29,13 @@ use toml::Spanned;
 use crate::code;
 use crate::config::{AccessLog, Config, Limits, Queue, State, Stop};
 use crate::document::Document;
-use crate::guess;
 use crate::keys;
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::sentry::Sentry;
 use crate::size;
 use crate::source::shown;
+use crate::spelling;
 use crate::upstream::Collector;
 
 use classes::Inherited;
@@ -102,7 +100,8 @@ pub(crate) fn sentry_of(document: &Document<'_>, report: &mut Report) -> Sentry 
     if sentry.socket.is_none() {
         let table = document.section(&keys::SENTRY, report);
         if table.given(&keys::SOCKET).is_none() {
-            let message = "`sentry.socket` is missing: nobody could say anything".to_string();
+            let message = "`sentry.socket` is missing: the stop daemon would get no notifications"
+                .to_string();
             let help = format!("write {} under [sentry]", keys::SOCKET.line());
             report.add(Finding::new(&code::MISSING, table.table(), message).help(help));
         }
@@ -147,7 +146,8 @@ fn buffers(values: &Values, report: &mut Report) -> Queue {
     if total < one {
         let message = "`queue.body_buffer_total` is smaller than `queue.body_buffer`".to_string();
         let at = values.at(&keys::BODY_BUFFER_TOTAL);
-        let help = "not even one body of the allowed size can be read ahead".to_string();
+        let help = "set it to `body_buffer` or more, so that there is room for at least one body"
+            .to_string();
         report.add(Finding::new(&code::BUFFERS, at, message).help(help));
     }
     let skip_files = values.of(&keys::SKIP_FILES).truth();
@@ -230,7 +230,7 @@ fn access_log(values: &Values, report: &mut Report) -> AccessLog {
         other => {
             let text = shown(other);
             let message = format!("`log.access` takes stdout, off or a path, not \"{text}\"");
-            let help = guess::did_you_mean(other, ["stdout", "off"])
+            let help = spelling::did_you_mean(other, ["stdout", "off"])
                 .unwrap_or_else(|| format!("for a file of that name write \"./{text}\""));
             let at = values.at(&keys::ACCESS);
             report.add(Finding::new(&code::ACCESS_LOG, at, message).help(help));

@@ -27,8 +27,10 @@ fn check_earnings(chosen: &Chosen<Orders>, classes: &[ClassConfig], report: &mut
     if chosen.settings.name() != "value-index" || classes.iter().any(earns) {
         return;
     }
-    let message = "`value-index` ranks by what requests are worth, and no class earns anything";
-    let help = "say with `earns` which class is an order; until then it ranks as `session-first`";
+    let message = "`value-index` ranks by the learned worth of requests, and no class earns \
+                   anything";
+    let help = "set `earns` of the class that is an order; until then `value-index` ranks as \
+                `session-first`";
     let finding = Finding::new(&code::LEARNS_NOTHING, chosen.values.table(), message.to_string());
     report.add(finding.help(help.to_string()));
 }
@@ -45,10 +47,10 @@ fn check_thresholds(chosen: &Chosen<Orders>, report: &mut Report) {
     }
     let given = |name: &str| chosen.values.given(chosen.key(name)?).map(|(_, at)| at);
     let (lower, upper) = (lower.get(), upper.get());
-    let message = format!("`order.lower` {lower} lies above `order.upper` {upper}");
+    let message = format!("`order.lower` {lower} is above `order.upper` {upper}");
     let at = given("lower").or_else(|| given("upper")).unwrap_or_else(|| chosen.values.table());
     let mut finding = Finding::new(&code::THRESHOLDS, at, message)
-        .help(format!("calm returns below `lower`: set it to {upper} or less"));
+        .help(format!("overload ends below `lower`: set it to {upper} or less"));
     if let (Some(_), Some(at)) = (given("lower"), given("upper")) {
         finding = finding.elsewhere(at, "upper");
     }

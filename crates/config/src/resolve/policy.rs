@@ -4,12 +4,12 @@ use bywash_engine::catalog::{Decides, Entry, Policy, Settings};
 
 use crate::code;
 use crate::document::Document;
-use crate::guess;
 use crate::key::{Key, Section};
 use crate::keys;
 use crate::read::{self, Table, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::spelling;
 
 /// A policy as a table of the file sets it.
 pub(super) struct Chosen<D: Decides> {
@@ -66,7 +66,7 @@ fn policy<D: Decides>(
     let read = values.of(key).text();
     let is_known = given.is_none() || text == Some(read);
     let names = all.iter().map(|policy| policy.name);
-    let meant = text.and_then(|text| guess::name(text, names)).unwrap_or(read);
+    let meant = text.and_then(|text| spelling::name(text, names)).unwrap_or(read);
     let policy = all.iter().find(|policy| policy.name == meant);
     (policy.expect("both come from the catalogue"), is_known)
 }
@@ -89,7 +89,7 @@ fn message(name: &str, section: &Section, owners: &[&str], policy: &Entry) -> St
 fn help(name: &str, key: &Key, policy: &Entry) -> String {
     let names = || policy.parameters.iter().map(|parameter| parameter.name);
     let known = || names().chain([key.name]);
-    guess::did_you_mean(name, known()).unwrap_or_else(|| {
+    spelling::did_you_mean(name, known()).unwrap_or_else(|| {
         let names = names().collect::<Vec<_>>().join("`, `");
         match policy.parameters {
             [] => format!("`{}` has no parameters", policy.name),

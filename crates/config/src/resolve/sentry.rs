@@ -8,10 +8,10 @@ use toml::Spanned;
 
 use super::server;
 use crate::code;
-use crate::config::Mode;
 use crate::document::{Document, Entry};
 use crate::key::Key;
 use crate::keys;
+use crate::mode::Mode;
 use crate::read::{self, Values};
 use crate::report::{Finding, Report};
 use crate::sentry::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Sentry};
@@ -23,8 +23,8 @@ pub(crate) fn sentry(document: &Document<'_>, mode: Mode, report: &mut Report) -
     let values = document.section(&keys::SENTRY, report);
     let admin = values.of(&keys::SENTRY_ADMIN).address();
     if !admin.ip().is_loopback() {
-        let message = format!("`sentry.admin` {admin} is open to other machines");
-        let help = "nobody is asked for a password there: write 127.0.0.1:7071".to_string();
+        let message = format!("`sentry.admin` {admin} can be reached from other machines");
+        let help = "this address has no authentication: write 127.0.0.1:7071".to_string();
         let at = values.at(&keys::SENTRY_ADMIN);
         report.add(Finding::new(&code::ADMIN, at, message).help(help));
     }
@@ -67,9 +67,9 @@ fn number(passwd: &str, key: &Key, user: &Spanned<String>, report: &mut Report) 
     let found = name.parse().ok().or_else(|| number_of(passwd, name));
     if found.is_none() {
         let message =
-            format!("`sentry.{}`: \"{}\" is no user in /etc/passwd", key.name, shown(name));
+            format!("`sentry.{}`: \"{}\" is not a user in /etc/passwd", key.name, shown(name));
         let help =
-            "one from elsewhere is written as a number, which `id -u NAME` prints".to_string();
+            "write a user from another source as a number, which `id -u NAME` prints".to_string();
         report.add(Finding::new(&code::USER, user.span(), message).help(help));
     }
     found
@@ -85,8 +85,11 @@ fn number_of(passwd: &str, name: &str) -> Option<u32> {
 fn databases(document: &Document<'_>, report: &mut Report) -> Vec<Database> {
     let mut entries = document.entries(&keys::DATABASE, report);
     if let Some(first) = entries.get(keys::DATABASES) {
-        let message =
-            format!("there are {} databases, at most {} can be", entries.len(), keys::DATABASES);
+        let message = format!(
+            "there are {} databases, and at most {} are allowed",
+            entries.len(),
+            keys::DATABASES
+        );
         report.add(Finding::new(&code::DATABASES, first.at.clone(), message));
     }
     entries.truncate(keys::DATABASES);
@@ -114,11 +117,11 @@ fn check_name(entry: &Entry<'_, '_>, report: &mut Report) {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let name = entry.name;
     let help = match name {
-        "self" => "`self` means the holder of the lease: take another name",
+        "self" => "`self` means the holder of the lease: choose another name",
         _ if (1..=32).contains(&name.len()) && name.chars().all(plain) => return,
-        _ => "letters, digits, _ and -, at most 32 characters",
+        _ => "use letters, digits, _ and -, at most 32 characters",
     };
-    let message = format!("`{}` is no name of a database", shown(name));
+    let message = format!("`{}` is not a valid name of a database", shown(name));
     report
         .add(Finding::new(&code::DATABASE_NAME, entry.at.clone(), message).help(help.to_string()));
 }
@@ -141,18 +144,16 @@ fn parse(text: &str) -> Result<DatabaseServer, &'static str> {
     } else if let Some(rest) = text.strip_prefix("mysql://") {
         (DatabaseKind::MySql, 3306, rest)
     } else {
-        return Err("it starts with neither postgres:// nor mysql:// (which MariaDB speaks)");
+        return Err("it starts with neither postgres:// nor mysql:// (which is also for MariaDB)");
     };
-    let (user, rest) = rest.split_once('@').ok_or("there is no user in front of an `@`")?;
+    let (user, rest) = rest.split_once('@').ok_or("there is no user before an `@`")?;
     if user.contains(':') {
-        return Err("a password has no place here: name its file in password_file");
+        return Err("a password is not allowed here: name its file in password_file");
     }
-    let (place, database) = rest.rsplit_once('/').ok_or("there is no /DATABASE at its end")?;
+    let (place, database) = rest.rsplit_once('/').ok_or("there is no /DATABASE at the end")?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "_$-".contains(c);
     if user.is_empty() || !(1..=64).contains(&database.len()) || !database.chars().all(plain) {
-        return Err(
-            "there is a user, and behind the last slash a database: letters, digits, _ $ -",
-        );
+        return Err("it needs a user, and after the last slash a database: letters, digits, _ $ -");
     }
     let place = if let Some(path) = place.strip_prefix(socket::PREFIX) {
         DatabasePlace::Unix(socket::path(path)?)
@@ -168,7 +169,7 @@ fn host_and_port(text: &str, usual: u16) -> Result<(String, u16), &'static str> 
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => {
             let port = port.parse().ok().filter(|port| *port != 0);
-            (host, port.ok_or("the port is no number from 1 to 65535")?)
+            (host, port.ok_or("the port is not a number from 1 to 65535")?)
         }
         _ => (text, usual),
     };
@@ -176,7 +177,7 @@ fn host_and_port(text: &str, usual: u16) -> Result<(String, u16), &'static str> 
     if server::is_name(bare) {
         Ok((bare.to_owned(), port))
     } else {
-        Err("the host is no name and no address")
+        Err("the host is neither a name nor an address")
     }
 }
 
@@ -187,9 +188,12 @@ fn user(name: &str, values: &Values, report: &mut Report) -> Option<String> {
     if (1..=63).contains(&user.len()) && user.chars().all(plain) {
         return Some(user.to_owned());
     }
-    let message =
-        format!("`database.{}.user` \"{}\" is no user of a database", shown(name), shown(user));
-    let help = "letters, digits and any of _ . $ -, at most 63".to_string();
+    let message = format!(
+        "`database.{}.user` \"{}\" is not a valid name of a database user",
+        shown(name),
+        shown(user)
+    );
+    let help = "use letters, digits, and any of _ . $ -, at most 63 characters".to_string();
     report.add(Finding::new(&code::DATABASE_USER, at, message).help(help));
     None
 }
@@ -217,12 +221,12 @@ mod tests {
             ("", "neither"),
             ("sqlite:shop.db", "neither"),
             ("postgres://127.0.0.1/shop", "no user"),
-            ("postgres://@127.0.0.1/shop", "there is a user"),
+            ("postgres://@127.0.0.1/shop", "it needs a user"),
             ("postgres://sentry:secret@127.0.0.1/shop", "password_file"),
             ("postgres://sentry@127.0.0.1", "no /DATABASE"),
-            ("postgres://sentry@127.0.0.1/", "there is a user"),
-            ("postgres://sentry@127.0.0.1/shop?a=b", "there is a user"),
-            ("mysql://sentry@127.0.0.1/a' OR 1=1", "there is a user"),
+            ("postgres://sentry@127.0.0.1/", "it needs a user"),
+            ("postgres://sentry@127.0.0.1/shop?a=b", "it needs a user"),
+            ("mysql://sentry@127.0.0.1/a' OR 1=1", "it needs a user"),
             ("postgres://sentry@127.0.0.1:0/shop", "port"),
             ("postgres://sentry@a b/shop", "host"),
             ("mysql://sentry@unix:run/shop", "absolute"),

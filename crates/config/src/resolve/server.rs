@@ -42,7 +42,7 @@ pub(super) fn collector(text: &str) -> Result<Collector, NoServer> {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => {
             authority(Scheme::Http, rest).map(|(host, port)| Collector { host, port })
         }
-        Some((_, rest)) => Err(no(Scheme::Http, "it is reached by http:// only", rest)),
+        Some((_, rest)) => Err(no(Scheme::Http, "a collector is reached by http:// only", rest)),
         None => Err(no(Scheme::Http, "it does not start with http://", text)),
     }
 }
@@ -70,15 +70,15 @@ fn no_scheme_of_socket(rest: &str) -> NoServer {
     let path = rest.strip_prefix(socket::PREFIX).unwrap_or(rest);
     let path = format!("/{}", path.trim_matches('/'));
     let help = format!("write \"{}{}\"", socket::PREFIX, shown(&path));
-    NoServer { why: "a socket has no scheme: HTTP/1.1 is spoken there, in clear", help }
+    NoServer { why: "a socket has no scheme: the gateway uses HTTP/1.1 without TLS there", help }
 }
 
 fn no_scheme(rest: &str) -> NoServer {
     if rest.starts_with('/') {
         let help = format!("write \"{}{}\"", socket::PREFIX, shown(rest));
-        return NoServer { why: "it starts with no scheme", help };
+        return NoServer { why: "it has no scheme", help };
     }
-    no(Scheme::Http, "it starts with none of http://, https://, h2c:// and unix:", rest)
+    no(Scheme::Http, "it does not start with http://, https://, h2c:// or unix:", rest)
 }
 
 /// Parses host and port from the text after `://`.
@@ -86,14 +86,14 @@ fn authority(scheme: Scheme, rest: &str) -> Result<(String, u16), NoServer> {
     let no = |why, meant: &str| no(scheme, why, meant);
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     if let Some((before, _)) = rest.split_once(['/', '?', '#']) {
-        return Err(no("a path cannot be given here", before));
+        return Err(no("a path is not allowed here", before));
     }
     let (host, port) = split(scheme, rest)?;
     let port = match port {
         None => scheme.port(),
         Some(port) => match port.parse() {
             Ok(port) if port != 0 => port,
-            _ => return Err(no("the port is no number from 1 to 65535", host)),
+            _ => return Err(no("the port is not a number from 1 to 65535", host)),
         },
     };
     Ok((host_name(scheme, host)?, port))
@@ -108,7 +108,7 @@ fn split(scheme: Scheme, authority: &str) -> Result<(&str, Option<&str>), NoServ
         return Ok((host, rest.strip_prefix(':').or((!rest.is_empty()).then_some(rest))));
     }
     if let Ok(ip) = authority.parse::<Ipv6Addr>() {
-        return Err(no("an IPv6 address stands in brackets", &format!("[{ip}]")));
+        return Err(no("an IPv6 address must be in brackets", &format!("[{ip}]")));
     }
     match authority.rsplit_once(':') {
         Some((host, port)) => Ok((host, Some(port))),
@@ -120,13 +120,15 @@ fn host_name(scheme: Scheme, host: &str) -> Result<String, NoServer> {
     let no = |why, meant: &str| no(scheme, why, meant);
     if let Some(ip) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         let ip = ip.parse::<Ipv6Addr>();
-        return ip.map(|ip| ip.to_string()).map_err(|_| no("that is no IPv6 address", "[::1]"));
+        return ip
+            .map(|ip| ip.to_string())
+            .map_err(|_| no("the text in brackets is not an IPv6 address", "[::1]"));
     }
     if is_host(host) {
         return Ok(host.to_ascii_lowercase());
     }
     let meant = host.rsplit('@').next().unwrap_or_default();
-    Err(no("the host is no name and no address", meant.trim()))
+    Err(no("the host is neither a name nor an address", meant.trim()))
 }
 
 fn is_host(text: &str) -> bool {

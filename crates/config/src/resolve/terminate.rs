@@ -1,7 +1,7 @@
 //! `[terminate]`, and the running time that a class grants its requests.
 
+use bywash_engine::Bounds;
 use bywash_engine::catalog::{TERMINATIONS, TerminationSettings};
-use bywash_engine::terminate::Bounds;
 use bywash_units::Span;
 
 use super::policy;
@@ -30,7 +30,7 @@ pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> Terminat
     {
         let given = |name| chosen.values.given(chosen.key(name)?).map(|(_, at)| at);
         let at = given("low").or_else(|| given("high")).unwrap_or_else(|| chosen.values.table());
-        let message = format!("`terminate.low` {low} lies above `terminate.high` {high}");
+        let message = format!("`terminate.low` {low} is above `terminate.high` {high}");
         let help = format!("set `low` to {high} or less");
         report.add(Finding::new(&code::WATERMARKS, at, message).help(help));
     }
@@ -46,9 +46,11 @@ pub(super) fn check_reach(name: &str, values: &Values, response: Span, report: &
         let (max, response) = (span_text(max.span()), span_text(response));
         let path = format!("class.{}", shown(name));
         let message = format!(
-            "`{path}.run_max` {max} can never run out: a server must have answered within {response}"
+            "`{path}.run_max` {max} is never reached: a server must have answered within \
+             {response}"
         );
-        let help = format!("set `{path}.response_timeout` to more than {max}, or this to less");
+        let help =
+            format!("set `{path}.response_timeout` to more than {max}, or `run_max` to less");
         report.add(Finding::new(&code::RUN_UNREACHED, at, message).help(help));
     }
 }
@@ -62,15 +64,16 @@ pub(super) fn bounds(name: &str, values: &Values, report: &mut Report) -> Option
     let path = format!("class.{}", shown(name));
     if values.of(&keys::SAFE).word::<Safe>() == Safe::No {
         if let Some(at) = at {
-            let message = format!("`{path}` is not safe to stop: its times do nothing");
+            let message =
+                format!("`{path}` is not safe to stop: `run_min` and `run_max` have no effect");
             let help =
-                "write safe = \"read-only\" if its requests change nothing, or leave them out";
+                "write safe = \"read-only\" if its requests change nothing, or remove these keys";
             report.add(Finding::new(&code::NOT_SAFE, at, message).help(help.to_string()));
         }
         return None;
     }
     if min > max && !values.refused(&keys::RUN_MIN) && !values.refused(&keys::RUN_MAX) {
-        let message = format!("`{path}.run_min` {min} lies above `{path}.run_max` {max}");
+        let message = format!("`{path}.run_min` {min} is above `{path}.run_max` {max}");
         let help = format!("set `run_min` to \"{max}\" or less, or `run_max` to more");
         let at = at.unwrap_or_else(|| values.at(&keys::RUN_MAX));
         report.add(Finding::new(&code::RUN_BOUNDS, at, message).help(help));

@@ -51,8 +51,9 @@ fn check_parts(path: &str, values: &Values, total: Span, report: &mut Report) {
     for key in [keys::CONNECT_TIMEOUT, keys::RESPONSE_TIMEOUT, keys::IDLE_TIMEOUT] {
         if let Some((part, at)) = values.given(&key).filter(|(part, _)| part.span() > total) {
             let (name, part, total) = (key.name, span_text(part.span()), span_text(total));
-            let message = format!("`{path}.{name}` {part} can never run out: the total is {total}");
-            let help = format!("set `{path}.total_timeout` to more than {part}, or this to less");
+            let message = format!("`{path}.{name}` {part} is never reached: the total is {total}");
+            let help =
+                format!("set `{path}.total_timeout` to more than {part}, or `{name}` to less");
             let finding = Finding::new(&code::UNREACHED, at, message).help(help);
             report.add(match values.given(&keys::TOTAL_TIMEOUT) {
                 Some((_, at_total)) => finding.elsewhere(at_total, "the total"),

@@ -44,8 +44,10 @@ fn pair(chain: &Spanned<String>, key: &Spanned<String>) -> Certificate {
 }
 
 fn unequal(values: &Values, chains: usize, keys: usize) -> Finding {
-    let message = format!("`tls.certificates` and `tls.keys` do not pair: {chains} and {keys}");
-    let help = "write the key of each certificate at the same place of the other list".to_string();
+    let message =
+        format!("`tls.certificates` and `tls.keys` have different lengths: {chains} and {keys}");
+    let help =
+        "write the key of each certificate at the same position in the other list".to_string();
     let places = [keys::CERTIFICATES, keys::KEYS].map(|key| values.given(&key).map(|(_, at)| at));
     match places {
         [Some(first), Some(at)] => {
@@ -59,13 +61,15 @@ fn unequal(values: &Values, chains: usize, keys: usize) -> Finding {
 }
 
 fn no_certificate(at: Range<usize>) -> Finding {
-    let message = "`listen.https` has no certificate to show".to_string();
-    let help = "name its file and that of its key in `certificates` and `keys` under [tls]";
+    let message = "`listen.https` has no certificate".to_string();
+    let help = "name the files of the certificate and of its key in `certificates` and `keys` \
+                under [tls]";
     Finding::new(&code::NO_CERTIFICATE, at, message).help(help.to_string())
 }
 
 fn no_https(at: Range<usize>) -> Finding {
-    let message = "`tls.certificates` are shown nowhere".to_string();
-    let help = "write https = \"0.0.0.0:443\" under [listen], or leave them out".to_string();
+    let message = "`tls.certificates` has no effect: there is no address for TLS".to_string();
+    let help = "write https = \"0.0.0.0:443\" under [listen], or remove `certificates` and `keys`"
+        .to_string();
     Finding::new(&code::NO_HTTPS, at, message).help(help)
 }

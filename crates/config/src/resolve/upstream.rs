@@ -72,8 +72,10 @@ fn servers(values: &Values, report: &mut Report) -> (Vec<Placed>, bool) {
 fn check_loops(servers: &[Placed], ours: &Listen, report: &mut Report) {
     for (server, at) in servers {
         if let Some((key, address)) = listener(&server.endpoint, ours) {
-            let message = format!("`upstream.server` is `listen.{}` {address}", key.name);
-            let help = "every request would come back here; name the application".to_string();
+            let message =
+                format!("`upstream.server` is this gateway: `listen.{}` {address}", key.name);
+            let help =
+                "the gateway would send every request to itself; name the application".to_string();
             report.add(Finding::new(&code::LOOP, at.clone(), message).help(help));
         }
     }
@@ -107,8 +109,8 @@ fn check_twice(servers: &[Placed], report: &mut Report) {
     for (index, (server, at)) in servers.iter().enumerate() {
         let same = |(other, _): &&Placed| is_same(&other.endpoint, &server.endpoint);
         if let Some((_, first)) = servers[..index].iter().find(same) {
-            let message = format!("the server \"{}\" stands twice", shown(&server.to_string()));
-            let help = "keep one of them; the limit is that of all servers together".to_string();
+            let message = format!("the server \"{}\" is listed twice", shown(&server.to_string()));
+            let help = "keep one of them; the limit is for all servers together".to_string();
             let finding = Finding::new(&code::SAME_SERVER, at.clone(), message).help(help);
             report.add(finding.elsewhere(first.clone(), "first here"));
         }
@@ -160,16 +162,17 @@ fn check_half_pair(values: &Values, report: &mut Report) {
         [None, Some((_, at))] => (&pair[1], &pair[0], at),
         [Some(_), Some(_)] | [None, None] => return,
     };
-    let message = format!("`upstream.{}` goes with `upstream.{}`", there.name, missing.name);
-    let help = format!("write {} as well, or leave both out", missing.line());
+    let message = format!("`upstream.{}` needs `upstream.{}`", there.name, missing.name);
+    let help = format!("write {} as well, or remove both", missing.line());
     report.add(Finding::new(&code::HALF_PAIR, at, message).help(help));
 }
 
 fn check_tls_unused(values: &Values, report: &mut Report) {
     for key in [keys::TLS_CA, keys::TLS_NAME, keys::TLS_CERTIFICATE, keys::TLS_KEY] {
         if let Some((_, at)) = values.given(&key) {
-            let message = format!("`upstream.{}` is used with no server", key.name);
-            let help = "it is for servers that are reached by https://".to_string();
+            let message =
+                format!("`upstream.{}` has no effect: there is no https server", key.name);
+            let help = "write a server as https://HOST:PORT, or remove the key".to_string();
             report.add(Finding::new(&code::NO_TLS_SERVER, at, message).help(help));
         }
     }

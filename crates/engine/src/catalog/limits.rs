@@ -8,22 +8,11 @@ use core::ops::RangeInclusive;
 
 use bywash_units::Span;
 
-use super::{Decides, Domain, Parameter, Policy, Settings};
-use crate::limit::{Aimd, Fixed, Gradient2, Limit, Slope, Vegas};
-
-/// The policy kind of concurrency limits: how many requests run at once.
-#[derive(Clone, Copy, Debug)]
-pub enum Limits {}
-
-impl Decides for Limits {
-    type Build = fn(&LimitSettings) -> Box<dyn Limit>;
-}
+use super::{Domain, Parameter, Policy};
+use crate::limit::{Aimd, Fixed, Gradient2, Limit, LimitSettings, Limits, Slope, Vegas};
 
 /// A limit of the catalogue.
 pub type LimitPolicy = Policy<Limits>;
-
-/// A limit with a value for each of its parameters.
-pub type LimitSettings = Settings<Limits>;
 
 /// The maximum of any limit.
 const MOST: u32 = 100_000;

@@ -4,17 +4,9 @@ use alloc::boxed::Box;
 
 use bywash_units::Span;
 
-use super::{Decides, Domain, Parameter, Policy, Settings};
-use crate::queue::{ByClass, Order, Single, session_first, value_index};
+use super::{Domain, Parameter, Policy};
+use crate::queue::{ByClass, Order, OrderSettings, Single, session_first, value_index};
 use crate::request::Class;
-
-/// The policy kind of schedulers: which waiting request gets the next slot.
-#[derive(Clone, Copy, Debug)]
-pub enum Orders {}
-
-impl Decides for Orders {
-    type Build = fn(&Settings, &[Class]) -> Box<dyn Order>;
-}
 
 const CAPACITY: Parameter = Parameter {
     name: "capacity",
@@ -167,7 +159,7 @@ pub fn find(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().find(|policy| policy.name == name)
 }
 
-impl Settings {
+impl OrderSettings {
     /// Builds the scheduler for these classes.
     pub fn order(&self, classes: &[Class]) -> Box<dyn Order> {
         (self.policy.build)(self, classes)

@@ -4,22 +4,13 @@ use alloc::boxed::Box;
 
 use bywash_units::Span;
 
-use super::{Decides, Domain, Parameter, Policy, Settings};
-use crate::terminate::{Fixed, Loss, Marginal, Never, Terminate};
-
-/// The policy kind of terminations: how long a request may run.
-#[derive(Clone, Copy, Debug)]
-pub enum Terminations {}
-
-impl Decides for Terminations {
-    type Build = fn(&TerminationSettings) -> Box<dyn Terminate>;
-}
+use super::{Domain, Parameter, Policy};
+use crate::terminate::{
+    Fixed, Loss, Marginal, Never, Terminate, TerminationSettings, Terminations,
+};
 
 /// A termination of the catalogue.
 pub type TerminationPolicy = Policy<Terminations>;
-
-/// A termination with a value for each of its parameters.
-pub type TerminationSettings = Settings<Terminations>;
 
 /// All terminations; the first is the default. None of them stops a request whose class does not
 /// allow it.

@@ -9,8 +9,9 @@ use crate::action::Action;
 use crate::limit::Way;
 use crate::queue::Waiting;
 use crate::reason::Reason;
+use crate::request::Bounds;
 use crate::request::{ClassId, RequestId, Standing};
-use crate::terminate::{Bounds, Fate, Ran};
+use crate::terminate::{Fate, Ran};
 
 /// The factor by which a preempted request must promise less than the one it makes room for. A
 /// request that promises nearly as much has already run for a while, and that work would be lost.

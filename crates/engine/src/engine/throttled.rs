@@ -8,8 +8,9 @@ use super::Engine;
 use crate::action::Action;
 use crate::queue::State;
 use crate::reason::Reason;
+use crate::request::RuleId;
 use crate::request::{Request, RequestId, Tier};
-use crate::throttle::{Place, Rule, RuleId};
+use crate::throttle::{Place, Rule};
 
 /// The share of the slots that goes to requests under rules although others wait.
 pub(super) const FLOOR: Share = Share::new(0.02);

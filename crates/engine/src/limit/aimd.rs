@@ -6,8 +6,8 @@
 
 use bywash_units::{Span, Time};
 
+use super::LimitSettings;
 use super::{Ended, Limit, Load, Range, Way};
-use crate::catalog::LimitSettings;
 
 /// Additive increase, multiplicative decrease.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use bywash_units::Time;
 
+use super::LimitSettings;
 use super::{Ended, Limit, Load};
-use crate::catalog::LimitSettings;
 
 /// A number of slots that the operator knows to be right.
 #[derive(Debug)]

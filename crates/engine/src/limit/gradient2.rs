@@ -11,9 +11,9 @@
 
 use bywash_units::Time;
 
+use super::LimitSettings;
 use super::rounds::{Round, Rounds};
 use super::{Ended, Limit, Load, Range};
-use crate::catalog::LimitSettings;
 
 const TOLERANCE: f64 = 1.5;
 const QUEUE: f64 = 4.0;

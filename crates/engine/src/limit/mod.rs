@@ -16,6 +16,7 @@ mod rounds;
 mod slope;
 mod vegas;
 
+use alloc::boxed::Box;
 use core::fmt::Debug;
 
 use bywash_units::{Span, Time};
@@ -26,8 +27,19 @@ pub use gradient2::Gradient2;
 pub use slope::Slope;
 pub use vegas::Vegas;
 
-use crate::catalog::LimitSettings;
+use crate::parameters::{Decides, Settings};
 use crate::request::ClassId;
+
+/// The policy kind of concurrency limits: how many requests run at once.
+#[derive(Clone, Copy, Debug)]
+pub enum Limits {}
+
+impl Decides for Limits {
+    type Build = fn(&LimitSettings) -> Box<dyn Limit>;
+}
+
+/// A limit with a value for each of its parameters.
+pub type LimitSettings = Settings<Limits>;
 
 /// A concurrency limit: the present number of slots.
 pub trait Limit: Debug + Send {

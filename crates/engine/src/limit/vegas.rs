@@ -13,9 +13,9 @@
 
 use bywash_units::Time;
 
+use super::LimitSettings;
 use super::rounds::{Round, Rounds};
 use super::{Ended, Limit, Load, Range};
-use crate::catalog::LimitSettings;
 
 /// The number of rounds per slot after which the least latency is forgotten.
 const ROUNDS_PER_SLOT: f64 = 22.5;

@@ -12,7 +12,7 @@
 
 use bywash_units::{Span, Time};
 
-use crate::catalog::Settings;
+use crate::parameters::{Decides, Settings};
 
 /// The detector by the age of the head of one line.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ const LEAST_INTERVAL: Span = Span::from_millis(100);
 
 impl HeadAge {
     /// Creates the detector from the parameter `patience`: the median patience of clients.
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings<impl Decides>) -> Self {
         Self { patience: settings.span("patience"), overloaded: false, calm_since: None }
     }
 

@@ -6,7 +6,7 @@
 
 use bywash_units::{Share, Span, Time};
 
-use crate::catalog::Settings;
+use crate::parameters::{Decides, Settings};
 
 /// The loss in consecutive intervals.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Loss {
 impl Loss {
     /// Creates the detector from the parameters `loss` (overload ends at a fifth of it) and
     /// `interval`.
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings<impl Decides>) -> Self {
         Self {
             upper: settings.share("loss"),
             interval: settings.span("interval"),

@@ -12,8 +12,8 @@ pub use loss::Loss;
 pub use sojourn::Sojourn;
 pub use thresholds::Thresholds;
 
-use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
+use crate::parameters::{Decides, Settings};
 use crate::request::Standing;
 
 /// A detector for a scheduler that ranks by standing.
@@ -35,7 +35,7 @@ pub enum Detector {
 
 impl Detector {
     /// Creates the detector from the parameter `signal` and the parameters that belong to it.
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings<impl Decides>) -> Self {
         match settings.choice("signal") {
             "cpu" => Self::Thresholds(Thresholds::cpu(settings)),
             "pressure" => Self::Thresholds(Thresholds::pressure(settings)),

@@ -9,8 +9,8 @@
 
 use bywash_units::{Share, Span};
 
-use crate::catalog::Settings;
 use crate::event::Meter;
+use crate::parameters::{Decides, Settings};
 
 /// The detector with two thresholds on a measurement.
 #[derive(Debug)]
@@ -24,14 +24,14 @@ pub struct Thresholds {
 
 impl Thresholds {
     /// Creates thresholds on CPU utilisation from the parameters `upper`, `lower` and `interval`.
-    pub fn cpu(settings: &Settings) -> Self {
+    pub fn cpu(settings: &Settings<impl Decides>) -> Self {
         let (upper, lower) = (settings.share("upper"), settings.share("lower"));
         Self::new(Meter::Cpu, upper, lower, settings.span("interval"))
     }
 
     /// Creates thresholds on pressure from the parameters `pressure` and `interval`. The lower
     /// threshold is half of the upper one.
-    pub fn pressure(settings: &Settings) -> Self {
+    pub fn pressure(settings: &Settings<impl Decides>) -> Self {
         let upper = settings.share("pressure");
         Self::new(Meter::Pressure, upper, Share::new(upper.get() / 2.0), settings.span("interval"))
     }

@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Utility};
 
+use super::OrderSettings;
 use super::{Moment, Order, Push, Waiting, pressure};
-use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::overload::Thresholds;
 use crate::reason::Reason;
@@ -36,7 +36,7 @@ struct Queue {
 
 impl ByClass {
     /// Creates the FIFO variant: 8Q-AF.
-    pub fn always_fifo(settings: &Settings, classes: &[Class]) -> Self {
+    pub fn always_fifo(settings: &OrderSettings, classes: &[Class]) -> Self {
         let queue = |class: &Class| Queue {
             tier: class.tier,
             utility: class.utility,
@@ -46,7 +46,7 @@ impl ByClass {
     }
 
     /// Creates LIFO-Pri.
-    pub fn lifo_pri(settings: &Settings, classes: &[Class]) -> Self {
+    pub fn lifo_pri(settings: &OrderSettings, classes: &[Class]) -> Self {
         Self { cpu: Some(Thresholds::cpu(settings)), ..Self::always_fifo(settings, classes) }
     }
 

@@ -11,7 +11,6 @@ mod by_class;
 mod departures;
 mod floor;
 mod holders;
-mod lists;
 mod occupied;
 mod principals;
 mod ranked;
@@ -20,12 +19,12 @@ mod session_first;
 mod single;
 mod value_index;
 
+use alloc::boxed::Box;
 use bywash_units::{Share, Span, Time};
 
 pub use by_class::ByClass;
 pub(crate) use floor::Floor;
 pub(crate) use holders::{Holder, Holders, Trust};
-pub(crate) use lists::Lists;
 pub use principals::Principal;
 pub(crate) use principals::Principals;
 pub(crate) use requests::{Requests, State};
@@ -34,9 +33,21 @@ pub use single::Single;
 pub use value_index::value_index;
 
 use crate::event::{Meter, Reading};
+use crate::parameters::{Decides, Settings};
 use crate::reason::Reason;
-use crate::request::{AttemptKey, ClassId, RequestId, Signals, Standing};
+use crate::request::{AttemptKey, Class, ClassId, RequestId, Signals, Standing};
 use crate::value::Values;
+
+/// The policy kind of schedulers: which waiting request gets the next slot.
+#[derive(Clone, Copy, Debug)]
+pub enum Orders {}
+
+impl Decides for Orders {
+    type Build = fn(&OrderSettings, &[Class]) -> Box<dyn Order>;
+}
+
+/// A scheduler with a value for each of its parameters.
+pub type OrderSettings = Settings<Orders>;
 
 /// The facts about a waiting request that a scheduler may use.
 #[derive(Clone, Copy, Debug)]

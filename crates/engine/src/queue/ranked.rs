@@ -37,14 +37,15 @@ use alloc::vec::Vec;
 
 use bywash_units::{Share, Span, Time};
 
+use super::OrderSettings;
 use super::behind::{Behind, Group};
 use super::departures::Departures;
 use super::floor::Floor;
 use super::occupied::Occupied;
 use super::principals::Principals;
-use super::{Behaved, Lists, Moment, Order, Push, Repeats, Waiting, pressure};
-use crate::catalog::Settings;
+use super::{Behaved, Moment, Order, Push, Repeats, Waiting, pressure};
 use crate::event::{Meter, Reading};
+use crate::lists::Lists;
 use crate::overload::Detector;
 use crate::reason::Reason;
 use crate::request::{Class, RequestId, Standing};
@@ -81,7 +82,7 @@ enum Retries {
 
 impl Retries {
     /// Reads the parameter `retries`.
-    fn new(settings: &Settings) -> Self {
+    fn new(settings: &OrderSettings) -> Self {
         match settings.choice("retries") {
             "all" => Self::All,
             "none" => Self::None,
@@ -131,7 +132,7 @@ const MOST_SET_BACK: usize = 16;
 
 impl<R: Ranking> Ranked<R> {
     /// Creates the scheduler from the parameters that all ranked policies have.
-    pub(super) fn new(ranking: R, settings: &Settings, classes: &[Class]) -> Self {
+    pub(super) fn new(ranking: R, settings: &OrderSettings, classes: &[Class]) -> Self {
         let behind = Behind::new(ranking.cells());
         let cells = behind.cells();
         let capacity = settings.count("capacity");

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use bywash_units::{Share, Time};
 
-use super::{Holder, Holders, Lists, Waiting};
+use super::{Holder, Holders, Waiting};
+use crate::lists::Lists;
 use crate::request::{RequestId, Standing};
 
 /// The state of a request number.

@@ -12,14 +12,14 @@
 
 use alloc::boxed::Box;
 
+use super::OrderSettings;
 use super::ranked::{Ranked, Ranking, Ranks};
 use super::{Order, Waiting};
-use crate::catalog::Settings;
 use crate::request::{Class, Standing};
 use crate::value::Values;
 
 /// Creates the scheduler from the catalogue's parameters.
-pub fn session_first(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
+pub fn session_first(settings: &OrderSettings, classes: &[Class]) -> Box<dyn Order> {
     Box::new(Ranked::new(ByStanding, settings, classes))
 }
 

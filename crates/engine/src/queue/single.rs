@@ -2,8 +2,8 @@
 //!
 //! Source: paper 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO variant [seed 1.1].
 
+use super::OrderSettings;
 use super::{Moment, Order, Push, Waiting, pressure};
-use crate::catalog::Settings;
 use crate::reason::Reason;
 use crate::request::RequestId;
 
@@ -16,7 +16,7 @@ pub struct Single {
 
 impl Single {
     /// Creates the scheduler from the catalogue's parameters.
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &OrderSettings) -> Self {
         Self {
             capacity: settings.count("capacity") as usize,
             newest_first: settings.choice("order") == "lifo",

@@ -15,14 +15,14 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::OrderSettings;
 use super::ranked::{Ranked, Ranking, Ranks};
 use super::{Order, Waiting};
-use crate::catalog::Settings;
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
 use crate::value::{Place, Values};
 
 /// Creates the scheduler from the catalogue's parameters.
-pub fn value_index(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
+pub fn value_index(settings: &OrderSettings, classes: &[Class]) -> Box<dyn Order> {
     let ranking =
         ByValue { tiers: classes.iter().map(|class| class.tier).collect(), version: None };
     Box::new(Ranked::new(ranking, settings, classes))

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use alloc::vec::Vec;
 
-use crate::queue::Lists;
+use crate::lists::Lists;
 use crate::request::{AttemptKey, RequestId};
 use crate::session::{KeyHasher, SPARE};
 

@@ -25,12 +25,12 @@ use hashbrown::HashMap;
 
 use crate::event::{AnswerKind, Service};
 use crate::request::{AddressKey, Class, ClassId, ClassSet, SessionKey, Signals, Standing, Tier};
-use crate::value::Place;
+use crate::value::{Place, Step};
 
 pub(crate) use keys::{KeyHasher, SPARE};
 use segments::{Segments, Victim};
+pub use walk::Page;
 use walk::Walk;
-pub use walk::{Page, Step};
 
 /// A remembered session, as it may be kept across a restart of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

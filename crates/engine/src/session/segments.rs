@@ -23,7 +23,7 @@
 //! Every operation takes constant time. A session whose address is not known has no quota.
 
 use super::Segment;
-use crate::queue::Lists;
+use crate::lists::Lists;
 use crate::request::{AddressKey, RequestId};
 
 /// The divisor of the table's size that gives the share reserved for fresh sessions. Proven ones

@@ -1,7 +1,7 @@
 //! The walk of a session, as far as the session graph learns from it.
 
 use crate::request::{ClassId, ClassSet, Signals};
-use crate::value::Place;
+use crate::value::{Place, Step};
 
 /// A session's position in the session graph.
 #[derive(Clone, Copy, Debug)]
@@ -99,23 +99,6 @@ pub struct Page {
     pub signals: Signals,
     /// Whether the page brings revenue.
     pub earns: bool,
-}
-
-/// The step that the session graph learns when a session is served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
-    /// The page, if it counts.
-    pub visit: Option<Place>,
-    /// Whether the page counts and the session has not visited its class before.
-    pub new: bool,
-    /// The signals that the session showed when it began.
-    pub signals: Signals,
-    /// The class that the session began with, if it is known.
-    pub entry: Option<ClassId>,
-    /// The classes that the session has visited with pages that count, including this one.
-    pub seen: ClassSet,
-    /// Whether the session has made an order before.
-    pub ordered: bool,
 }
 
 #[cfg(test)]

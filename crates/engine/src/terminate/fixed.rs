@@ -2,7 +2,8 @@
 
 use bywash_units::Span;
 
-use super::{Bounds, Terminate};
+use super::Terminate;
+use crate::request::Bounds;
 use crate::request::ClassId;
 
 /// The policy that stops no request.

@@ -13,8 +13,9 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Time};
 
-use super::{Bounds, Fate, Ran, Terminate};
-use crate::catalog::TerminationSettings;
+use super::TerminationSettings;
+use super::{Fate, Ran, Terminate};
+use crate::request::Bounds;
 use crate::request::ClassId;
 
 /// The controller of paper 2.

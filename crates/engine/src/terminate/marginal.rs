@@ -13,7 +13,8 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Time};
 
-use super::{Bounds, Fate, Ran, Survival, Terminate};
+use super::{Fate, Ran, Survival, Terminate};
+use crate::request::Bounds;
 use crate::request::ClassId;
 
 /// The time between two updates of an estimate.

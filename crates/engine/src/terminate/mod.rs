@@ -14,6 +14,7 @@ mod loss;
 mod marginal;
 mod survival;
 
+use alloc::boxed::Box;
 use core::fmt::Debug;
 
 use bywash_units::{Span, Time};
@@ -23,16 +24,19 @@ pub use loss::Loss;
 pub use marginal::Marginal;
 pub use survival::Survival;
 
-use crate::request::ClassId;
+use crate::parameters::{Decides, Settings};
+use crate::request::{Bounds, ClassId};
 
-/// The bounds that a class grants to its requests that can be stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// The time before which no request is stopped: LB of paper 2.
-    pub min: Span,
-    /// The time after which an answer is no longer useful: UB of paper 2.
-    pub max: Span,
+/// The policy kind of terminations: how long a request may run.
+#[derive(Clone, Copy, Debug)]
+pub enum Terminations {}
+
+impl Decides for Terminations {
+    type Build = fn(&TerminationSettings) -> Box<dyn Terminate>;
 }
+
+/// A termination with a value for each of its parameters.
+pub type TerminationSettings = Settings<Terminations>;
 
 /// A policy that stops running requests.
 pub trait Terminate: Debug + Send {

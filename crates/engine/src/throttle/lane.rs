@@ -2,9 +2,10 @@
 
 use bywash_units::{Span, Time};
 
+use super::Rule;
 use super::tokens::Tokens;
-use super::{Rule, RuleId};
 use crate::queue::{Principal, Principals};
+use crate::request::RuleId;
 
 /// The state of a lane, except for its requests.
 #[derive(Debug)]

@@ -27,13 +27,10 @@ use alloc::vec::Vec;
 
 use bywash_units::{Rate, Span, Time};
 
-use crate::queue::{Lists, Principal};
-use crate::request::RequestId;
+use crate::lists::Lists;
+use crate::queue::Principal;
+use crate::request::{RequestId, RuleId};
 use lane::Lane;
-
-/// A rule's number; it is never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RuleId(pub u32);
 
 /// The limits that a rule sets for its elephants.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -14,7 +14,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::gittins::Chain;
-use crate::request::{ClassId, ClassSet};
+use crate::request::{ClassId, ClassSet, Signals};
 
 /// A session's place in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,23 @@ pub struct Place {
     pub class: ClassId,
     /// Whether that was the first page of the session.
     pub first: bool,
+}
+
+/// The step that the session graph learns when a session is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The page, if it counts.
+    pub visit: Option<Place>,
+    /// Whether the page counts and the session has not visited its class before.
+    pub new: bool,
+    /// The signals that the session showed when it began.
+    pub signals: Signals,
+    /// The class that the session began with, if it is known.
+    pub entry: Option<ClassId>,
+    /// The classes that the session has visited with pages that count, including this one.
+    pub seen: ClassSet,
+    /// Whether the session has made an order before.
+    pub ordered: bool,
 }
 
 /// The counts of one class.

@@ -14,11 +14,10 @@ use alloc::vec::Vec;
 use bywash_units::{Span, Time, Utility};
 
 use super::Values;
-use super::graph::{Counts, Graph, Place, Visit};
+use super::graph::{Counts, Graph, Place, Step, Visit};
 use super::lift::{self, Lift};
 use super::work::Works;
 use crate::request::{Class, ClassId, Signals, Tier};
-use crate::session::Step;
 
 /// The settings of learning.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -22,7 +22,7 @@ pub mod work;
 
 use alloc::vec::Vec;
 
-pub use graph::{Counts, Place};
+pub use graph::{Counts, Place, Step};
 pub use learning::{Learn, Learned, Learning};
 
 use crate::request::{ClassId, Signals};

@@ -7,9 +7,9 @@ use std::env::var_os;
 use std::fs;
 use std::path::Path;
 
+use bywash_engine::Bounds;
 use bywash_engine::ClassId;
 use bywash_engine::catalog::find_termination;
-use bywash_engine::terminate::Bounds;
 use bywash_units::{Span, Time};
 
 /// LB, UB in milliseconds; α, LW, HW.

@@ -1,6 +1,6 @@
 //! The running requests of the model of `catalogue_laws.rs`: which may be stopped, when and why.
 
-use bywash_engine::terminate::Bounds;
+use bywash_engine::Bounds;
 use bywash_engine::{ClassId, Reason, RequestId, Standing};
 use bywash_units::{Span, Time};
 

@@ -1,9 +1,9 @@
 //! Random settings of an engine, for laws that hold whatever they are.
 
+use bywash_engine::Bounds;
 use bywash_engine::catalog::{
     Domain, POLICIES, Policy, Settings, TERMINATIONS, TerminationSettings, Value,
 };
-use bywash_engine::terminate::Bounds;
 use bywash_engine::{Class, Engine, Learn, Options, Tier};
 use bywash_units::{Share, Span, Utility};
 

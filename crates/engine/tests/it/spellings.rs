@@ -1,7 +1,7 @@
 //! No spelling of a path is treated better than the plain one, whatever the configuration.
 
+use bywash_engine::Bounds;
 use bywash_engine::classify::{Asked, Classifier, Rule, strict};
-use bywash_engine::terminate::Bounds;
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_units::{Span, Utility};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Running requests that are stopped, and those that are not.
 
+use bywash_engine::Bounds;
 use bywash_engine::catalog::find_termination;
-use bywash_engine::terminate::Bounds;
 use bywash_engine::{Action, ClassSet, End, Event, Options, Reason, Request, RequestId};
 use bywash_units::Span;
 

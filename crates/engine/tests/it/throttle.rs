@@ -1,6 +1,7 @@
 //! Elephants under a rule, and the ants next to them.
 
-use bywash_engine::throttle::{Rule, RuleId};
+use bywash_engine::RuleId;
+use bywash_engine::throttle::Rule;
 use bywash_engine::{
     Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey, Upload,
 };

@@ -6,7 +6,7 @@ use bywash_message::Fields;
 use http::StatusCode;
 use serde::Serialize;
 
-use crate::reply::Reply;
+use crate::request::reply::Reply;
 
 /// An answer, or why there is none.
 pub(super) type Answered = Result<Reply, Refused>;

@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use super::answer::fields;
-use crate::reply::Reply;
+use crate::request::reply::Reply;
 
 /// Returns the console's file of this path, if there is one.
 pub(super) fn file(path: &str, takes_gzip: bool) -> Option<Reply> {

@@ -27,7 +27,7 @@ use bywash_token::{Moment, Secrets};
 use http::Method;
 
 use super::answer::{Answered, Refused, document};
-use crate::access_log::wall_clock_ms;
+use crate::process::wall::unix_ms;
 use crate::shared::Shared;
 
 /// An authenticated operator.
@@ -146,7 +146,7 @@ fn proven(shared: &Shared, token: Option<&[u8]>) -> Result<Operator, Refused> {
         let why = "a token is needed: `bywash console` makes one, or say --key FILE";
         unauthorised(why.to_owned())
     })?;
-    read(&keys, token, Moment::from_millis(wall_clock_ms())).map_err(|why| match why {
+    read(&keys, token, Moment::from_millis(unix_ms())).map_err(|why| match why {
         Unproven::Over => {
             Refused::new(Code::Expired, "the token is over: `bywash console` makes another")
         }

@@ -4,32 +4,33 @@ use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
 use bywash_control::{
     Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State, escaped,
 };
+use bywash_engine::RuleId;
 use bywash_engine::classify::Pattern;
-use bywash_engine::throttle::RuleId;
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
 use super::door::Who;
 use super::policy::unwritten;
 use super::said::word;
-use crate::elephants::watch::{MINUTE, before, capacities};
+use crate::decisions::elephants as decisions;
+use crate::decisions::watch::{MINUTE, before, capacities};
+use crate::process::wall;
 use crate::shared::Shared;
-use crate::state_writer::Version;
-use crate::undecided::Undecided;
-use crate::wall;
+use crate::state::stored::DecisionError;
+use crate::state::writer::Version;
 
 /// Returns all elephants, with the state of the watch.
 pub(super) fn list(shared: &Shared) -> Elephants {
     let throttled = shared.driver.throttled();
-    let desk = shared.elephants.desk();
-    let entries = desk.book().entries().iter();
+    let findings = shared.elephants.findings();
+    let entries = findings.book.get().entries().iter();
     Elephants {
-        revision: desk.revision(),
-        seen_s: desk.sight.seen().as_secs_f64(),
-        missed: desk.sight.missed(),
-        resources: desk.sight.looked(),
+        revision: findings.revision,
+        seen_s: findings.sight.seen().as_secs_f64(),
+        missed: findings.sight.missed(),
+        resources: findings.sight.looked(),
         lanes: shared.elephants.lanes.told(),
-        kept: desk.is_kept(),
+        kept: findings.book.is_saved(),
         elephants: entries.map(|entry| described(shared, entry, &throttled)).collect(),
     }
 }
@@ -41,8 +42,8 @@ pub(super) fn show(shared: &Shared, number: &str) -> Answered {
 
 fn shown(shared: &Shared, number: u32) -> Result<Elephant, Refused> {
     let throttled = shared.driver.throttled();
-    let desk = shared.elephants.desk();
-    let entry = desk.book().entry(number).map_err(Refused::not_found)?;
+    let findings = shared.elephants.findings();
+    let entry = findings.book.get().entry(number).map_err(Refused::not_found)?;
     let mut elephant = described(shared, entry, &throttled);
     elephant.under = under(shared, entry);
     let within = shared.elephants.watched().within(&[&entry.pattern]);
@@ -58,8 +59,8 @@ pub(super) fn number_of(text: &str) -> Result<u32, Refused> {
 /// Returns the predicted effect of a rule.
 pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answered {
     let number = number_of(number)?;
-    let desk = shared.elephants.desk();
-    let entry = desk.book().entry(number).map_err(Refused::not_found)?;
+    let findings = shared.elephants.findings();
+    let entry = findings.book.get().entry(number).map_err(Refused::not_found)?;
     let grants = entry.with(preview.change).map_err(Refused::invalid)?;
     let (effect, unpredicted) = effect(entry, &grants);
     Ok(document(&Previewed { grants, effect, unpredicted }))
@@ -96,7 +97,7 @@ pub(super) async fn decide(
         let entry = book.entry(id).ok()?;
         before(&shared.elephants.watched(), entry, shared.driver.now(), measured)
     };
-    let decided = shared.elephants.decide(shared, |book| {
+    let decided = decisions::decide(shared, |book| {
         book.is_seen(id, revision)?;
         let note = match verb {
             Verb::Approve => {
@@ -134,7 +135,7 @@ pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
         )));
     };
     let mut number = 0;
-    let decided = shared.elephants.decide(shared, |book| {
+    let decided = decisions::decide(shared, |book| {
         let note;
         (number, note) = book.ask(wall::now(), found, word)?;
         Ok(note.into_iter().collect())
@@ -146,15 +147,15 @@ pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
 async fn told(
     shared: &Shared,
     number: u32,
-    decided: Result<Option<Version>, Undecided<Undoable>>,
+    decided: Result<Option<Version>, DecisionError<Undoable>>,
 ) -> Answered {
     match decided {
         Ok(version) => {
             let remark = unwritten(shared, version).await;
             Ok(document(&Elephant { remark, ..shown(shared, number)? }))
         }
-        Err(Undecided::Refused(why)) => Err(Refused::new(code_of(&why), why)),
-        Err(why @ Undecided::GivenAway) => Err(Refused::new(Code::Unavailable, why)),
+        Err(DecisionError::Refused(why)) => Err(Refused::new(code_of(&why), why)),
+        Err(why @ DecisionError::HandedOver) => Err(Refused::new(Code::Unavailable, why)),
     }
 }
 

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bywash_api::Code;
 
 use super::answer::Refused;
-use crate::memory::{self, Memory};
-use crate::reply::{Answer, Reply};
+use crate::process::memory;
+use crate::process::memory::Memory;
+use crate::request::reply::{Answer, Reply};
 
 /// The most bytes of all large answers together.
 const MOST: usize = 64 << 20;

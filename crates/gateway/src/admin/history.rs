@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use bywash_api::Revisions;
-use bywash_history::{Columns, Range};
+use bywash_history::Range;
 use bywash_message::{Framing, Request};
 use http::{Method, StatusCode};
 use tokio::sync::mpsc;
@@ -19,8 +19,9 @@ use tokio::sync::mpsc;
 use super::answer::{Answered, Refused, document, fields};
 use super::door::Pass;
 use super::status;
-use crate::reply::{Answer, Reply};
+use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
+use crate::telemetry::history::event;
 
 /// The number of events that may wait for a follower. Later ones are then merged into one larger
 /// event.
@@ -109,12 +110,4 @@ fn changed(shared: &Shared, told: &mut Option<Revisions>) -> Option<Bytes> {
         let text = serde_json::to_string(&now).unwrap_or_default();
         Bytes::from(format!("event: changed\ndata: {text}\n\n"))
     })
-}
-
-/// Formats rows as an event with the number of the last row.
-pub(crate) fn event(epoch: u32, name: &str, columns: &Columns) -> Bytes {
-    // Numbers and names of classes: always serializable.
-    let text = serde_json::to_string(columns).unwrap_or_default();
-    let last = columns.number.last().copied().unwrap_or_default();
-    Bytes::from(format!("id: {epoch:08x}-{last}\nevent: {name}\ndata: {text}\n\n"))
 }

@@ -7,15 +7,21 @@ use bywash_units::Time;
 
 use super::answer::{Answered, Refused, document};
 use super::elephants::number_of;
-use crate::access_log::wall_clock_ms;
-use crate::elephants::watch::capacities;
+use crate::decisions::watch::capacities;
+use crate::process::wall::unix_ms;
 use crate::shared::Shared;
 
 /// Returns every kind that is distinguished.
 pub(super) fn kinds(shared: &Shared) -> Kinds {
     let numbers: Vec<(u32, String)> = {
-        let desk = shared.elephants.desk();
-        desk.book().entries().iter().map(|entry| (entry.number, entry.pattern.clone())).collect()
+        let findings = shared.elephants.findings();
+        findings
+            .book
+            .get()
+            .entries()
+            .iter()
+            .map(|entry| (entry.number, entry.pattern.clone()))
+            .collect()
     };
     let (kinds, others) = shared.elephants.watched().kinds();
     let kind = |part: Part| Kind {
@@ -38,7 +44,7 @@ pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
         Some(name) => name.to_owned(),
         None => first(shared)?,
     };
-    let entries: Vec<Entry> = shared.elephants.desk().book().entries().to_vec();
+    let entries: Vec<Entry> = shared.elephants.findings().book.get().entries().to_vec();
     let of = of_resource(&entries, &name);
     let Spent { capacity, step, windows } = spent(shared, &name, &of)?;
     let kind = |(at, (entry, _)): (usize, &(&Entry, &Elephant))| KindUse {
@@ -63,7 +69,7 @@ pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
 }
 
 fn first(shared: &Shared) -> Result<String, Refused> {
-    let looked = shared.elephants.desk().sight.looked();
+    let looked = shared.elephants.findings().sight.looked();
     let first = looked.into_iter().next().map(|looked| looked.name);
     first.ok_or_else(|| {
         Refused::not_found("no resource is looked at: name one in the file, [resource.NAME]")
@@ -73,7 +79,7 @@ fn first(shared: &Shared) -> Result<String, Refused> {
 /// Returns the windows from which an elephant's cost was estimated.
 pub(super) fn evidence(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
-    let entries = shared.elephants.desk().book().entries().to_vec();
+    let entries = shared.elephants.findings().book.get().entries().to_vec();
     let entry = entries.iter().find(|entry| entry.number == number);
     let entry = entry.ok_or_else(|| Refused::not_found("there is no elephant of this number"))?;
     let nothing =
@@ -117,7 +123,7 @@ fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<
 /// Returns the outcomes of an elephant's requests and of all others.
 pub(super) fn answers(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
-    let entry = shared.elephants.desk().book().entry(number).cloned();
+    let entry = shared.elephants.findings().book.get().entry(number).cloned();
     let entry = entry.map_err(Refused::not_found)?;
     let answers = shared.elephants.watched().answers(&entry, shared.driver.now());
     Ok(document(&Answers {
@@ -131,6 +137,6 @@ pub(super) fn answers(shared: &Shared, number: &str) -> Answered {
 
 /// Returns when each window was over, by the wall clock.
 fn moments(shared: &Shared, until: impl Iterator<Item = Time>) -> Vec<u64> {
-    let (now, shown): (Time, u64) = (shared.driver.now(), wall_clock_ms());
+    let (now, shown): (Time, u64) = (shared.driver.now(), unix_ms());
     until.map(|until| shown.saturating_sub(now.since(until).as_millis())).collect()
 }

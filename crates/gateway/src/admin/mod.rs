@@ -11,12 +11,13 @@ mod door;
 mod elephants;
 mod guests;
 mod held;
-pub(crate) mod history;
+mod history;
 mod kinds;
 mod lab;
 mod policy;
 mod requests;
 mod said;
+mod sampler;
 mod sessions;
 mod status;
 
@@ -46,10 +47,14 @@ pub(crate) use self::guests::MOST as MOST_CONNECTIONS;
 use self::guests::{Guest, Guests};
 use self::held::Held;
 use self::said::{query, said};
-use crate::client::{Back, Body, Handler, Phase, h1};
-use crate::reply::{Answer, Reply};
-use crate::shared::{Life, Shared};
-use crate::stream::Stream;
+use crate::client::{Handler, h1};
+use crate::connections::Phase;
+use crate::io::body::Body;
+use crate::io::stream::Stream;
+use crate::process::life::Life;
+use crate::request::ClientConnection;
+use crate::request::reply::{Answer, Reply};
+use crate::shared::Shared;
 
 /// How long a connection may be open, unless it watches: longer than any answer takes.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -120,7 +125,7 @@ async fn serve(
     let _ = life.wait_for(|life| *life >= Life::Runs).await;
     let guests: Rc<Guests> = Rc::default();
     let read = Arc::clone(&shared);
-    tokio::task::spawn_local(async move { crate::history::keep(&read).await });
+    tokio::task::spawn_local(async move { sampler::sample(&read).await });
     loop {
         let accepted = tokio::select! {
             // Check the life first: a connection that arrives while draining belongs to the next
@@ -192,7 +197,12 @@ struct Operator {
 }
 
 impl Handler for Operator {
-    async fn serve(&self, request: Request, body: Body, _back: Back) -> Reply {
+    async fn serve(
+        &self,
+        request: Request,
+        body: Body,
+        _client: Rc<dyn ClientConnection>,
+    ) -> Reply {
         self.held.give_back();
         let reply = self.respond(&request, body).await.unwrap_or_else(Refused::reply);
         match self.held.take(&reply) {

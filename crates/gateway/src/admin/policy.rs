@@ -10,19 +10,19 @@ use super::answer::{Answered, Refused, document};
 use super::door::Who;
 use super::said::{word, word_for};
 use super::status;
-use crate::overrides::{BYPASSED, is_less};
+use crate::decisions::overrides::{self, BYPASSED, is_less};
+use crate::process::wall;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::state_writer::Version;
-use crate::undecided::Undecided;
-use crate::wall;
+use crate::state::stored::DecisionError;
+use crate::state::writer::Version;
 
 pub(super) fn policy(shared: &Shared) -> Policy {
-    let desk = shared.overriding.desk();
+    let overrides = shared.overrides();
     let settings = shared.settings();
     let config = &settings.config;
     Policy {
-        revision: desk.overrides().revision(),
+        revision: overrides.get().revision(),
         file: config.file.as_ref().map(|file| file.display().to_string()),
         read_ms: settings.read,
         mode: said(config.mode),
@@ -30,9 +30,9 @@ pub(super) fn policy(shared: &Shared) -> Policy {
         order: status::policy(&config.order),
         limit: status::policy(&config.engine.limit),
         terminate: status::policy(&config.engine.termination),
-        classes: classes(&settings, desk.overrides()),
-        overrides: desk.overrides().list().to_vec(),
-        kept: desk.is_kept(),
+        classes: classes(&settings, overrides.get()),
+        overrides: overrides.get().list().to_vec(),
+        kept: overrides.is_saved(),
         remarks: Vec::new(),
     }
 }
@@ -79,18 +79,16 @@ async fn override_for(
     revision: Option<u64>,
 ) -> Answered {
     let mut remarks = Vec::new();
-    let decided =
-        shared.overriding.desk().decide(shared, is_less(&target), |overrides, settings| {
-            let now = wall::now();
-            let mut word = word;
-            if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
-                word = word.until(now, end);
-                remarks.push(format!(
-                    "it ends at {end}, as was decided before: --for says another time"
-                ));
-            }
-            overrides.set(now, target, word, revision, &settings.class_names())
-        });
+    let decided = overrides::decide(shared, is_less(&target), |overrides, settings| {
+        let now = wall::now();
+        let mut word = word;
+        if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
+            word = word.until(now, end);
+            remarks
+                .push(format!("it ends at {end}, as was decided before: --for says another time"));
+        }
+        overrides.set(now, target, word, revision, &settings.class_names())
+    });
     answered(shared, decided, remarks).await
 }
 
@@ -99,7 +97,7 @@ pub(super) async fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -
     let number =
         number.parse().map_err(|_| Refused::not_found("an override is called by its number"))?;
     let by = who.author(undo.by)?;
-    let decided = shared.overriding.desk().decide(shared, false, |overrides, _| {
+    let decided = overrides::decide(shared, false, |overrides, _| {
         overrides.undo(wall::now(), number, &by, &undo.why, undo.revision)
     });
     answered(shared, decided, Vec::new()).await
@@ -112,14 +110,14 @@ pub(super) async fn set_bypass(shared: &Shared, who: &Who, set: SetBypass) -> An
     if on {
         return override_for(shared, Target::Bypass, word, lasts.is_some(), revision).await;
     }
-    let decided = shared.overriding.desk().end_bypass(shared, word, revision);
+    let decided = overrides::end_bypass(shared, word, revision);
     answered(shared, decided, Vec::new()).await
 }
 
 /// Returns the policy after a decision, with remarks, or why there was no decision.
 async fn answered(
     shared: &Shared,
-    decided: Result<Option<Version>, Undecided<NotOverridden>>,
+    decided: Result<Option<Version>, DecisionError<NotOverridden>>,
     mut remarks: Vec<String>,
 ) -> Answered {
     match decided {
@@ -127,8 +125,8 @@ async fn answered(
             remarks.extend(unwritten(shared, version).await);
             Ok(document(&Policy { remarks, ..policy(shared) }))
         }
-        Err(Undecided::Refused(why)) => Err(Refused::new(code_of(&why), why)),
-        Err(why @ Undecided::GivenAway) => Err(Refused::new(Code::Unavailable, why)),
+        Err(DecisionError::Refused(why)) => Err(Refused::new(code_of(&why), why)),
+        Err(why @ DecisionError::HandedOver) => Err(Refused::new(Code::Unavailable, why)),
     }
 }
 
@@ -148,8 +146,8 @@ const fn code_of(why: &NotOverridden) -> Code {
 
 /// Returns all active overrides and rules in the format of the configuration file.
 pub(super) fn export(shared: &Shared) -> Exported {
-    let classes = shared.overriding.desk().overrides().exported();
-    let rules = shared.elephants.desk().book().exported();
+    let classes = shared.overrides().get().exported();
+    let rules = shared.elephants.findings().book.get().exported();
     Exported { toml: classes + &rules }
 }
 

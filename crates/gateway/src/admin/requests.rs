@@ -16,9 +16,9 @@ use tokio::sync::mpsc;
 use super::answer::{Answered, Refused, document, fields};
 use super::door::Pass;
 use super::said::limit;
-use crate::journal::Entry;
-use crate::reply::{Answer, Reply};
+use crate::request::reply::{Answer, Reply};
 use crate::shared::Shared;
+use crate::telemetry::journal::Entry;
 
 /// How often a watcher's credentials are checked again.
 const LOOK: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     let entry = entry.ok_or_else(|| {
         let all = shared.journal.last();
         let seconds = all.first().map_or(0, |first| {
-            let now = crate::access_log::wall_clock_ms();
+            let now = crate::process::wall::unix_ms();
             now.saturating_sub(first.time).div_ceil(1000)
         });
         Refused::not_found(format!(

@@ -11,8 +11,8 @@ use bywash_units::Span;
 use serde::de::DeserializeOwned;
 
 use super::answer::Refused;
-use crate::body::Piece;
-use crate::client::Body;
+use crate::io::body::Body;
+use crate::io::body::Piece;
 
 /// The largest body in bytes. A decision has two texts of 200 characters, author and reason, and a
 /// few numbers.

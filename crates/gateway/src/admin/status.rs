@@ -11,10 +11,10 @@ use bywash_engine::{ClassId, Outcome};
 use bywash_units::{Span, Time};
 use serde_json::Value;
 
-use crate::metrics::ClassMetrics;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::upstream::servers::ServerStatus as Standing;
+use crate::telemetry::metrics::ClassMetrics;
+use crate::telemetry::metrics::ServerStatus as Standing;
 
 pub(super) fn status(shared: &Shared) -> Status {
     let status = shared.driver.status();
@@ -64,8 +64,8 @@ fn memory(shared: &Shared) -> MemoryStatus {
 /// one.
 pub(crate) fn revisions(shared: &Shared) -> Revisions {
     // Takes one lock after the other, and never two at once.
-    let elephants = shared.elephants.desk().revision();
-    let policy = shared.overriding.desk().overrides().revision();
+    let elephants = shared.elephants.findings().revision;
+    let policy = shared.overrides().get().revision();
     let audit = shared.audit.notes().revision;
     Revisions { elephants, policy, audit }
 }
@@ -154,7 +154,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.bypassed.set(i64::from(shared.is_bypassed()));
     let large = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     gauges.decisions_unwritten.set(large(shared.state_writer.count_unwritten() as u64));
-    gauges.stderr_dropped.set(large(crate::talk::dropped()));
+    gauges.stderr_dropped.set(large(crate::process::talk::dropped()));
     gauges.streams.set(large(shared.streams.load(Ordering::Relaxed) as u64));
     gauges.uploads.set(large(shared.uploads.load(Ordering::Relaxed) as u64));
     gauges.departed.set(large(shared.departed.load(Ordering::Relaxed) as u64));
@@ -184,11 +184,11 @@ mod tests {
     use prometheus_client::metrics::counter::Counter;
 
     use super::*;
-    use crate::access_log::AccessLog;
     use crate::driver::Driver;
-    use crate::journal::Journal;
-    use crate::metrics::Metrics;
-    use crate::shared::Secret;
+    use crate::process::secret::Secret;
+    use crate::telemetry::access_log::AccessLog;
+    use crate::telemetry::journal::Journal;
+    use crate::telemetry::metrics::Metrics;
 
     fn config(lines: &str) -> Config {
         let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");

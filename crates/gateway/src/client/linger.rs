@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-use crate::stream::Stream;
+use crate::io::stream::Stream;
 
 /// The time limit, including the shutdown of the sending side.
 const LINGERS: Duration = Duration::from_secs(2);

@@ -11,6 +11,7 @@ mod h2;
 mod linger;
 mod opening;
 pub(crate) mod pace;
+mod permit;
 mod proxy_header;
 mod watch;
 
@@ -20,34 +21,37 @@ use std::os::fd::BorrowedFd;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use bywash_config::HalfClose;
-use bywash_message::{Fault, Fields, Framing, Request};
+use bywash_message::{Fault, Request};
 use bywash_shaper::{Lane, Mark};
-use http::StatusCode;
 use tokio::net::TcpStream;
 
-use crate::body::{BodyError, Piece};
-use crate::connections::Seat;
+use self::permit::ConnectionPermit;
+use crate::connections::Phase;
+use crate::context::Worker;
 use crate::elephants::NoLane;
-use crate::memory::{self, Held};
-use crate::reply::{Answer, Reply};
-use crate::request::{self, Peer};
+use crate::io::body::Body;
+use crate::io::stream::{keep_alive, limit_unread, limit_unsent};
+use crate::process::memory;
+use crate::process::memory::Held;
+use crate::request::reply::{Answer, Reply};
+use crate::request::{self, ClientConnection, Peer};
 use crate::settings::Settings;
-use crate::shared::Door;
-use crate::stream::{keep_alive, limit_unread, limit_unsent};
-use crate::upstream::PinnedLink;
-use crate::worker::Worker;
-pub(crate) use flood::Flood;
-pub(crate) use opening::{Handshake, NotOpened};
+use crate::telemetry::metrics::{Flood, Handshake, NotOpened};
 use watch::Wish;
-pub(crate) use watch::{Client, Clients, Phase};
+pub(crate) use watch::{Client, Clients};
 
 /// Handles the requests of a connection.
 pub(crate) trait Handler {
     /// Answers one request. Dropping the future ends the request.
-    fn serve(&self, request: Request, body: Body, back: Back) -> impl Future<Output = Reply>;
+    fn serve(
+        &self,
+        request: Request,
+        body: Body,
+        back: Rc<dyn ClientConnection>,
+    ) -> impl Future<Output = Reply>;
     /// Returns the response to a message that could not be parsed.
     fn malformed(&self, fault: Fault) -> Reply;
     /// Returns the response to a head that does not arrive in time.
@@ -75,70 +79,23 @@ pub(crate) trait Handler {
     }
 }
 
-/// The body of a client's request.
-pub(crate) enum Body {
-    None,
-    H1(Rc<h1::Conn>),
-    H2(Box<h2::Incoming>),
-}
-
-/// The way back to a client for interim responses.
-#[derive(Clone)]
-pub(crate) enum Back {
-    H1(Rc<h1::Conn>),
-    H2(Rc<h2::Outgoing>),
-}
-
-impl Body {
-    fn of_h1(conn: &Rc<h1::Conn>, framing: Framing) -> Self {
-        match framing {
-            Framing::None | Framing::Length(0) => Self::None,
-            Framing::Length(_) | Framing::Chunked | Framing::UntilClose => {
-                Self::H1(Rc::clone(conn))
-            }
-        }
-    }
-
-    /// Returns the next piece. Must not be called after the end.
-    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
-        match self {
-            Self::None => Poll::Ready(Ok(Piece::End(None))),
-            Self::H1(conn) => conn.poll_body(cx),
-            Self::H2(incoming) => incoming.poll_piece(cx),
-        }
-    }
-
-    /// Marks the body as not being read for now.
-    pub(crate) fn pauses(&mut self) {
-        if let Self::H2(incoming) = self {
-            incoming.pauses();
-        }
-    }
-}
-
-impl Back {
-    /// Returns the pinned upstream connection of this client connection. HTTP/2 has none: an
-    /// authentication cannot belong to a connection of many streams.
-    pub(crate) fn pin(&self) -> Option<&PinnedLink> {
-        match self {
-            Self::H1(conn) => Some(conn.pin()),
-            Self::H2(_) => None,
-        }
-    }
-
-    /// Passes on an interim response (1xx).
-    pub(crate) fn interim(&self, cx: &mut Context<'_>, status: StatusCode, fields: &Fields) {
-        match self {
-            Self::H1(conn) => conn.interim(cx, status, fields),
-            Self::H2(outgoing) => outgoing.interim(status, fields),
-        }
-    }
+/// The listener by which a connection came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    Clear,
+    Tls,
 }
 
 /// Serves one connection in a task of its own.
-pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, door: Door) {
+pub(crate) fn serve(
+    worker: &Rc<Worker>,
+    clients: &Rc<Clients>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    door: Door,
+) {
     let (shared, settings) = (&worker.shared, worker.settings());
-    let Some(seat) = Seat::take(shared, &settings, worker.clients.inbox(), peer) else {
+    let Some(permit) = ConnectionPermit::take(shared, &settings, clients.inbox(), peer) else {
         shared.metrics.connection_refused();
         return;
     };
@@ -146,15 +103,16 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
     limit_unsent(&stream);
     limit_unread(&stream, shared.memory.socket_buffer());
     let half_close = settings.config.listen.half_close;
-    let Ok(client) = worker.clients.admit(&stream, half_close, &seat.held) else {
+    let Ok(client) = clients.admit(&stream, half_close, &permit.held) else {
         shared.metrics.connection_refused();
         return;
     };
-    let worker = Rc::clone(worker);
+    let (worker, quarters) = (Rc::clone(worker), clients.quarters());
     tokio::task::spawn_local(async move {
-        let mut seat = seat;
+        let mut permit = permit;
         let _held = worker.shared.memory.hold(memory::CONNECTION);
-        let connection = pin!(connection(&worker, stream, peer, door, &client, &mut seat));
+        let connection =
+            pin!(connection(&worker, stream, peer, door, (&client, quarters), &mut permit));
         live(&client, connection).await;
     });
 }
@@ -174,11 +132,11 @@ async fn connection(
     mut stream: TcpStream,
     from: SocketAddr,
     door: Door,
-    client: &Rc<Client>,
-    seat: &mut Seat,
+    (client, quarters): (&Rc<Client>, Rc<Cell<u32>>),
+    permit: &mut ConnectionPermit,
 ) {
     #[cfg(test)]
-    worker.shared.traps.pass(crate::panics::Trap::Connection);
+    worker.shared.traps.pass(crate::process::panics::Trap::Connection);
     let not_opened = |failure: &NotOpened| worker.shared.metrics.not_opened(*failure);
     // Boxed, because the future is large, and is finished or never started for most of a
     // connection's life. The same holds for HTTP/2 below.
@@ -189,7 +147,7 @@ async fn connection(
     let Ok(peer) = peer.inspect_err(not_opened) else { return };
     // Checked before the TLS handshake, which is the most expensive operation that an unknown
     // client can cause.
-    if !seat.belongs_to(&worker.settings(), peer.ip()) {
+    if !permit.belongs_to(&worker.settings(), peer.ip()) {
         worker.shared.metrics.connection_refused();
         return;
     }
@@ -211,7 +169,7 @@ async fn connection(
     if opened.secure {
         handshake(Handshake::Done);
     }
-    let plane = Plane::new(worker, client, peer, opened.secure);
+    let plane = Plane::new(worker, (client, quarters), peer, opened.secure);
     let limits = worker.settings().limits;
     let ended = if opened.http2 {
         h1::Ended::Http2(opened.stream, opened.input)
@@ -231,6 +189,8 @@ async fn connection(
 pub(crate) struct Plane {
     worker: Rc<Worker>,
     client: Rc<Client>,
+    /// The coarse clock of its worker, in quarters of a second.
+    quarters: Rc<Cell<u32>>,
     address: SocketAddr,
     secure: bool,
     /// The client's properties, and the settings that they were computed from. The trusted
@@ -239,11 +199,16 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    fn new(worker: &Rc<Worker>, client: &Rc<Client>, address: SocketAddr, secure: bool) -> Self {
+    fn new(
+        worker: &Rc<Worker>,
+        (client, quarters): (&Rc<Client>, Rc<Cell<u32>>),
+        address: SocketAddr,
+        secure: bool,
+    ) -> Self {
         let settings = worker.settings();
         let peer = Rc::new(Peer::new(&settings, address, secure));
         let (worker, client) = (Rc::clone(worker), Rc::clone(client));
-        Self { worker, client, address, secure, peer: RefCell::new((settings, peer)) }
+        Self { worker, client, quarters, address, secure, peer: RefCell::new((settings, peer)) }
     }
 
     fn peer(&self) -> Rc<Peer> {
@@ -297,7 +262,7 @@ impl Plane {
     }
 
     fn clock(&self) -> Rc<Cell<u32>> {
-        self.worker.clients.quarters()
+        self.quarters.clone()
     }
 
     /// Prepares for a response that shares the connection with others, and so has no lane.
@@ -313,7 +278,12 @@ impl Plane {
 }
 
 impl Handler for Plane {
-    fn serve(&self, request: Request, body: Body, back: Back) -> impl Future<Output = Reply> {
+    fn serve(
+        &self,
+        request: Request,
+        body: Body,
+        back: Rc<dyn ClientConnection>,
+    ) -> impl Future<Output = Reply> {
         request::serve(Rc::clone(&self.worker), self.peer(), request, body, back)
     }
 

@@ -11,11 +11,11 @@ use bytes::BytesMut;
 use bywash_tls::{HandshakeFailure, Negotiated};
 use tokio::net::TcpStream;
 
-use super::Client;
 use super::proxy_header::{self, Parsed};
-use crate::shared::Door;
-use crate::stream::{Rewound, Stream, read_more};
-use crate::worker::Worker;
+use super::{Client, Door};
+use crate::context::Worker;
+use crate::io::stream::{Rewound, Stream, read_more};
+use crate::telemetry::metrics::NotOpened;
 
 /// A connection that is ready to speak HTTP.
 pub(super) struct Opened {
@@ -24,54 +24,6 @@ pub(super) struct Opened {
     pub(super) input: BytesMut,
     pub(super) secure: bool,
     pub(super) http2: bool,
-}
-
-/// The reason why a connection did not get as far as TLS or HTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotOpened {
-    /// The PROXY header of a hop that must send one is missing or malformed.
-    ProxyHeader,
-    /// The PROXY header took too long.
-    Timeout,
-    /// The client has left.
-    Gone,
-}
-
-impl NotOpened {
-    pub(crate) const ALL: [Self; 3] = [Self::ProxyHeader, Self::Timeout, Self::Gone];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::ProxyHeader => "proxy_header",
-            Self::Timeout => "timeout",
-            Self::Gone => "gone",
-        }
-    }
-}
-
-/// The outcome of a TLS handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handshake {
-    Done,
-    /// The handshake took too long.
-    Timeout,
-    Failed(HandshakeFailure),
-}
-
-impl Handshake {
-    /// Returns the names of all outcomes, in the order of [`Handshake::number`].
-    pub(crate) fn names() -> Vec<&'static str> {
-        let failures = HandshakeFailure::ALL.map(HandshakeFailure::name);
-        ["ok", "timeout"].into_iter().chain(failures).collect()
-    }
-
-    pub(crate) const fn number(self) -> usize {
-        match self {
-            Self::Done => 0,
-            Self::Timeout => 1,
-            Self::Failed(failure) => 2 + failure as usize,
-        }
-    }
 }
 
 /// Awaits a step before HTTP. Returns `None` if the client takes too long.

@@ -19,7 +19,7 @@ use bywash_config::{HalfClose, Limits};
 use bywash_sentry::{Departure, Watch};
 use bywash_units::Span;
 
-use crate::connections::{Evicted, Held, Inbox, State, Told};
+use crate::connections::{Evicted, Held, Inbox, Phase, State, Told};
 
 /// The connections of one worker.
 pub(crate) struct Clients {
@@ -69,28 +69,6 @@ pub(crate) enum Wish {
     TooSlow,
     /// End at once, because the client has left or has taken too long.
     End,
-}
-
-/// The state of a connection that determines its time limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// Between requests.
-    Idle,
-    /// Opened, with no bytes received yet. Every connection begins here.
-    Open,
-    /// The head of a request, or the PROXY header or TLS handshake before it, is arriving.
-    Head,
-    /// A request is being processed.
-    Busy,
-    /// The connection carries another protocol. The tunnel itself sees the ends of both sides, in
-    /// their order.
-    Tunnel,
-}
-
-impl Phase {
-    /// All phases, in the order of their discriminants.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Idle, Self::Open, Self::Head, Self::Busy, Self::Tunnel];
 }
 
 /// The time that a connection may stay idle while the gateway stops, in quarters of a second. It is

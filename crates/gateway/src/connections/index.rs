@@ -11,7 +11,7 @@ use super::{Bounds, Held, MOST_SEEN, PER_SEEN, SPARE, State, Told};
 
 /// The owner of connections that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     /// An address; for IPv6 a /64.
     Address(IpAddr),
     /// One connection that is counted by itself.
@@ -19,7 +19,7 @@ pub(super) enum Owner {
 }
 
 impl Owner {
-    pub(super) fn alone() -> Self {
+    pub(crate) fn alone() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self::Alone(NEXT.fetch_add(1, Ordering::Relaxed))
     }
@@ -27,7 +27,7 @@ impl Owner {
 
 /// There is no room for a newcomer, or not for one of its address.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoRoom;
+pub(crate) struct NoRoom;
 
 /// Two tiers: strangers' connections, and proven ones.
 const TIERS: usize = 2;

@@ -1,6 +1,7 @@
 //! Tests the index against a model that looks at every connection each time.
 
 use proptest::prelude::*;
+use std::net::IpAddr;
 
 use super::*;
 

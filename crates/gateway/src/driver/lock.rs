@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
 use super::Core;
-use crate::sync::MutexGuard;
+use crate::process::sync::MutexGuard;
 
 /// The number of holds of which one is timed.
 const TIMED: u64 = 61;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use bywash_config::Config;
-use bywash_engine::terminate::Bounds;
+use bywash_engine::Bounds;
 use bywash_engine::{AnswerKind, Class, ClassId, End, Engine, Request, SessionKey};
 use bywash_units::{Span, Utility};
 use shuttle::future::block_on;
 use shuttle::thread::{self, JoinHandle};
 
 use super::{Decision, Driver, Progress, Seat, Ticket};
-use crate::sync::explore;
+use crate::process::sync::explore;
 
 /// Returns a driver with one slot, first in first out: the next request does not depend on how long
 /// anything takes.

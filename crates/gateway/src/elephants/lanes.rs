@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 
 use bywash_shaper::{Lane, Mark, Shaper, Without};
 
-use crate::talk;
+use crate::process::talk;
 
 /// Why an answer has no lane, so that a bucket throttles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

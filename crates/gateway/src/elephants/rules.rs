@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bywash_control::InForce;
+use bywash_engine::RuleId;
 use bywash_engine::classify::{Line, PathReading, Pattern};
-use bywash_engine::throttle::RuleId;
 use bywash_shaper::{BitRate, Bucket};
 use bywash_units::{Rate, Time};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bywash_config::{AdminAddress, Config};
 
-use crate::panics::Trap;
+use crate::process::panics::Trap;
 use crate::{Gateway, Inheritance};
 
 /// Starts a gateway with one worker before an upstream that never answers `/held` and answers

@@ -12,12 +12,17 @@ use bywash_handover::{Listener, Name};
 use bywash_units::{Span, Time};
 use tokio::sync::watch;
 
-use super::{Gateway, GatewayError};
+use super::{Gateway, probes, worker};
+use crate::admin;
+use crate::client::Door;
+use crate::decisions::watch as elephants_watch;
 use crate::driver::Driver;
-use crate::panics::{self, Thread};
+use crate::error::GatewayError;
+use crate::process::life::Life;
+use crate::process::panics;
+use crate::process::panics::Thread;
 use crate::settings::Settings;
-use crate::shared::{Door, Life, Shared};
-use crate::{admin, elephants, upstream, worker};
+use crate::shared::Shared;
 
 pub(super) type Server = JoinHandle<io::Result<()>>;
 
@@ -85,12 +90,12 @@ impl Gateway {
         self.helpers.push(spawn(&self.shared, Thread::Timekeeper, None, run)?);
         let (shared, until, seen) = (Arc::clone(&self.shared), life.clone(), settings.clone());
         let run = move || {
-            elephants::watch::run(&shared, seen, &until);
+            elephants_watch::run(&shared, seen, &until);
             Ok(())
         };
         self.helpers.push(spawn(&self.shared, Thread::Elephants, None, run)?);
         let (shared, until) = (Arc::clone(&self.shared), life.clone());
-        let run = move || upstream::probe::run(&shared, settings, until);
+        let run = move || probes::run(&shared, settings, until);
         self.helpers.push(spawn(&self.shared, Thread::Probes, None, run)?);
         Ok(())
     }

@@ -17,23 +17,23 @@ use bywash_message::{Fields, Framing, Name, Response};
 use bywash_units::Utility;
 use http::StatusCode;
 
+use super::ClientConnection;
 use super::ClientRate;
 use super::deadline::Deadline;
 use super::forward::Forwarded;
 use super::grant;
 use super::refuse::{self, Voice};
-use super::static_file;
 use super::success::{self, Sought};
-use crate::body::{BodyError, Piece};
-use crate::client::Back;
+use crate::context::Worker;
 use crate::driver::{Progress, Refusal, Ticket};
 use crate::elephants::Paced;
-use crate::record::Record;
-use crate::reply::{Answer, Reply, Tunnel};
+use crate::io::body::{BodyError, Piece};
+use crate::request::record::Record;
+use crate::request::reply::{Answer, Reply, Tunnel};
 use crate::shared::CountedSeat;
+use crate::static_files;
 use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, Pool, UpstreamError};
-use crate::worker::Worker;
 
 /// A request whose response has begun, with everything that must be released at its end.
 pub(crate) struct Streaming {
@@ -44,7 +44,7 @@ pub(crate) struct Streaming {
     pool: Rc<Pool>,
     /// The client connection that owns an upstream connection which a server has authenticated.
     /// `None`: such a connection is closed.
-    owner: Option<Back>,
+    owner: Option<Rc<dyn ClientConnection>>,
     load: Option<Load>,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
             Framing::Length(length) => Some(length),
             Framing::None | Framing::Chunked | Framing::UntilClose => None,
         };
-        let shows = static_file::shows(file, response.status, &response.fields, length, began);
+        let shows = static_files::shows(file, response.status, &response.fields, length, began);
         running.worker.shared.files.note(file, shows);
     }
     if !response.status.is_server_error() {
@@ -169,8 +169,13 @@ fn is_event_stream(fields: &Fields) -> bool {
 }
 
 /// Returns a reusable connection to its pool, or to the one client connection that owns it.
-fn gives_back(pool: &Rc<Pool>, owner: Option<&Back>, server: usize, link: Link) {
-    match (link, owner.and_then(Back::pin)) {
+fn gives_back(
+    pool: &Rc<Pool>,
+    owner: Option<&Rc<dyn ClientConnection>>,
+    server: usize,
+    link: Link,
+) {
+    match (link, owner.and_then(|owner| owner.pin())) {
         (Link::H1(link), Some(pin)) if link.is_authenticated() => pin.keep(pool, server, link),
         (link, _) => pool.put(server, link),
     }
@@ -220,7 +225,7 @@ impl Streaming {
         let record = &self.record;
         if let Some(watch) = &record.settings().session_cookie {
             let request = &record.facts().request;
-            watch.answered(record.shared(), request, record.brought(), fields);
+            watch.answered(record.shared().secret, request, record.brought(), fields);
         }
         grant::session_served(&self.record, self.ticket.is_some(), status, earned, fields)
     }

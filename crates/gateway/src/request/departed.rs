@@ -12,22 +12,23 @@
 //! request has not arrived completely, because a server that waits for the rest then closes the
 //! connection.
 //!
-//! The permit of a request for a file (`static_file.rs`) is held in the same way. A request that
+//! The permit of a request for a file (`static_files.rs`) is held in the same way. A request that
 //! holds neither a slot nor a permit is ended by closing its connection.
 
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bywash_config::Departures;
 use tokio::time::Instant;
 
 use super::forward::{self, AtServer};
-use super::static_file::{FileKey, SLOW, Shows};
+use crate::context::Worker;
 use crate::driver::Ticket;
 use crate::shared::{CountedSeat, Shared};
+use crate::static_files::{FileKey, SLOW, Shows};
 use crate::upstream::Exchange;
-use crate::worker::Worker;
 
 /// An admitted request whose response has not begun. If it is dropped, its client has left.
 pub(super) struct Unanswered {
@@ -87,13 +88,15 @@ impl Drop for Unanswered {
                 self.departures == Departures::Auto || !at_server.exchange.has_uploaded();
             at_server.exchange.lets_client_go();
             let counted = CountedSeat::departed(&self.worker.shared);
-            self.worker.holds(Departed { place, at_server, half_closes, counted });
+            let departed = Departed { place, at_server, half_closes, counted };
+            let shared = Arc::clone(&self.worker.shared);
+            self.worker.spawn_departed(async move { departed.hold(&shared).await });
         }
     }
 }
 
 /// A request whose client has left, and which the application may still work on.
-pub(crate) struct Departed {
+struct Departed {
     place: Place,
     at_server: AtServer,
     half_closes: bool,
@@ -102,7 +105,7 @@ pub(crate) struct Departed {
 
 impl Departed {
     /// Holds the slot or permit until the application is done, and then closes the connection.
-    pub(crate) async fn hold(self, shared: &Shared) {
+    async fn hold(self, shared: &Shared) {
         let Self { place, at_server, half_closes, counted } = self;
         let AtServer { mut exchange, load, mut deadline } = at_server;
         let since = Instant::now();

@@ -4,15 +4,23 @@
 use std::sync::LazyLock;
 
 use bywash_config::{Config, Level, Levels, Token};
+use bywash_engine::{Engine, Options};
 use bywash_message::{Fields, Head, Limits, Name, Request, write_request};
 use bywash_token::{Keys, LevelKeys, Secrets};
-use bywash_units::Span;
+use bywash_units::{Span, Time};
 use http::StatusCode;
+use prometheus_client::metrics::counter::Counter;
 
 use super::client_deadline::Told;
-use super::{Peer, cacheable, cookies, examine, forwarded};
+use super::{Peer, examine, forwarded};
+use crate::driver::Driver;
+use crate::identity::{cacheable, cookies};
+use crate::process::secret::Secret;
 use crate::settings::Settings;
-use crate::shared::{Secret, Shared};
+use crate::shared::Shared;
+use crate::telemetry::access_log::AccessLog;
+use crate::telemetry::journal::Journal;
+use crate::telemetry::metrics::Metrics;
 
 /// Limits small enough for a fuzzer to reach.
 const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };
@@ -20,11 +28,36 @@ const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };
 /// Limits large enough for a head within [`SMALL`] and everything that is added to it here.
 const LARGE: Limits = Limits { target: 512, fields: 32, bytes: 8192 };
 
-static SHARED: LazyLock<Shared> = LazyLock::new(|| crate::fuzz::shared(configured(), Secret(1, 2)));
+static SHARED: LazyLock<Shared> = LazyLock::new(|| shared(configured(), Secret(1, 2)));
+
+/// The number of sessions that the gateway of [`shared`] remembers.
+pub(crate) const SESSIONS: u32 = 8;
+
+/// Returns the configuration of this text.
+pub(crate) fn config(lines: &str) -> Config {
+    let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");
+    match Config::parse(&text, "fuzz") {
+        Ok((config, _)) => config,
+        Err(problems) => panic!("{}", problems.render(false)),
+    }
+}
+
+/// Returns a gateway without threads and listeners.
+pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
+    let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
+    let order = config.order.order(&classes);
+    let options = Options { limit: 1.into(), sessions: SESSIONS, ..config.engine.clone() };
+    let driver = Driver::new(Engine::new(classes, order, options));
+    let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default());
+    let metrics = Metrics::new();
+    let settings = Settings::new(config, &metrics, Time::ZERO, None).expect("it asks for nothing");
+    let journal = Journal::new(log.expect("there is none to open"));
+    Shared::new(settings, driver, metrics, journal, secret)
+}
 
 /// Returns a configuration whose keys were never in a file. No class has one of these levels.
 fn configured() -> Config {
-    let mut config = crate::fuzz::config(
+    let mut config = config(
         "listen.trusted_proxies = ['10.0.0.0/8', 'fd00::/8']\n\
          identify.session = 'cookie:sid'\nidentify.charge = 'address'\n\
          identify.signals = ['cookie:a', 'referrer:a.b', 'header:b', 'returning']\n",
@@ -128,7 +161,7 @@ fn is_kept_by_no_cache_that_may_not(fields: &Fields) {
 }
 
 fn rebuild(settings: &Settings, request: &mut Request, peer: &Peer) {
-    crate::levels::take_out(&mut request.fields, "x-customer-level");
+    request.fields.remove_alike(b"x-customer-level");
     request.fields.remove(Name::Ours);
     let is_level = |spelled: &[u8]| {
         let plain = spelled.to_ascii_lowercase();

@@ -20,11 +20,11 @@ use bywash_units::Utility;
 use http::StatusCode;
 
 use super::answer::{gets_on, kind};
-use super::cacheable::{keep_private, may_be_kept};
 use super::{Facts, examine};
-use crate::access_log::wall_clock_ms;
-use crate::record::Record;
-use crate::tokens::Tokens;
+use crate::identity::cacheable::{keep_private, may_be_kept};
+use crate::identity::tokens::Tokens;
+use crate::process::wall::unix_ms;
+use crate::request::record::Record;
 
 /// Returns the session that makes progress by a response with this head: the request's own session,
 /// or one that begins with the response. Puts a token into the head if one is due. `asked`: the
@@ -42,7 +42,7 @@ pub(super) fn session_served(
         return None;
     }
     let begun = examine::session_begun(settings, fields);
-    let session = begun.map(|cookie| shared.session_key(cookie)).or(facts.request.session);
+    let session = begun.map(|cookie| shared.secret.session_key(cookie)).or(facts.request.session);
     let Some(tokens) = &settings.tokens else { return session };
     let gives = asked && record.class_enforces() && gets_on(status);
     if !gives || may_be_kept(status, fields) || !begins_or_gets_on(record, status) {
@@ -57,7 +57,7 @@ pub(super) fn session_served(
         (Some(session), Some(name)) => (session, name),
         (None, None) if tokens.are_sessions() => {
             let Some(name) = tokens.draw_session() else { return session };
-            (shared.session_key(&name.0), name)
+            (shared.secret.session_key(&name.0), name)
         }
         (_, _) => return session,
     };
@@ -89,7 +89,7 @@ fn give(
     fields: &mut Fields,
 ) {
     let (shared, Facts { request, token, secure, .. }) = (record.shared(), record.facts());
-    let now = Moment::from_millis(wall_clock_ms());
+    let now = Moment::from_millis(unix_ms());
     let ordered = (earned > Utility::default()).then(|| tokens.day_of_order(now)).flatten();
     let ordered = ordered.or(token.ordered);
     if !begins && !tokens.is_due(token, request.class, ordered) {

@@ -4,10 +4,8 @@
 //! client's disconnect: a disconnect drops the connection's future, and this one with it.
 
 mod answer;
-mod cacheable;
 mod client_deadline;
 mod client_rate;
-mod cookies;
 mod deadline;
 mod departed;
 mod examine;
@@ -17,17 +15,17 @@ mod forwarded;
 pub(crate) mod fuzz;
 mod grant;
 mod peer;
+pub(crate) mod record;
 mod refuse;
-mod session_cookie;
+pub(crate) mod reply;
 mod signals;
-mod static_file;
 mod success;
-mod upload;
 mod wait;
 
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Context;
 
 use bywash_config::Departures;
 use bywash_engine::{Outcome, Reason, Standing};
@@ -37,29 +35,35 @@ use http::StatusCode;
 pub(crate) use answer::{Stream, Streaming};
 use client_deadline::ClientDeadline;
 use client_rate::ClientRate;
-pub(crate) use departed::Departed;
 use departed::{Place, Unanswered};
 pub(crate) use examine::Facts;
 use forward::{AtServer, Forward};
-pub(crate) use forwarded::Doubt;
 pub(crate) use peer::Peer;
 use refuse::Voice;
-pub(crate) use session_cookie::{Brought, SessionCookie};
-use static_file::Shows;
-pub(crate) use static_file::{FileKey, StaticFiles};
-pub(crate) use upload::Upload;
 use wait::{Ended, NoBody, Waited};
 
-use crate::body::BodyError;
-use crate::client::{Back, Body};
+use crate::context::Worker;
 use crate::driver::{Refusal, Ticket};
-use crate::local_fault::LocalFault;
-use crate::memory;
-use crate::record::Record;
-use crate::reply::Reply;
+use crate::identity::levels::Levels;
+use crate::io::body::{Body, BodyError};
+use crate::io::upload::Upload;
+use crate::process::local_fault::LocalFault;
+use crate::process::memory;
+use crate::request::record::Record;
+use crate::request::reply::Reply;
 use crate::shared::{CountedSeat, Shared};
-use crate::upstream::UpstreamError;
-use crate::worker::Worker;
+use crate::static_files::{self, Shows};
+use crate::upstream::{PinnedLink, UpstreamError};
+
+/// The connection of a request's client.
+pub(crate) trait ClientConnection {
+    /// Returns the pinned upstream connection of this client connection. HTTP/2 has none: an
+    /// authentication cannot belong to a connection of many streams.
+    fn pin(&self) -> Option<&PinnedLink>;
+
+    /// Passes on an interim response (1xx).
+    fn interim(&self, cx: &mut Context<'_>, status: StatusCode, fields: &Fields);
+}
 
 /// Processes one request from its head to the beginning of its response. The body of the response
 /// then owns the rest of the request's life.
@@ -68,7 +72,7 @@ pub(crate) async fn serve(
     peer: Rc<Peer>,
     request: Request,
     body: Body,
-    back: Back,
+    back: Rc<dyn ClientConnection>,
 ) -> Reply {
     let settings = worker.settings();
     let facts = examine::examine(&worker.shared, &settings, &request, &peer);
@@ -80,9 +84,14 @@ pub(crate) async fn serve(
         worker.shared.metrics.forwarding_doubted(doubt);
     }
     let mut record = Record::new(&worker, &settings, &facts, &request);
-    record.may_ask_for(static_file::asked(&worker.shared, &settings.config, &request, &facts));
+    record.may_ask_for(static_files::asked(
+        worker.shared.secret,
+        &settings.config,
+        &request,
+        &facts.request,
+    ));
     if let Some(watch) = &settings.session_cookie {
-        record.brings(watch.brought(&worker.shared, &request.fields));
+        record.brings(watch.brought(worker.shared.secret, &request.fields));
     }
     let voice = Voice::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {
@@ -97,7 +106,14 @@ pub(crate) async fn serve(
         return refuse::busy(&voice, &refusal, &record);
     }
     let asks = request.expects_continue;
-    let upload = Upload::new(body, request.framing, asks, most, &worker, &settings);
+    let upload = Upload::new(
+        body,
+        request.framing,
+        asks,
+        most,
+        (&worker.shared.memory, &settings.config.queue),
+        settings.levels.as_ref().and_then(Levels::customer_header),
+    );
     let is_grpc = is_grpc(&request.fields);
     let admitted = match admit(&worker, &peer, &facts, record, upload, is_grpc, &voice).await {
         Ok(admitted) => admitted,
@@ -134,7 +150,7 @@ pub(crate) fn malformed(worker: &Worker, peer: &Peer, fault: Fault) -> Reply {
     let status = refuse::status_of_fault(fault);
     worker.shared.metrics.malformed(fault);
     worker.shared.metrics.message_refused(status);
-    worker.shared.journal.refused_message(peer, fault.name(), status);
+    worker.shared.journal.refused_message(peer.address, fault.name(), status);
     refuse::malformed(fault)
 }
 
@@ -142,7 +158,7 @@ pub(crate) fn malformed(worker: &Worker, peer: &Peer, fault: Fault) -> Reply {
 pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
     worker.shared.metrics.too_slow();
     worker.shared.metrics.message_refused(StatusCode::REQUEST_TIMEOUT);
-    worker.shared.journal.refused_message(peer, "slow_head", StatusCode::REQUEST_TIMEOUT);
+    worker.shared.journal.refused_message(peer.address, "slow_head", StatusCode::REQUEST_TIMEOUT);
     refuse::too_slow()
 }
 

@@ -51,9 +51,9 @@ impl Peer {
     /// address is computed once.
     pub(super) fn address_key(&self, shared: &Shared, client: IpAddr) -> AddressKey {
         if client == self.address {
-            *self.key.get_or_init(|| shared.address_key(client))
+            *self.key.get_or_init(|| shared.secret.address_key(client))
         } else {
-            shared.address_key(client)
+            shared.secret.address_key(client)
         }
     }
 

@@ -17,14 +17,14 @@ use bywash_message::{Fault, Fields, Name};
 use http::StatusCode;
 
 use super::Peer;
-use crate::body::BodyError;
+use crate::context::Worker;
 use crate::driver::Refusal;
-use crate::local_fault::LocalFault;
-use crate::record::Record;
-use crate::reply::Reply;
+use crate::io::body::BodyError;
+use crate::process::local_fault::LocalFault;
+use crate::request::record::Record;
+use crate::request::reply::Reply;
 use crate::settings::Settings;
 use crate::upstream::UpstreamError;
-use crate::worker::Worker;
 
 /// The format of the responses to one client.
 pub(super) struct Voice {

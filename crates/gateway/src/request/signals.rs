@@ -7,7 +7,7 @@ use bywash_config::{RetryHeader, Signal};
 use bywash_engine::Signals;
 use bywash_message::{Fields, Name};
 
-use super::cookies;
+use crate::identity::cookies;
 
 /// Returns the signals of a request, numbered by their position in the configuration. `returns`:
 /// the token says that the visitor has ordered recently.

@@ -19,7 +19,7 @@ use bywash_units::Utility;
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::record::Record;
+use crate::request::record::Record;
 
 /// The limit on one response's revenue, as a multiple of the mean.
 const MOST: f64 = 100.0;

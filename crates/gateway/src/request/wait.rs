@@ -20,8 +20,8 @@ use bywash_engine::Reason;
 use bywash_units::Time;
 
 use super::{ClientDeadline, Upload};
-use crate::body::BodyError;
 use crate::driver::{Decision, Driver, Refusal, Ticket};
+use crate::io::body::BodyError;
 
 /// The interval at which a request without a complete body asks whether a slot is free.
 const ASKS: Duration = Duration::from_secs(1);

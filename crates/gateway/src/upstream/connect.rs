@@ -9,11 +9,12 @@ use bywash_tls::Negotiated;
 use bywash_units::{Span, Time};
 use tokio::net::{TcpStream, UnixStream};
 
-use super::names::{Cause, Name};
+use super::names::Name;
 use super::servers::{Options, Servers};
 use super::{Link, UpstreamError, h1, h2};
-use crate::memory::{Held, Memory};
-use crate::stream::{Stream, keep_alive};
+use crate::io::stream::{Stream, keep_alive};
+use crate::process::memory::{Held, Memory};
+use crate::telemetry::metrics::NameFailure;
 
 /// All servers of the upstream, and everything known about them.
 pub(crate) struct Upstreams {
@@ -56,7 +57,7 @@ impl Upstreams {
     }
 
     /// Returns the names of the servers on the network.
-    pub(super) fn names(&self) -> impl Iterator<Item = &Arc<Name>> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<Name>> {
         self.names.iter().flatten()
     }
 
@@ -86,7 +87,7 @@ impl Upstreams {
     /// looked up yet is not to blame.
     fn late(&self, server: usize, limit: Duration) -> UpstreamError {
         match &self.names[server] {
-            Some(name) if !name.is_looked_up() => UpstreamError::Name(Cause::Temporary),
+            Some(name) if !name.is_looked_up() => UpstreamError::Name(NameFailure::Temporary),
             Some(_) | None => UpstreamError::ConnectTimeout(limit),
         }
     }
@@ -172,6 +173,6 @@ mod tests {
         let upstreams = Upstreams::new(&config.upstream, Time::ZERO, None).unwrap();
         let memory = Arc::new(Memory::new(1 << 20));
         let failed = upstreams.connect(0, Span::from_millis(20), &memory).await;
-        assert!(matches!(failed, Err(UpstreamError::Name(Cause::Temporary))));
+        assert!(matches!(failed, Err(UpstreamError::Name(NameFailure::Temporary))));
     }
 }

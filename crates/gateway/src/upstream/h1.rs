@@ -19,12 +19,12 @@ use http::{Method, StatusCode};
 use tokio::io::AsyncWrite;
 
 use super::{Outbound, UpstreamError};
-use crate::body::Piece;
-use crate::client::h1::decode;
-use crate::memory::Held;
-use crate::request::Upload;
-use crate::stream::Stream;
-use crate::wire::Wire;
+use crate::io::body::Piece;
+use crate::io::body::decode;
+use crate::io::stream::Stream;
+use crate::io::upload::Upload;
+use crate::io::wire::Wire;
+use crate::process::memory::Held;
 
 /// Limits on the head of a response. Applications are not hostile, but they may be broken.
 pub(super) const LIMITS: Limits = Limits { target: 0, fields: 256, bytes: 64 * 1024 };

@@ -4,7 +4,8 @@
 //! `servers.rs` chooses the next server and `health.rs` schedules the probes; both are pure.
 //! `names.rs` resolves their addresses, `dial.rs` tries these, `connect.rs` opens a connection,
 //! `pool.rs` keeps idle connections, `pinned.rs` keeps those that belong to one client connection,
-//! and `h1.rs` and `h2.rs` carry a request and its response. `probe.rs` probes the servers.
+//! and `h1.rs` and `h2` carry a request and its response. `gateway/probes.rs` probes the servers and looks up
+//! their names.
 //!
 //! An exchange is polled by the request that it belongs to, and after its client has left by the
 //! task that holds its slot (`request/departed.rs`). Dropping it closes the connection (HTTP/1) or
@@ -14,11 +15,10 @@ mod connect;
 mod dial;
 mod h1;
 mod h2;
-mod health;
-pub(crate) mod names;
+pub(crate) mod health;
+mod names;
 mod pinned;
 mod pool;
-pub(crate) mod probe;
 pub(crate) mod servers;
 
 use std::sync::Arc;
@@ -34,10 +34,11 @@ pub(crate) use connect::Upstreams;
 pub(crate) use pinned::PinnedLink;
 pub(crate) use pool::{Bounds, Link, Pool};
 
-use crate::body::{BodyError, Piece};
-use crate::local_fault::LocalFault;
-use crate::request::Upload;
-use crate::wire::Wire;
+use crate::io::body::{BodyError, Piece};
+use crate::io::upload::Upload;
+use crate::io::wire::Wire;
+use crate::process::local_fault::LocalFault;
+use crate::telemetry::metrics::NameFailure;
 
 /// The maximum number of heads for one request, including the final one. Interim heads are buffered
 /// for a client that does not read.
@@ -51,7 +52,7 @@ pub(crate) enum UpstreamError {
     NoServer,
     /// The server's name does not resolve.
     #[error("the server's name does not resolve: {}", .0.name())]
-    Name(names::Cause),
+    Name(NameFailure),
     /// The connection was refused, or TLS failed.
     #[error("connecting failed: {0}")]
     Connect(std::io::Error),

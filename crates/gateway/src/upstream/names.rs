@@ -11,17 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use super::UpstreamError;
 use super::dial::{dial, in_order};
-use crate::metrics::Metrics;
-use crate::settings::Settings;
-use crate::shared::{Life, Shared};
-use crate::talk::say;
+use crate::process::talk::say;
+use crate::telemetry::metrics::{Metrics, NameFailure};
 
 /// The maximum number of addresses used for one name.
 const MOST: usize = 64;
@@ -49,41 +46,7 @@ enum Known {
         all: Arc<[SocketAddr]>,
         fails: bool,
     },
-    Failed(Cause),
-}
-
-/// The reason why a name did not resolve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    /// There is no such name, or it has no address.
-    UnknownName,
-    /// No name server has responded, or none that could answer.
-    Temporary,
-    Other,
-}
-
-impl Cause {
-    /// All names that [`Cause::name`] returns, in the order of the variants.
-    pub(crate) const NAMES: [&str; 3] = ["unknown_name", "temporary", "other"];
-
-    /// Returns the name used in the metrics and the log.
-    pub(crate) const fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-
-    /// Classifies an error by the message of the C library (glibc or musl, untranslated), because
-    /// the standard library gives no number.
-    fn of(error: &io::Error) -> Self {
-        let text = error.to_string();
-        let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
-        if says(&["Temporary failure", "Try again"]) {
-            Self::Temporary
-        } else if says(&["not known", "not resolve", "No address", "no usable address"]) {
-            Self::UnknownName
-        } else {
-            Self::Other
-        }
-    }
+    Failed(NameFailure),
 }
 
 impl Name {
@@ -118,18 +81,18 @@ impl Name {
         Ok(stream)
     }
 
-    async fn addresses(&self) -> Result<Arc<[SocketAddr]>, Cause> {
+    async fn addresses(&self) -> Result<Arc<[SocketAddr]>, NameFailure> {
         let mut known = self.known.subscribe();
         let is_known = |known: &Known| !matches!(known, Known::Nothing);
         match &*known.wait_for(is_known).await.expect("its sender is here") {
             Known::Addresses { all, .. } => Ok(Arc::clone(all)),
             Known::Failed(cause) => Err(*cause),
-            Known::Nothing => Err(Cause::Other),
+            Known::Nothing => Err(NameFailure::Other),
         }
     }
 
     /// Looks the name up at once and then at the interval `every`, without end.
-    async fn keep(&self, every: Duration, metrics: &Metrics) {
+    pub(crate) async fn keep(&self, every: Duration, metrics: &Metrics) {
         if self.host.parse::<IpAddr>().is_ok() {
             return;
         }
@@ -145,11 +108,13 @@ impl Name {
     }
 
     /// Takes the result of a look-up, and logs a change between success and failure.
-    fn found(&self, found: io::Result<Vec<SocketAddr>>) -> Result<(), Cause> {
+    fn found(&self, found: io::Result<Vec<SocketAddr>>) -> Result<(), NameFailure> {
         let (found, why) = match found {
-            Ok(all) if all.is_empty() => (Err(Cause::UnknownName), "it has no address".to_owned()),
+            Ok(all) if all.is_empty() => {
+                (Err(NameFailure::UnknownName), "it has no address".to_owned())
+            }
             Ok(all) => (Ok(all), String::new()),
-            Err(error) => (Err(Cause::of(&error)), error.to_string()),
+            Err(error) => (Err(cause_of(&error)), error.to_string()),
         };
         let host = &self.host;
         let result = found.as_ref().map(|_| ()).map_err(|cause| *cause);
@@ -184,23 +149,17 @@ impl Name {
     }
 }
 
-/// Looks up the names of the current servers until the gateway drains.
-pub(super) async fn keep(
-    shared: Arc<Shared>,
-    mut settings: watch::Receiver<Arc<Settings>>,
-    mut life: watch::Receiver<Life>,
-) {
-    loop {
-        let current = Arc::clone(&settings.borrow_and_update());
-        let every = current.config.upstream.resolve_every.to_std();
-        let names = current.upstreams.names();
-        let all = join_all(names.map(|name| name.keep(every, &shared.metrics)));
-        tokio::select! {
-            // Without names there is nothing to do until the settings change.
-            () = async { all.await; std::future::pending().await } => {}
-            changed = settings.changed() => if changed.is_err() { return },
-            _ = life.wait_for(|life| *life >= Life::Drains) => return,
-        }
+/// Classifies an error by the message of the C library (glibc or musl, untranslated), because
+/// the standard library gives no number.
+fn cause_of(error: &io::Error) -> NameFailure {
+    let text = error.to_string();
+    let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
+    if says(&["Temporary failure", "Try again"]) {
+        NameFailure::Temporary
+    } else if says(&["not known", "not resolve", "No address", "no usable address"]) {
+        NameFailure::UnknownName
+    } else {
+        NameFailure::Other
     }
 }
 
@@ -228,7 +187,7 @@ mod tests {
         let name = Name::new("app", 80);
         assert_eq!(name.found(Ok(vec![address(1), address(2)])), Ok(()));
         let failed = name.found(failure("Temporary failure in name resolution"));
-        assert_eq!(failed, Err(Cause::Temporary));
+        assert_eq!(failed, Err(NameFailure::Temporary));
         assert_eq!(*name.addresses().await.unwrap(), [address(1), address(2)]);
         assert_eq!(name.found(Ok(vec![address(3)])), Ok(()));
         assert_eq!(*name.addresses().await.unwrap(), [address(3)]);
@@ -239,11 +198,15 @@ mod tests {
         let name = Name::new("app", 80);
         let first = name.addresses();
         let found = async { name.found(failure("Name or service not known")) };
-        assert_eq!(tokio::join!(first, found).0, Err(Cause::UnknownName), "it waits for the first");
-        assert_eq!(name.found(Ok(Vec::new())), Err(Cause::UnknownName));
-        assert_eq!(name.found(failure("Try again")), Err(Cause::Temporary));
-        assert_eq!(name.addresses().await, Err(Cause::Temporary));
-        assert_eq!(name.found(failure("out of memory")), Err(Cause::Other));
+        assert_eq!(
+            tokio::join!(first, found).0,
+            Err(NameFailure::UnknownName),
+            "it waits for the first"
+        );
+        assert_eq!(name.found(Ok(Vec::new())), Err(NameFailure::UnknownName));
+        assert_eq!(name.found(failure("Try again")), Err(NameFailure::Temporary));
+        assert_eq!(name.addresses().await, Err(NameFailure::Temporary));
+        assert_eq!(name.found(failure("out of memory")), Err(NameFailure::Other));
         assert_eq!(name.found(Ok(vec![address(1)])), Ok(()));
         assert_eq!(*name.addresses().await.unwrap(), [address(1)]);
     }

@@ -8,7 +8,7 @@ use bywash_units::Span;
 
 use super::pinned::Pins;
 use super::{SharedUpstreams, UpstreamError, h1, h2};
-use crate::memory::Memory;
+use crate::process::memory::Memory;
 
 /// A connection that can carry an exchange.
 pub(crate) enum Link {
@@ -178,7 +178,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::stream::Stream;
+    use crate::io::stream::Stream;
     use crate::upstream::Upstreams;
 
     fn upstream(keep_alive: &str) -> Upstream {

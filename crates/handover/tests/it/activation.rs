@@ -70,7 +70,7 @@ fn a_socket_that_does_not_listen_is_refused_by_name() {
     supervise(sockets, "$$", "http:https", &folder).status().unwrap();
     assert_eq!(
         fs::read_to_string(folder.path().join("error")).unwrap(),
-        "the supervisor's socket for https: it is no stream socket that listens"
+        "the supervisor's socket for https cannot be used: it is not a listening stream socket"
     );
 }
 

@@ -155,7 +155,7 @@ fn activated() {
     if !names.is_empty() {
         // While the sockets are open, a descriptor would have two owners.
         let again = from_supervisor().expect_err("the same sockets were given twice");
-        assert_eq!(again.to_string(), "the supervisor's sockets have been taken before");
+        assert_eq!(again.to_string(), "the sockets of the supervisor were taken before");
     }
     std::thread::scope(|scope| {
         for name in &names {

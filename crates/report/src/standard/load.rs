@@ -23,8 +23,8 @@ pub(super) fn against_load(result: &RunResult) -> Section {
     Section {
         heading: "Against offered load".into(),
         prose:
-            "The further right a curve stays high, the more overload its policy bears. A whisker \
-                is the standard error over the seeds."
+            "A policy whose curve stays high further to the right bears more overload. A whisker \
+             is the standard error over the seeds."
                 .into(),
         body: figures.map(Block::Figure).collect(),
     }

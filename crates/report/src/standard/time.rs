@@ -31,8 +31,8 @@ pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
     };
     Some(Section {
         heading: "Second by second".into(),
-        prose: "How many requests ended in each second, and how; the mean over the seeds. \
-                Figures of one load have the same axes."
+        prose: "How many requests ended in each second, and with which outcome: the mean over the \
+                seeds. Figures of one load have the same axes."
             .into(),
         body: with().map(block).collect(),
     })
@@ -69,9 +69,11 @@ pub(super) fn response_times(result: &RunResult) -> Option<Section> {
     }
     Some(Section {
         heading: "Response times".into(),
-        prose: "Of the requests that were completed, the share that was answered within a time. A \
-                policy that completes less may look quicker: who was not answered is not in it."
-            .into(),
+        prose:
+            "The share of the completed requests that was answered within a time. A policy that \
+             completes fewer requests may look quicker, because requests without an answer are not \
+             counted."
+                .into(),
         body: figures.into_iter().map(block).collect(),
     })
 }

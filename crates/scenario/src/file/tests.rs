@@ -60,7 +60,7 @@ fn all_mistakes_are_told_at_once() {
         .replace("workers = 2", "workers = 0");
     let error = Scenario::parse(&text, Path::new(".")).unwrap_err().to_string();
     for words in
-        ["sum to at most 1", "`home`", "run.duration must be above 0", "servers.workers takes"]
+        ["sum to at most 1", "`home`", "run.duration must be above 0", "servers.workers must be"]
     {
         assert!(error.contains(words), "{words}: {error}");
     }
@@ -78,9 +78,9 @@ fn mistakes_are_named() {
         refused("request = \"GET /\"", "request = \"GET /\"\n form = \"a=1\"")
             .contains("only a POST")
     );
-    assert!(refused(buy, &format!("{buy}\n status = 99")).contains("status of `buy` takes"));
+    assert!(refused(buy, &format!("{buy}\n status = 99")).contains("status of `buy` must be"));
     assert!(refused("\"10s\"", "\"10\"").contains("number and a unit"));
-    assert!(refused("duration = \"10s\"", "").contains("either `duration` or `orders`"));
+    assert!(refused("duration = \"10s\"", "").contains("one of `duration` and `orders`"));
     assert!(refused("workers = 2", "workers = 0").contains("servers.workers"));
     assert!(refused("rho = [1.5]", "rho = [nan]").contains("run.rho"));
     assert!(refused("rho = [1.5]", "rho = [1]\n seeds = 4000000000").contains("run.seeds"));
@@ -104,13 +104,13 @@ fn one_mistake_hides_no_other() {
     let text = text.replace("[session]", &format!("{twice}\n[session]")) + "\n" + change;
     let error = Scenario::parse(&text, Path::new(".")).expect_err("nothing is right").to_string();
     for words in [
-        "class `main` stands twice",
+        "class `main` is defined twice",
         "`lobby`",
         "`sale`",
         "sum to at most 1",
         "5 parsecs",
         "`soon` is not a span",
-        "in the order of time",
+        "in the order of their times",
     ] {
         assert!(error.contains(words), "{words:?} is not in {error}");
     }
@@ -127,7 +127,7 @@ fn a_mistake_of_the_base_has_no_line_in_the_file_on_top() {
     assert!(error.starts_with("line 2: run needs"), "{error}");
     let file = toml::from_str(&SMALL.replace("workers = 2", "workers = 0")).unwrap();
     let error = written::resolve(file, Path::new("."), &lines).expect_err("no workers").to_string();
-    assert!(error.starts_with("servers.workers takes"), "{error}");
+    assert!(error.starts_with("servers.workers must be"), "{error}");
 }
 
 #[test]
@@ -135,19 +135,19 @@ fn so_many_changes_that_nobody_can_read_them_are_refused_at_once() {
     let change = "\n[[servers.change]]\nat = \"1s\"\nworkers = 1";
     let text = SMALL.to_owned() + &change.repeat(20_000);
     let error = Scenario::parse(&text, Path::new(".")).expect_err("too many").to_string();
-    assert!(error.contains("servers.change stands there more often"), "{error}");
+    assert!(error.contains("servers.change has more than 1000"), "{error}");
 }
 
 #[test]
 fn mistakes_in_what_changes_are_named() {
     let change = |text: &str| refused("[run]", &format!("[[servers.change]]\n{text}\n[run]"));
-    assert!(change("at = \"1s\"").contains("servers.change takes one of"));
-    assert!(change("at = \"1s\"\nworkers = 1\nspeed = 2").contains("takes one of"));
-    assert!(change("at = \"1s\"\nspeed = 0").contains("takes one of"));
+    assert!(change("at = \"1s\"").contains("servers.change needs exactly one of"));
+    assert!(change("at = \"1s\"\nworkers = 1\nspeed = 2").contains("needs exactly one of"));
+    assert!(change("at = \"1s\"\nspeed = 0").contains("needs exactly one of"));
     assert!(change("at = \"1s\"\nclass = \"home\"\nservice = 2").contains("`home`"));
     assert!(change("at = \"1\"\nworkers = 1").contains("number and a unit"));
     let two = "at = \"2s\"\nworkers = 1\n[[servers.change]]\nat = \"1s\"\nspeed = 2";
-    assert!(change(two).contains("in the order of time"));
+    assert!(change(two).contains("in the order of their times"));
     assert!(refused("workers = 2", "workers = 2\nlimit = 0").contains("servers.limit"));
     assert!(refused("workers = 2", "workers = 2\ncontention = -1").contains("contention"));
     let start = "[[session.change]]\nat = \"1s\"\nstart = \"home\"\n[run]";
@@ -197,13 +197,13 @@ fn a_run_for_orders_is_as_long_as_an_ideal_policy_needs() {
 #[test]
 fn mistakes_in_sets_and_stations_are_named() {
     let set = |text: &str| refused("[run]", &format!("[[set]]\n{text}\n[run]"));
-    assert!(set("name = \"a\"\nclients = 0").contains("clients of set `a` takes 1 to 100000"));
+    assert!(set("name = \"a\"\nclients = 0").contains("clients of set `a` must be 1 to 100000"));
     assert!(
         set("name = \"a\"\nclients = 1\ncounted = false")
-            .contains("at least one set must be counted")
+            .contains("at least one set needs counted")
     );
     let two = "name = \"a\"\nclients = 1\n[[set]]\nname = \"a\"\nclients = 1";
-    assert!(set(two).contains("set `a` stands twice"));
+    assert!(set(two).contains("set `a` is defined twice"));
     assert!(set("name = \"a\"\nclients = 1\npatience = { shape = \"uniform\", least = \"2s\", most = \"1s\" }")
         .contains("`least` below `most`"));
     let hasty = SMALL.replace(
@@ -212,17 +212,14 @@ fn mistakes_in_sets_and_stations_are_named() {
     );
     let hasty = hasty.replace("[run]", "[[set]]\nname = \"a\"\nclients = 1\n[run]");
     let why = Scenario::parse(&hasty, Path::new(".")).expect_err("a run without end").to_string();
-    assert!(why.contains("clients of sets must think"), "{why}");
+    assert!(why.contains("clients of a [[set]] need a `think`"), "{why}");
     let station = |text: &str| refused("workers = 2", &format!("workers = 2\nstation = [{text}]"));
     assert!(
         station("{ name = \"db\", workers = 0 }")
-            .contains("workers of station `db` takes 1 to 100000")
+            .contains("workers of station `db` must be 1 to 100000")
     );
     let twice = "{ name = \"db\", workers = 1 }, { name = \"db\", workers = 1 }";
-    assert!(station(twice).contains("station `db` stands twice"));
+    assert!(station(twice).contains("station `db` is defined twice"));
     let class = refused("utility = 100", "utility = 100\nstation = \"db\"");
-    assert!(
-        class.contains("class `buy` names station `db`, and there is none of that name"),
-        "{class}"
-    );
+    assert!(class.contains("class `buy` names station `db`, which does not exist"), "{class}");
 }

@@ -54,7 +54,7 @@ impl Site {
         let mut steps = Vec::new();
         for line in lines {
             let mut fields = line.split(',');
-            let mut next = || fields.next().expect("a table of ours has three fields");
+            let mut next = || fields.next().expect("a line of the built-in table has three fields");
             let (from, to, weight) = (next(), next(), next().parse::<f64>().expect("a number"));
             if !names.contains(&from) {
                 names.push(from);
@@ -63,7 +63,7 @@ impl Site {
         }
         pages.resize_with(names.len() + 1, Page::default);
         let of = |name: &str| {
-            names.iter().position(|known| *known == name).expect("a page has a way on")
+            names.iter().position(|known| *known == name).expect("every page has a next page")
         };
         for (from, to, weight) in steps {
             let next = match to {

@@ -25,24 +25,25 @@ const MOST: Span = Span::from_secs(600);
 pub(super) const POLICY: Policy = Policy {
     name: "codel-lifo",
     source: "Folly, HBase",
-    about: "One queue; drops who waited long while even the least wait is long; newest first when \
-            nearly full.",
+    about: "One queue; drops requests that waited long while even the least wait is long; newest \
+            first when nearly full.",
     parameters: &[
         CAPACITY,
         Parameter {
             name: "target",
             domain: Domain::Span { min: LEAST, max: MOST, default: Span::from_millis(100) },
-            why: "The least wait of an interval that is still no overload; twice it is dropped.",
+            why: "The least wait in an interval up to which there is no overload. During overload, \
+                  requests that waited twice as long are dropped.",
         },
         Parameter {
             name: "interval",
             domain: Domain::Span { min: LEAST, max: MOST, default: Span::from_millis(100) },
-            why: "How long the least wait is looked for.",
+            why: "The interval in which the least wait is measured.",
         },
         Parameter {
             name: "lifo_above",
             domain: Domain::Share { min: 0.0, max: 1.0, default: 0.8 },
-            why: "The share of the queue above which the newest goes first.",
+            why: "The share of the queue above which the newest request goes first.",
         },
     ],
     build: |settings, _| Box::new(CodelLifo::new(settings)),

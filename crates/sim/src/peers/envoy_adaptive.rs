@@ -25,7 +25,8 @@ use bywash_units::{Span, Time};
 pub(super) const POLICY: Policy = Policy {
     name: "envoy-adaptive",
     source: "Envoy 1.40",
-    about: "Nobody waits: who finds no slot is refused. To be run with its limit, envoy-gradient.",
+    about: "No queue: a request that finds no slot is refused. Run it with its limit, \
+            envoy-gradient.",
     parameters: &[],
     build: |_, _| Box::new(NoQueue),
 };
@@ -43,17 +44,17 @@ const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter
 pub(super) const LIMIT: LimitPolicy = LimitPolicy {
     name: "envoy-gradient",
     source: "Envoy 1.40",
-    about: "Follows the ratio of latency at the least concurrency to latency now.",
+    about: "Follows the ratio of the latency at the least concurrency to the latency now.",
     parameters: &[
-        slots("min", 3, "It never falls below this, and the ideal latency is measured here."),
-        slots("max", 200, "It never rises above this."),
+        slots("min", 3, "The least limit, at which the ideal latency is measured."),
+        slots("max", 200, "The greatest limit."),
         time("update", Span::from_millis(100), "How often the limit is set."),
         time("probe", Span::from_secs(30), "How often the ideal latency is measured."),
-        slots("samples", 50, "Answers that the ideal latency is measured by."),
+        slots("samples", 50, "How many answers the ideal latency is measured from."),
         Parameter {
             name: "buffer",
             domain: Domain::Share { min: 0.0, max: 1.0, default: 0.25 },
-            why: "How far above the ideal latency may lie.",
+            why: "How far the latency may be above the ideal one.",
         },
     ],
     build: |settings| Box::new(Gradient::new(settings)),

@@ -70,19 +70,41 @@ const fn times(name: &'static str, default: u32, why: &'static str) -> Parameter
 pub(super) const POLICY: Policy = Policy {
     name: "haproxy-expert",
     source: "HAProxy 2.6",
-    about: "Classes by step and issued session, new visitors refused first, newest first when deep.",
+    about: "Priority classes by checkout step and issued session; new visitors are refused first; \
+            newest first when the queue is long.",
     parameters: &[
         Parameter {
             name: SLOTS,
             domain: Domain::Count { min: 1, max: 100_000, default: 1 },
-            why: "The server's limit, which all bounds are multiples of; the scenario's if not set.",
+            why: "The server's limit; all bounds are multiples of it. Default: the scenario's \
+                  limit.",
         },
-        times("new", MOST_NEW, "Waiting, for each slot, from which on whoever is new is refused."),
-        times("told", MOST_TOLD, "The same for those who show a signal, with cookie = \"told\"."),
-        times("browse", MOST_BROWSE, "From which on browsing with a session is refused."),
-        times("total", MOST_ALL, "From which on everything is refused."),
-        times("source", MOST_SOURCE, "Requests of strangers that one address may have waiting."),
-        times("lifo_from", DEEP, "Waiting from which on the newest of a class goes first."),
+        times("new", MOST_NEW, "Waiting requests per slot from which on new visitors are refused."),
+        times(
+            "told",
+            MOST_TOLD,
+            "The same for new visitors that show a signal, with cookie = \"told\".",
+        ),
+        times(
+            "browse",
+            MOST_BROWSE,
+            "Waiting requests per slot from which on browsing with a session is refused.",
+        ),
+        times(
+            "total",
+            MOST_ALL,
+            "Waiting requests per slot from which on all requests are refused.",
+        ),
+        times(
+            "source",
+            MOST_SOURCE,
+            "Waiting requests per slot that one address may have without a session.",
+        ),
+        times(
+            "lifo_from",
+            DEEP,
+            "Waiting requests per slot from which on the newest of a class goes first.",
+        ),
         Parameter {
             name: "timeout",
             domain: Domain::Span {
@@ -90,12 +112,13 @@ pub(super) const POLICY: Policy = Policy {
                 max: Span::from_secs(3600),
                 default: Span::from_secs(10),
             },
-            why: "How long a request may wait: short, as the newest go first anyway.",
+            why: "How long a request may wait: short, because the newest go first anyway.",
         },
         Parameter {
             name: "cookie",
             domain: Domain::Choice(&["untold", "told"]),
-            why: "Whether it is told that signals are seen more often in buyers.",
+            why: "Whether it is configured to prefer new visitors with a signal, which buyers show \
+                  more often.",
         },
     ],
     build: |settings, classes| {

@@ -26,12 +26,12 @@ pub(super) const POLICY: Policy = Policy {
         Parameter {
             name: "places",
             domain: Domain::Count { min: 1, max: 1_000_000, default: 8 },
-            why: "How much the limit is above what the servers run at once.",
+            why: "How far the limit is above the number of requests that the servers run.",
         },
         Parameter {
             name: "transact",
             domain: Domain::Share { min: 0.0, max: 1.0, default: 0.5 },
-            why: "The share of transaction paths; browsing has the rest.",
+            why: "The share of transaction paths; browsing gets the rest.",
         },
     ],
     build: |settings, classes| Box::new(Partitions::new(settings, classes)),

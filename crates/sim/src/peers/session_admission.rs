@@ -30,7 +30,8 @@ pub(super) const POLICY: Policy = Policy {
         Parameter {
             name: "weight",
             domain: Domain::Share { min: 0.0, max: 1.0, default: 0.5 },
-            why: "What the last interval counts in the prediction: 1 responds, less is stable.",
+            why: "The weight of the last interval in the prediction: 1 reacts fastest, less is \
+                  more stable.",
         },
         Parameter {
             name: "interval",
@@ -39,7 +40,7 @@ pub(super) const POLICY: Policy = Policy {
                 max: Span::from_secs(600),
                 default: Span::from_secs(1),
             },
-            why: "How long utilisation is measured before it is judged.",
+            why: "The interval in which utilisation is measured.",
         },
     ],
     build: |settings, _| Box::new(SessionAdmission::new(settings)),

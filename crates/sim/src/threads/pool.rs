@@ -104,7 +104,7 @@ impl Pool {
             let ticket = grant.ticket();
             let holds = |request: &Option<Request>| request.is_some_and(|r| r.ticket == ticket);
             let index = self.requests.iter().position(holds);
-            let id = index.expect("slots go to requests that are here") as u32;
+            let id = index.expect("slots go to requests that are in the pool") as u32;
             let own = grant == Grant::Begin(ticket);
             self.busy += 1;
             let request = self.request(id);
@@ -115,7 +115,7 @@ impl Pool {
     }
 
     fn request(&mut self, id: u32) -> &mut Request {
-        self.requests[id as usize].as_mut().expect("it is here")
+        self.requests[id as usize].as_mut().expect("the request is in the pool")
     }
 
     /// Lets a thread with a slot take the next task of a request that has one.
@@ -189,7 +189,7 @@ impl Application for Pool {
             self.requests.resize(index + 1, None);
         }
         let arrived = self.levels.arrive(now, LevelId(class));
-        let ticket = arrived.expect("levels of the simulator have room for everybody");
+        let ticket = arrived.expect("levels of the simulator have room for every request");
         let left = Left::of(demand, self.serial_share, self.classes[class]);
         self.requests[index] =
             Some(Request { ticket, left, begun: false, threads: 0, done: 0, serial: self.serial });

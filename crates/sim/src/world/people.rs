@@ -1,6 +1,6 @@
 //! The clients of a run: visitors, and adversaries.
 
-use bywash_engine::throttle::RuleId;
+use bywash_engine::RuleId;
 use bywash_engine::{
     AddressKey, AttemptKey, ClassId, Event, Request, RequestId, SessionKey, Signals,
 };

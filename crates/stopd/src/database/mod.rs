@@ -59,7 +59,7 @@ pub(crate) enum DatabaseError {
     Postgres(#[from] tokio_postgres::Error),
     #[error("{0}")]
     MySql(#[from] mysql_async::Error),
-    #[error("it has not answered within {} s", LONGEST.as_secs())]
+    #[error("the database has not answered within {} s", LONGEST.as_secs())]
     Slow,
 }
 

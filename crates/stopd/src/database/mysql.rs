@@ -79,7 +79,7 @@ impl MySql {
             (true, true) if self.is_mariadb || self.settings.writes => return Ok(None),
             (true, true) => {
                 let why = "MySQL cannot tell a query from the next one of its connection, which may write: \
-                           nothing is cancelled unless writes = true";
+                           the daemon cancels nothing unless writes = true";
                 return Ok(Some(why.to_owned()));
             }
             (false, true) => "PROCESS",
@@ -88,7 +88,7 @@ impl MySql {
         };
         let user = &self.settings.server.user;
         Ok(Some(format!(
-            "it may see or cancel only its own queries: GRANT {missing} ON *.* TO {user}"
+            "{user} may see or cancel only its own queries: GRANT {missing} ON *.* TO {user}"
         )))
     }
 

@@ -95,7 +95,7 @@ impl Postgres {
         };
         let user = &self.settings.server.user;
         Ok(Some(format!(
-            "it may see or cancel only its own queries: GRANT {missing} TO \"{user}\""
+            "{user} may see or cancel only its own queries: GRANT {missing} TO \"{user}\""
         )))
     }
 

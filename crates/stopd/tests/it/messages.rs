@@ -36,10 +36,7 @@ fn a_request_that_was_stopped_begins_nothing() {
     let mut client = Client::of(&site);
     assert_eq!(client.ask("1 STOP r1 deadline"), "1 OK cancelled=0 spared=0");
     assert_eq!(client.ask("2 LEASE r1 self 7"), "2 STOPPED deadline");
-    assert_eq!(
-        client.ask("3 RELEASE r1 self 7"),
-        "3 ERR not_leased there is no such lease of yours"
-    );
+    assert_eq!(client.ask("3 RELEASE r1 self 7"), "3 ERR not_leased you have no such lease");
 }
 
 #[test]
@@ -49,7 +46,7 @@ fn a_stop_that_is_repeated_unknown_or_late_does_nothing() {
     assert_eq!(client.ask("1 LEASE r1 self 7"), "1 OK");
     let late = in_millis(0) - 1;
     let line = format!("2 STOP r1 client_left not-after={late}");
-    assert_eq!(client.ask(&line), "2 ERR late it came when it was too late");
+    assert_eq!(client.ask(&line), "2 ERR late its not-after has passed");
     assert_eq!(client.ask("3 STOP r2 client_left"), "3 OK cancelled=0 spared=0");
     client.say(&format!("4 STOP r1 client_left not-after={}", in_millis(10_000)));
     // The holder is notified first, then the stop is answered, and only once.
@@ -68,7 +65,7 @@ fn a_lease_that_is_never_released_ends_and_is_counted() {
     assert_eq!(client.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=0");
     let past = in_millis(0) - 1;
     let line = format!("3 LEASE r2 self 7 not-after={past}");
-    assert_eq!(client.ask(&line), "3 ERR late its time is over already");
+    assert_eq!(client.ask(&line), "3 ERR late its not-after has passed");
 }
 
 #[test]
@@ -109,7 +106,7 @@ fn a_connection_that_two_have_leased_is_nobodys() {
     assert_eq!(one.ask("1 LEASE r1 shop 4711"), "1 OK");
     assert_eq!(
         other.ask("1 LEASE r2 shop 4711"),
-        "1 ERR taken this connection is leased to another: close it"
+        "1 ERR taken this connection has another lease: close it"
     );
     assert_eq!(one.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=0");
     assert_eq!(one.ask("3 STOP r2 client_left"), "3 OK cancelled=0 spared=0");
@@ -122,7 +119,7 @@ fn a_line_that_is_no_message_is_refused_and_the_next_one_is_heard() {
     assert_eq!(client.ask("1 PLEASE STOP"), "1 ERR malformed a message is LEASE, RELEASE or STOP");
     assert_eq!(
         client.ask("hello"),
-        "0 ERR malformed a line begins with a number from 1 on, which its answer will carry"
+        "0 ERR malformed a line begins with a number above 0, which its answer repeats"
     );
     assert_eq!(
         client.ask("2 LEASE r1 warehouse 7"),
@@ -269,7 +266,7 @@ fn a_file_that_is_no_socket_stays_where_it_is() {
         databases: Vec::new(),
     };
     let Err(error) = bywash_stopd::start(config, std::io::sink()) else { panic!("it listens") };
-    assert!(error.to_string().ends_with("there is a file that is no socket"), "{error}");
+    assert!(error.to_string().ends_with("the path is a file that is not a socket"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
 }
 

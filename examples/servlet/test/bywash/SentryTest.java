@@ -66,7 +66,7 @@ public final class SentryTest {
             all.add(on(sentry::conversation));
         }
         for (var one : all) {
-            check(one.get(PATIENCE, TimeUnit.SECONDS) == null, "it talks to a daemon that takes nobody");
+            check(one.get(PATIENCE, TimeUnit.SECONDS) == null, "it talks to a daemon that accepts no connection");
         }
         for (SocketChannel one : wait) {
             one.close();
@@ -125,12 +125,13 @@ public final class SentryTest {
     /** Checks the table in sdk/README.md: the consequence of each answer to a release. */
     private static void whatIsInDoubtIsClosed(String[] answers) throws Exception {
         answers[0] = "OK";
-        for (String good : List.of("OK", "ERR not_leased there is no such lease of yours")) {
+        for (String good : List.of("OK", "ERR not_leased you have no such lease")) {
             answers[1] = good;
             check(run("UPDATE a").aborted == 0, "it is closed after " + good);
         }
         for (String doubt : List.of(
-                "ERR taken a cancellation may still be under way there: close it", "ERR malformed what", "STOPPED deadline")) {
+                "ERR taken a cancellation may still be under way on this connection: close it", "ERR malformed what",
+                "STOPPED deadline")) {
             answers[1] = doubt;
             check(run("UPDATE a").aborted == 1, "it is lent again after " + doubt);
         }

@@ -166,7 +166,7 @@ class Pool:
         contradict themselves.
         """
         if goal is not None and not isinstance(goal, (Ratio, Percentile)):
-            raise TypeError(f"{goal!r} is no goal")
+            raise TypeError(f"{goal!r} is not a goal: use Ratio or Percentile")
         ratio = (goal.fast, goal.slow, goal.target) if isinstance(goal, Ratio) else None
         percentile = (goal.level, goal.share, goal.within) if isinstance(goal, Percentile) else None
         terms = [

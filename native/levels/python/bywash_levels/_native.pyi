@@ -9,13 +9,13 @@ class Refused(Exception):
     """The error of a request that gets no turn."""
 
 class UnknownLevel(Refused):
-    """There is no such level."""
+    """The pool has no level of this name."""
 
 class QueueFull(Refused):
     """The queue of the level is full."""
 
 class TimedOut(Refused):
-    """No turn came in time."""
+    """The request got no turn within its timeout."""
 
 class Closed(Refused):
     """The pool is closed."""

@@ -4,12 +4,17 @@ use bywash_levels::{BuildError, Refused as Why};
 use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::{PyErr, create_exception};
 
-create_exception!(bywash_levels, Refused, PyException, "A request gets no turn.");
-create_exception!(bywash_levels, UnknownLevel, Refused, "There is no such level.");
-create_exception!(bywash_levels, QueueFull, Refused, "As many of the level wait as may.");
-create_exception!(bywash_levels, TimedOut, Refused, "No turn came in time.");
+create_exception!(bywash_levels, Refused, PyException, "The pool has refused a request.");
+create_exception!(bywash_levels, UnknownLevel, Refused, "The pool has no level of this name.");
+create_exception!(bywash_levels, QueueFull, Refused, "The queue of the level is full.");
+create_exception!(bywash_levels, TimedOut, Refused, "The request got no turn within its timeout.");
 create_exception!(bywash_levels, Closed, Refused, "The pool is closed.");
-create_exception!(bywash_levels, NotBelieved, PyException, "The gateway has not said that now.");
+create_exception!(
+    bywash_levels,
+    NotBelieved,
+    PyException,
+    "The field is not valid, or the gateway did not sign it recently."
+);
 
 /// Returns the exception of a refused request.
 pub(crate) fn refused(why: Why) -> PyErr {

@@ -129,7 +129,7 @@ fn seconds(seconds: f64) -> PyResult<Duration> {
     if seconds >= FOR_EVER {
         return Ok(Duration::MAX);
     }
-    let wrong = |_| PyValueError::new_err(format!("{seconds} is no time in seconds"));
+    let wrong = |_| PyValueError::new_err(format!("{seconds} is not a valid time in seconds"));
     Duration::try_from_secs_f64(seconds).map_err(wrong)
 }
 

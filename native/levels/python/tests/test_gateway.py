@@ -44,12 +44,12 @@ class TheGatewaysWord(unittest.TestCase):
         self.assertEqual(gateway.level(signed(KEY)), "high")
         self.assertEqual(gateway.level(signed(KEY).encode()), "high")
         for field, why in [
-            (signed(OTHER_KEY), "none of ours"),
+            (signed(OTHER_KEY), "none of the keys"),
             (signed(KEY, seconds_ago=100), "too old"),
             (signed(KEY, seconds_ago=-100), "future"),
-            (signed(KEY).replace("high", "low"), "none of ours"),
-            ("high", "no level"),
-            ("", "no level"),
+            (signed(KEY).replace("high", "low"), "none of the keys"),
+            ("high", "not a level"),
+            ("", "not a level"),
             ("\u00e4" * 1000, "too long"),
         ]:
             with self.subTest(why=why), self.assertRaisesRegex(NotBelieved, why):
@@ -71,7 +71,7 @@ class TheGatewaysWord(unittest.TestCase):
 
     def test_a_file_that_is_none_is_refused(self):
         self.write("no key")
-        with self.assertRaisesRegex(ValueError, "line 1 is no key"):
+        with self.assertRaisesRegex(ValueError, "line 1 is not a key"):
             Gateway(self.path)
         self.write(KEY.hex(), mode=0o644)
         with self.assertRaisesRegex(PermissionError, "every user may read"):

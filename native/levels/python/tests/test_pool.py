@@ -352,7 +352,7 @@ class Settings(unittest.TestCase):
             ("ratio", lambda: Pool(4, TWO, goal=Ratio("high", "low", 2))),
             ("share", lambda: Pool(4, TWO, goal=Percentile("high", 0.1, 1.0))),
             ("time", lambda: Pool(4, TWO, goal=Percentile("high", 0.95, 0))),
-            ("no time", lambda: Pool(4, TWO, goal=Percentile("high", 0.95, -1))),
+            ("not a valid time", lambda: Pool(4, TWO, goal=Percentile("high", 0.95, -1))),
             ("parity", lambda: Pool(4, TWO, goal=Ratio("high", "low", 0.5), parity=2)),
         ]:
             with self.subTest(words), self.assertRaisesRegex(ValueError, words):

@@ -50,7 +50,7 @@ void wrong_calls_return_errors_and_say_so_once() {
     });
     CHECK(count(text, "no rollback point") == 1);
     CHECK(count(text, "SERT_set_args: lb_ms is above ub_ms") == 1 && count(text, "SERT_set_args: ") == 1);
-    CHECK(count(text, "before SERT_init_timer") == 1);
+    CHECK(count(text, "SERT_init_timer was not called") == 1);
     CHECK(count(text, "no request has begun") == 1);
 }
 

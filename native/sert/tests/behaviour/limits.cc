@@ -29,7 +29,7 @@ void more_threads_than_can_be_watched_run_unprotected() {
         for (auto &thread : threads) pthread_join(thread, nullptr);
     });
     CHECK(served + refused == MANY && refused >= MANY - 4096);
-    CHECK(count(text, "no more threads") == 1);
+    CHECK(count(text, "too many threads") == 1);
     // The slots can be used again.
     for (int i = 0; i < 5000; i++) {
         std::thread([] {

@@ -35,7 +35,7 @@ pub enum LeaseError {
     #[error(transparent)]
     Stopped(#[from] Terminated),
     /// Another client of the daemon has leased this connection. It was closed; take another one.
-    #[error("the connection is leased to another")]
+    #[error("another client of the stop daemon has leased the connection, which is closed now")]
     Taken,
 }
 

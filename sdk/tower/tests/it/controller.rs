@@ -76,7 +76,7 @@ fn what_makes_no_sense_is_refused_with_the_field_and_both_values() {
         (Class { interval: secs(7200), ..plain() }, ["interval", "3600s"]),
         (
             Class { retry_after: Some(secs(7200)), ..plain() },
-            ["retry_after` is 7200s", "not from 0ns to 3600s"],
+            ["retry_after` is 7200s", "must be from 0ns to 3600s"],
         ),
     ] {
         let error = Controller::new([class]).unwrap_err().to_string();

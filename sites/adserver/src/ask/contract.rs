@@ -96,25 +96,28 @@ fn banners(form: &Form) -> Result<Vec<NewBanner>, Refusal> {
 }
 
 const ADVERTISER: Refusal =
-    Refusal::Nonsense("advertiser must be 1 to 100 characters, none a control character");
+    Refusal::Nonsense("advertiser must be 1 to 100 characters without control characters");
 const IMPRESSIONS: Refusal =
     Refusal::Nonsense("impressions must be a whole number from 1 to 1000000000");
 const TOO_FEW: Refusal = Refusal::Nonsense("impressions must be at least one for each banner");
 const DATE: Refusal = Refusal::Nonsense(
-    "from and to must be whole seconds since 1970, as 1893456000; without from it begins now",
+    "from and to must be whole seconds since 1970, as in 1893456000; without from the contract \
+     begins now",
 );
 const BACKWARDS: Refusal = Refusal::Nonsense("from must be before to");
-const ENDED: Refusal = Refusal::Nonsense("to must not be past");
-const BEGUN: Refusal = Refusal::Nonsense("from must not be more than an hour past");
+const ENDED: Refusal = Refusal::Nonsense("to must not be in the past");
+const BEGUN: Refusal = Refusal::Nonsense("from must be at most an hour in the past");
 const FAR: Refusal = Refusal::Nonsense("to must be within ten years");
 const BANNERS: Refusal =
-    Refusal::Nonsense("a contract has 1 to 16 banners, each a landing, a size and concepts");
+    Refusal::Nonsense("a contract needs 1 to 16 banners, each with a landing, a size and concepts");
 const UNEVEN: Refusal = Refusal::Nonsense(
-    "each banner needs a landing, a size and concepts, and a category (empty: none) if any has one",
+    "each banner needs a landing, a size and concepts, and a category (or an empty one) if any \
+     banner has one",
 );
-const LANDING: Refusal =
-    Refusal::Nonsense("landing must be an http or https address of at most 2048 plain characters");
-const CATEGORY: Refusal = Refusal::Nonsense("category must be 1 to 64 of a-z 0-9 - _");
+const LANDING: Refusal = Refusal::Nonsense(
+    "landing must be an http or https URL of at most 2048 ASCII characters, without a user name",
+);
+const CATEGORY: Refusal = Refusal::Nonsense("category must be 1 to 64 characters of a-z 0-9 - _");
 
 #[cfg(test)]
 mod tests {

@@ -203,26 +203,27 @@ fn words(text: &str, most: usize) -> Option<BTreeSet<Word>> {
     (words.len() <= most).then(|| words.into_iter().collect())
 }
 
-const WORD: Refusal = Refusal::Nonsense("name must be 1 to 64 of a-z 0-9 - _");
+const WORD: Refusal = Refusal::Nonsense("name must be 1 to 64 characters of a-z 0-9 - _");
 const NAME: Refusal =
-    Refusal::Nonsense("name must be 1 to 100 characters, none a control character");
+    Refusal::Nonsense("name must be 1 to 100 characters without control characters");
 const PUBLISHER: Refusal = Refusal::Nonsense("publisher must be the number of a publisher");
 const SIZE: Refusal =
-    Refusal::Nonsense("size must be WIDTHxHEIGHT in pixels, each from 1 to 4096, as 468x60");
-const SIZE_OF_SLOTS: Refusal = Refusal::Nonsense("slots have a size: name either slots or a size");
+    Refusal::Nonsense("size must be WIDTHxHEIGHT in pixels, each from 1 to 4096, as in 468x60");
+const SIZE_OF_SLOTS: Refusal =
+    Refusal::Nonsense("slots have a size of their own: send either slots or size");
 const PER_DAY: Refusal =
     Refusal::Nonsense("impressions_per_day must be a whole number from 1 to 1000000000");
 const OWN_CONCEPTS: Refusal = Refusal::Nonsense(
-    "concepts must be 1 to 16 names of 1 to 64 of a-z 0-9 - _, with commas between",
+    "concepts must be 1 to 16 names with commas between, each of 1 to 64 characters of a-z 0-9 - _",
 );
 const CONCEPTS: Refusal = Refusal::Nonsense(
-    "concepts must be 1 to 32 names of 1 to 64 of a-z 0-9 - _, with commas between",
+    "concepts must be 1 to 32 names with commas between, each of 1 to 64 characters of a-z 0-9 - _",
 );
 const COUNT: Refusal = Refusal::Nonsense("slots must be a whole number from 1 to 16");
 const SLOT: Refusal = Refusal::Nonsense(
-    "slot must be the numbers of as many different slots as slots says, with commas between",
+    "slot must be the numbers of different slots, separated by commas, as many as slots says",
 );
-const AFTER: Refusal = Refusal::Nonsense("after must be the number that the list went to");
+const AFTER: Refusal = Refusal::Nonsense("after must be the last number of the previous list");
 const TYPE: Refusal = Refusal::Nonsense("type must be 0 or 1");
 
 #[cfg(test)]

@@ -66,37 +66,40 @@ impl Route {
     pub(crate) fn fields(&self) -> Fields {
         let fields = |once, words| Fields { once, ..Fields::none(words) };
         match self {
-            Self::AddConcept => fields(&["name"], "a concept takes a name, once"),
-            Self::AddPublisher => fields(&["name"], "a publisher takes a name, once"),
+            Self::AddConcept => fields(&["name"], "a concept takes the field name, once"),
+            Self::AddPublisher => fields(&["name"], "a publisher takes the field name, once"),
             Self::AddSlot => fields(
                 &["publisher", "size", "concepts", "impressions_per_day"],
-                "a slot takes publisher, size, concepts and impressions_per_day, each once",
+                "a slot takes the fields publisher, size, concepts and impressions_per_day, each \
+                 once",
             ),
             Self::ResizeSlot(_) => {
-                fields(&["impressions_per_day"], "a slot takes impressions_per_day, once")
+                fields(&["impressions_per_day"], "a slot takes the field impressions_per_day, once")
             }
             Self::Sign => Fields {
                 once: &["advertiser", "impressions", "from", "to"],
                 each: &["landing", "size", "concepts", "category"],
                 ..Fields::none(
-                    "a contract takes advertiser, impressions, from and to, each once, and for each banner landing, \
-                     size, concepts and category",
+                    "a contract takes the fields advertiser, impressions, from and to, each once, \
+                     and landing, size, concepts and category for each banner",
                 )
             },
             Self::ListPublishers | Self::ListSlots | Self::ListContracts => {
-                fields(&["after"], "a list takes after, once")
+                fields(&["after"], "a list takes the field after, once")
             }
             Self::Ad => Fields {
                 once: &["slots", "slot", "concepts", "size", "type"],
                 others: true,
-                ..Fields::none("a page takes slots, slot, concepts, size and type, each once")
+                ..Fields::none(
+                    "a page takes the fields slots, slot, concepts, size and type, each once",
+                )
             },
             Self::Click(_) => Fields { others: true, ..Fields::none("") },
             Self::ListConcepts
             | Self::ShowPublisher(_)
             | Self::RemoveSlot(_)
             | Self::ShowContract(_)
-            | Self::Cancel(_) => Fields::none("this takes no fields"),
+            | Self::Cancel(_) => Fields::none("this request takes no fields"),
         }
     }
 }

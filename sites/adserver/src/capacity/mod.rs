@@ -59,7 +59,10 @@ impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = civil(self.day);
         let Self { wanted, free, .. } = self;
-        write!(f, "{wanted} impressions on {year}-{month:02}-{day:02}, of which {free} can be")
+        write!(
+            f,
+            "{wanted} impressions on {year}-{month:02}-{day:02}, of which {free} are possible"
+        )
     }
 }
 

@@ -86,7 +86,7 @@ pub(super) fn cancel(house: &House, id: ContractId) -> Result<Answer, Fault> {
     let mut register = house.board().register.clone();
     let contract = register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
     if contract.cancelled_at.is_some() {
-        return Err(Fault::Conflict("the contract was cancelled before"));
+        return Err(Fault::Conflict("the contract is cancelled already"));
     }
     if !contract.is_open(now) {
         return Err(Fault::Conflict("the contract has ended"));

@@ -34,7 +34,7 @@ const MAX_CONTRACTS: usize = 200_000;
 /// In one answer.
 const LISTED: usize = 100;
 
-const FULL: Fault = Fault::Conflict("the ad server has as many of these as it can have");
+const FULL: Fault = Fault::Conflict("the ad server cannot have more of these");
 
 /// Serves what is neither a page's request nor a click.
 pub(crate) fn serve(house: &House, ask: Ask) -> Result<Answer, Fault> {

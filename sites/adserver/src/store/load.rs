@@ -138,6 +138,6 @@ fn each(
 
 /// What this server wrote it can read; anything else is a file that somebody has changed.
 fn known<T>(value: Option<T>) -> rusqlite::Result<T> {
-    let strange = || FromSqlError::Other("not what an ad server writes".into());
+    let strange = || FromSqlError::Other("the value was not written by an ad server".into());
     value.ok_or_else(|| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, strange().into()))
 }

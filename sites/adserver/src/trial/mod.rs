@@ -52,8 +52,9 @@ impl fmt::Display for Trial {
         let speed = *draws as f64 / time.as_secs_f64();
         write!(
             f,
-            "{name}: {draws} selections among {contracts} contracts by {CONCEPTS} concepts, {speed:.0} a second; \
-             chi-square {:.1} with {} degrees of freedom ({groups} groups), p = {:.4}",
+            "{name}: {draws} selections among {contracts} contracts by {CONCEPTS} concepts, \
+             {speed:.0} per second; chi-square {:.1} with {} degrees of freedom ({groups} groups), \
+             p = {:.4}",
             fit.statistic, fit.degrees, fit.p
         )
     }

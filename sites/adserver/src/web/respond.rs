@@ -12,7 +12,7 @@ pub(super) fn answer(answer: Answer) -> Response<Body> {
     let mut response = match answer {
         Answer::Json(status, json) => respond(status, JSON, json),
         Answer::Go(landing) => {
-            let mut response = text(StatusCode::FOUND, "this way");
+            let mut response = text(StatusCode::FOUND, "see the landing page");
             add(&mut response, LOCATION, landing.as_str());
             response
         }

@@ -43,7 +43,7 @@ fn what_cannot_be_meant_is_refused_with_a_clear_word() {
     let free = "--listen=127.0.0.1:0";
     for (arguments, words) in [
         (&["--listen", taken.as_str()][..], "cannot listen on"),
-        (&["--threads", "0", free], "threads must be from 1"),
+        (&["--threads", "0", free], "high-threads must be from 1"),
         (&["--backlog", "0", free], "backlog must be"),
         (&["--fill", "0,1,1", free], "CONTRACTS,CONCEPTS,SEED"),
         (&["--selection", "guess", free], "possible values: scan, wheels"),
@@ -72,7 +72,7 @@ fn a_database_that_is_not_empty_is_not_filled_and_that_is_said() {
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(line.ends_with("db is not empty: no --fill\n"), "{line}");
+    assert!(line.ends_with("db is not empty, so --fill has no effect\n"), "{line}");
 }
 
 #[test]

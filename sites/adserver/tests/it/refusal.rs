@@ -50,9 +50,9 @@ fn publishers_and_slots_that_cannot_be() {
     refused(&[
         ("POST", "/concepts", "name=Two+Words", 400, "name must be"),
         ("POST", "/concepts", "", 400, "name must be"),
-        ("POST", "/concepts", "name=a&name=b", 400, "a name, once"),
+        ("POST", "/concepts", "name=a&name=b", 400, "the field name, once"),
         ("POST", "/publishers", "name=%00", 400, "name must be"),
-        ("POST", "/publishers", "title=Daily", 400, "a publisher takes a name"),
+        ("POST", "/publishers", "title=Daily", 400, "a publisher takes the field name"),
         (
             "POST",
             "/slots",
@@ -61,15 +61,15 @@ fn publishers_and_slots_that_cannot_be() {
             "from 1 to",
         ),
         ("POST", "/slots", &with("publisher=1&concepts="), 400, "concepts must"),
-        ("POST", "/slots", &with("publisher=1&concepts=ca"), 400, "there is: car"),
+        ("POST", "/slots", &with("publisher=1&concepts=ca"), 400, "similar: car"),
         ("POST", "/slots", &with("publisher=7&concepts=car"), 404, "publisher"),
         ("POST", "/slots", &with("publisher=x&concepts=car"), 400, "publisher must be"),
         ("POST", "/slots", &with("publisher=1&publisher=2&concepts=car"), 400, "each once"),
         ("POST", "/slots", &with("publisher=1&concepts=car&per_day=7"), 400, "a slot takes"),
-        ("POST", "/slots/1", "per_day=7", 400, "a slot takes impressions_per_day"),
+        ("POST", "/slots/1", "per_day=7", 400, "a slot takes the field impressions_per_day"),
         ("DELETE", "/slots/1?sure=yes", "", 400, "takes no fields"),
         ("GET", "/contracts?after=x", "", 400, "after must be"),
-        ("GET", "/slots?before=7", "", 400, "a list takes after"),
+        ("GET", "/slots?before=7", "", 400, "a list takes the field after"),
     ]);
 }
 
@@ -85,14 +85,14 @@ fn contracts_that_cannot_be() {
     };
     let script = good.replace("https://", "javascript:");
     refused(&[
-        ("POST", "/contracts", &huge, 409, "capacity is not there"),
-        ("POST", "/contracts", &unknown, 400, "no concept is called csr; there is: car, cart"),
-        ("POST", "/contracts", &mixed, 400, "no concept is called boat"),
+        ("POST", "/contracts", &huge, 409, "not enough capacity"),
+        ("POST", "/contracts", &unknown, 400, "there is no concept csr; similar: car, cart"),
+        ("POST", "/contracts", &mixed, 400, "there is no concept boat"),
         ("POST", "/contracts", &of(now() + 9, now() + 5), 400, "from must be before to"),
-        ("POST", "/contracts", &of(5, past), 400, "to must not be past"),
+        ("POST", "/contracts", &of(5, past), 400, "to must not be in the past"),
         ("POST", "/contracts", &script, 400, "landing must be"),
         ("POST", "/contracts", &large, 413, "larger than 64 KiB"),
-        ("POST", "/contracts", "%%%&&&===\0", 400, "a contract takes advertiser"),
+        ("POST", "/contracts", "%%%&&&===\0", 400, "a contract takes the fields advertiser"),
         ("POST", "/contracts", &format!("{good}&form=7"), 400, "from and to, each once"),
         // Dates of another contract beside its own.
         ("POST", "/contracts", &format!("{good}&from=7&to=9"), 400, "from and to, each once"),
@@ -106,7 +106,7 @@ fn pages_that_cannot_be() {
         ("GET", "/ad?slots=0&concepts=car", "", 400, "slots must be"),
         ("GET", "/ad?slots=1000&concepts=car", "", 400, "slots must be"),
         ("GET", "/ad?slots=1&slots=2&concepts=car", "", 400, "each once"),
-        ("GET", "/ad?slots=1&concepts=boat", "", 400, "no concept is called boat"),
+        ("GET", "/ad?slots=1&concepts=boat", "", 400, "there is no concept boat"),
         ("GET", "/ad?slots=1&concepts=%3Cscript%3E", "", 400, "concepts must be"),
     ]);
     let site = Site::open();

@@ -34,7 +34,11 @@ pub(super) fn buy(pooled: &mut Pooled, who: &Who, id: i64, count: i64) -> Result
         let update = "UPDATE items SET quantity = quantity - ?
                       WHERE id = ? AND ends > ? AND quantity >= ? AND buy_now > 0";
         if pooled.change(update, &[count, id, now(), count].map(Value::from))? == 0 {
-            return declined(pooled, id, "it cannot be bought at once, or there are not so many");
+            return declined(
+                pooled,
+                id,
+                "the item cannot be bought at once, or there are fewer pieces",
+            );
         }
         let over = "UPDATE items SET ends = ? WHERE id = ? AND quantity = 0";
         pooled.change(over, &[now(), id].map(Value::from))?;
@@ -89,7 +93,7 @@ pub(super) fn register(pooled: &mut Pooled, who: &Who, region: i64) -> Result<An
     });
     match made {
         Ok(_) => Ok(Answer::Done("Welcome.")),
-        Err(Trouble::Duplicate) => Ok(Answer::Declined("somebody has this nickname")),
+        Err(Trouble::Duplicate) => Ok(Answer::Declined("another user has this nickname")),
         Err(trouble) => Err(trouble),
     }
 }

@@ -147,8 +147,9 @@ impl Store {
     }
 
     fn add(&mut self, claimed: Option<Sid>, book: i64) -> Result<Answer, Trouble> {
-        let fresh = Sid::draw(&self.entropy)
-            .map_err(|cause| Trouble::Failed(format!("no random numbers: {cause}")))?;
+        let fresh = Sid::draw(&self.entropy).map_err(|cause| {
+            Trouble::Failed(format!("the operating system provides no random numbers: {cause}"))
+        })?;
         let added = cart::add(&mut self.pooled, claimed, fresh, book)?;
         Ok(added.map_or(Answer { page: Page::NoSuchBook, new_session: None }, |added| Answer {
             page: Page::InCart { books: added.books },

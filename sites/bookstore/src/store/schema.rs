@@ -17,14 +17,15 @@ pub enum SchemaError {
     #[error("cannot use the database: {0}")]
     Database(String),
     /// Made by another version.
-    #[error("the database has schema {found}, this store knows {VERSION}")]
+    #[error("the database has schema version {found}, but this store needs {VERSION}")]
     Version {
         /// The one it has.
         found: i64,
     },
     /// Filled with another number of pages.
     #[error(
-        "the database has {found} pages a book, not {wanted}: use an empty one for another cost"
+        "the database has {found} pages per book, not {wanted}: use an empty database for another \
+         cost"
     )]
     Pages {
         /// Those there are.

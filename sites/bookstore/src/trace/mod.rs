@@ -111,7 +111,8 @@ impl Trace {
     pub fn write(&self, mut to: impl io::Write) -> io::Result<()> {
         writeln!(
             to,
-            "# session, when (@ ms after the trace began, + ms after the answer before), class, path"
+            "# session, time (@: ms after the start of the trace, +: ms after the previous \
+             answer), class, path"
         )?;
         for (number, session) in (1_u32..).zip(&self.sessions) {
             let mut sign = '@';

@@ -50,7 +50,7 @@ fn a_database_that_is_away_is_503_until_it_is_back() {
         for _ in 0..4 {
             let reply = site.client().get("/search?q=harbour");
             assert_eq!(reply.status, 503, "{database:?}");
-            assert!(reply.body.contains("the database is not there"), "{}", reply.body);
+            assert!(reply.body.contains("the database is not available"), "{}", reply.body);
         }
         assert_eq!(client.post("/buy", "").status, 503, "{database:?}");
         // What needs no database is served.

@@ -90,7 +90,7 @@ pub(crate) enum Page {
 pub(crate) enum StoreError {
     #[error("{0}")]
     Database(#[from] rusqlite::Error),
-    #[error("no random numbers: {0}")]
+    #[error("the operating system provides no random numbers: {0}")]
     Entropy(#[from] io::Error),
 }
 

@@ -11,9 +11,9 @@ Examples:
   bywash lab learn lab/scenarios/learning.toml
   bywash lab learn lab/scenarios/learning.toml --rho 5 --seeds 10 --json
 
-within 10 %   hours until the worth of every class was within 10 % of the truth and stayed there to
-              the end: the median of the seeds, and in how many of them
-error         at the end: the mean over classes and seeds, and the largest";
+within 10 %   hours until the worth of every class is within 10 % of the truth and stays there to
+              the end: the median over the seeds, and the number of seeds in which it does
+error         at the end of the run: the mean over classes and seeds, and the largest";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

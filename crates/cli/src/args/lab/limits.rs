@@ -11,11 +11,12 @@ Examples:
   bywash lab limits lab/scenarios/limits-capacity.toml
   bywash lab limits lab/scenarios/limits-start.toml --seeds 10 --json
 
-slots     the mean, beside the workers that there were
-settled   seconds after the change until the limit lay between nine tenths of the workers and half
-          as many more and two, for four fifths of the rest: the median of the seeds
-lost      of what the workers could have done
-inside    requests that waited inside the application, for each worker";
+workers   workers of the application, on average
+slots     the concurrency limit, on average
+settled   seconds after the change until the limit stays, for four fifths of the remaining time,
+          between 0.9 × the workers and 1.5 × the workers + 2: the median over the seeds
+lost      share of the workers' capacity that was not used
+inside    requests that wait inside the application, per worker";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

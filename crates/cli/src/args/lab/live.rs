@@ -9,7 +9,7 @@ Examples:
   bywash lab run lab/scenarios/flash-crowd.toml --target http://127.0.0.1:8080
   bywash lab run lab/scenarios/seed-1.toml --target http://127.0.0.1:8080 --rho 1.4 --json
 
-Everybody in the scenario is a real client with a connection of her own. Load only what is yours.";
+Every visitor is a real client with their own connection. Load only a site that you own.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -29,10 +29,10 @@ pub(crate) struct LiveRun {
     /// Let clients that lose patience keep their connection open, as behind a hop that hides closes
     #[arg(long)]
     pub(crate) hidden: bool,
-    /// Give every visitor their own address of 127.0.0.0/8, if the target is on loopback
+    /// Give every visitor their own address in 127.0.0.0/8, if the target is on loopback
     #[arg(long)]
     pub(crate) own_addresses: bool,
-    /// URL of the shop itself, whose /-/stats tell how much of its work was wasted
+    /// URL of the shop itself; its /-/stats give the time that its workers were busy
     #[arg(long, value_name = "URL")]
     pub(crate) shop: Option<String>,
     /// Label of the run in the result

@@ -16,7 +16,7 @@ pub(crate) struct Narrow {
     /// Number of seeds, instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
-    /// First seed, for visitors that nothing was tuned with [default: 1]
+    /// First seed; use one that no policy was tuned with [default: 1]
     #[arg(long, value_name = "SEED", value_parser = first_seed())]
     pub(crate) first_seed: Option<u64>,
     /// Play as long as an ideal policy needs for this many orders, instead of the scenario's length

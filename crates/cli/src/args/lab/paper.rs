@@ -7,8 +7,8 @@ Examples:
   bywash lab paper 1
   bywash lab paper 1 --report out/paper-1.html
 
-Everything it needs is in the program. Exit code 99 says that a figure is off and that the reason
-given for it does not show in the run either.";
+The program contains all scenarios that it needs. Exit code 99 means that a figure is off and that
+the run does not confirm the reason given for it.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -14,9 +14,9 @@ Examples:
   bywash lab peers lab/scenarios/peers.toml --rho 5 --peers bywash,haproxy-expert --limit 2x
   bywash lab peers lab/scenarios/peers.toml --envoy \"$(scripts/envoy)\" --report out/peers.html
 
-Everybody in the scenario is a real client, every peer a process with one worker, in front of a shop
-with a database of its own, all on loopback. They end with this command, however that ends. A peer
-that is not installed is named and left out; HAProxy and nginx are looked for by their names.";
+Every visitor is a real client. Every peer is a process with one worker, in front of a shop with its
+own database, all on loopback. All processes end when this command ends, for any reason. The command
+leaves out a peer that is not installed, and says so. It finds HAProxy and nginx in PATH.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -43,7 +43,7 @@ pub(crate) struct PeersRun {
     /// Let clients that lose patience keep their connection open, as behind a hop that hides closes
     #[arg(long)]
     pub(crate) hidden: bool,
-    /// The Envoy program; `scripts/envoy` fetches one
+    /// The Envoy program; `scripts/envoy` downloads one
     #[arg(long, value_name = "PROGRAM", default_value = "envoy")]
     pub(crate) envoy: PathBuf,
     /// Print the result as JSON

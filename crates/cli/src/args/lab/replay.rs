@@ -11,11 +11,11 @@ Examples:
   zcat access.log.*.gz | bywash lab replay - --config bywash.toml --workers 16 --speed 2
   bywash lab replay lab/logs/evening.log --config lab/logs/bywash.toml --report out/evening.html
 
-Read are our own log, what `bywash tap --json` prints, and the common and combined formats of nginx
-and Apache httpd, with nginx's times as rt=$request_time urt=$upstream_response_time behind if they
-are there; and, told by the first lines, JSON of nginx with its variables' names as keys, HAProxy's
-httplog, the access logs of Caddy and Envoy, and W3C extended as IIS writes it. A file may be packed
-with gzip. What a log cannot tell is assumed, and the output says what.";
+The formats, recognised by the first lines: bywash's own log and the output of `bywash tap --json`;
+common and combined of nginx and Apache httpd, with nginx's times appended as rt=$request_time
+urt=$upstream_response_time if possible; JSON of nginx, with the names of its variables as keys;
+HAProxy's httplog; the access logs of Caddy and Envoy; W3C extended as IIS writes it. A file may be
+compressed with gzip. The output lists what is assumed because the log does not have it.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -25,14 +25,14 @@ pub(crate) struct Replay {
     /// The configuration file, for its classes
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: PathBuf,
-    /// The policies to play, of the catalogue or of the peers
+    /// The policies to play, bywash's own or those of the peers
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     #[arg(default_value = "session-first,value-index,lifo-pri,single-queue")]
     pub(crate) policy: Vec<String>,
     /// Requests that the application works on at once [default: the configuration's fixed limit]
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
     pub(crate) workers: Option<u32>,
-    /// Let the same visitors come this many times as fast
+    /// Let the same visitors arrive this many times as fast
     #[arg(long, default_value_t = 1.0, value_parser = speed, allow_negative_numbers = true)]
     pub(crate) speed: f64,
     /// Do not tell the policies when a client leaves, as behind a hop that hides closes
@@ -52,7 +52,7 @@ pub(crate) struct Replay {
     /// five seconds
     #[arg(long, default_value_t = 0, value_parser = RangedU64ValueParser::<u32>::new().range(0..=100))]
     pub(crate) retries: u32,
-    /// Classes whose success is an order [default: those that earn]
+    /// Classes whose success is an order [default: those with `earns`]
     #[arg(long, value_delimiter = ',', value_name = "CLASS,…")]
     pub(crate) order: Vec<String>,
     /// Print the result as JSON
@@ -87,10 +87,14 @@ impl std::str::FromStr for ServiceOf {
 fn some_time(text: &str) -> Result<Span, String> {
     let time: Span = text.parse().map_err(|error| format!("{error}"))?;
     let sensible = time > Span::ZERO && time <= Span::from_secs(86_400);
-    if sensible { Ok(time) } else { Err("a time above 0 and up to a day, as in 250ms".to_owned()) }
+    if sensible {
+        Ok(time)
+    } else {
+        Err("write a time above 0 and up to a day, as in 250ms".to_owned())
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {
     let speed = text.parse().ok().filter(|speed| (0.01..=1000.0).contains(speed));
-    speed.ok_or_else(|| "a number from 0.01 to 1000".to_owned())
+    speed.ok_or_else(|| "write a number from 0.01 to 1000".to_owned())
 }

@@ -11,7 +11,7 @@ Examples:
   bywash lab sim lab/scenarios/flash-crowd.toml --report out/crowd.html
   bywash lab sim lab/scenarios/main-table.toml --first-seed 1001
 
-The same scenario gives the same numbers, whenever and wherever it is played.";
+The same scenario gives the same numbers every time and on every machine.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

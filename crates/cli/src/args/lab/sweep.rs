@@ -12,15 +12,15 @@ Examples:
   bywash lab sweep lab/scenarios/seed-1.toml --vary servers.workers=1,4 --vary client.retries=0,2
   bywash lab sweep lab/scenarios/seed-1.toml --vary policy.session-first.capacity=50,100,200
 
-KEY is any key of the scenario file; a class or policy is named: class.main.service.mean. Every
-combination is played with every policy.";
+KEY is any key of the scenario file. Name the class or policy in it, as in class.main.service.mean.
+Every combination is played with every policy.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sweep {
     /// The scenario file
     pub(crate) scenario: PathBuf,
-    /// Key to vary and the values it takes; repeat it for the product of several
+    /// Key to vary and its values; repeat the option to play all combinations of several keys
     #[arg(long, required = true, value_name = "KEY=V1,V2,…")]
     pub(crate) vary: Vec<Vary>,
     #[command(flatten)]

@@ -23,7 +23,8 @@ pub(super) fn compare(args: &Compare) -> Result<(), Failure> {
     let pairs = matched(&sides);
     if pairs.is_empty() {
         return Err(Failure::usage(format!(
-            "{} and {} have no cell in common: {}, and {}",
+            "{} and {} have no combination of policy, ρ and closes in common: the first has {}, \
+             the second {}",
             args.left,
             args.right,
             sides[0].described(),
@@ -54,11 +55,15 @@ fn matched(sides: &[Side; 2]) -> Vec<Pair<'_>> {
 fn warn(sides: &[Side; 2], pairs: &[Pair<'_>]) {
     for side in sides {
         if let Some(why) = &side.result.invalid {
-            say(format!("{} must not be used: {}", side.name, super::presentable(why)));
+            say(format!(
+                "{}: its figures must not be used: {}",
+                side.name,
+                super::presentable(why)
+            ));
         }
         let unmatched = side.result.cells.len().saturating_sub(pairs.len());
         if unmatched > 0 {
-            say(format!("{}: {unmatched} cells have no counterpart", side.name));
+            say(format!("{}: {unmatched} cells have no counterpart on the other side", side.name));
         }
     }
 }
@@ -99,7 +104,7 @@ fn summary(pairs: &[Pair<'_>]) -> String {
     let larger = all(pairs).filter(|(_, one)| one.chance() == Chance::Larger).count();
     let paired = pairs.iter().filter(|pair| pair.is_paired()).count();
     let how = match paired {
-        0 => "visitors were not the same, so both errors count",
+        0 => "the sides had different visitors, so the errors of both count",
         some if some == pairs.len() => "compared seed by seed: both sides had the same visitors",
         _ => "compared seed by seed where both sides had the same visitors",
     };

@@ -29,8 +29,8 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
     let plays = meant.iter().any(|meant| matches!(meant, Meant::Played(..)));
     let visitors = narrow.seeds.is_some() || narrow.first_seed.is_some();
     if !plays && (visitors || narrow.orders.is_some()) {
-        let words = "--seeds, --first-seed and --orders are for scenarios: both sides are results \
-                     already";
+        let words = "--seeds, --first-seed and --orders apply to scenarios only, and both sides \
+                     are stored results";
         return Err(Failure::usage(words));
     }
     let scenarios = meant.iter().filter_map(|meant| meant.scenario(narrow));
@@ -133,7 +133,10 @@ impl<'a> Meant<'a> {
 
 fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Failure> {
     if !narrow.policy.is_empty() {
-        return Err(Failure::usage("--policy: a scenario's policy is named behind its colon"));
+        return Err(Failure::usage(
+            "--policy cannot be used here: name the policy of a scenario after a colon \
+             (SCENARIO:LABEL)",
+        ));
     }
     let mut scenario = narrowed(read(path)?, narrow)?;
     let labels: Vec<String> = scenario.policies.iter().map(|policy| policy.label.clone()).collect();
@@ -141,7 +144,7 @@ fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Fai
     if scenario.policies.is_empty() {
         let words = match guess(label, labels.iter().map(String::as_str)) {
             Some(best) => format!("did you mean `{best}`?"),
-            None => format!("there are {}", labels.join(", ")),
+            None => format!("its policies are {}", labels.join(", ")),
         };
         let words = format!("{} has no policy `{label}`; {words}", path.display());
         return Err(Failure::usage(presentable(&words)));

@@ -153,9 +153,9 @@ impl Paper {
             let why = figure.unless.as_ref().map(|reason| reason.why.as_str());
             let ways = [figure.printed.is_some(), figure.above.is_some(), figure.like.is_some()];
             let fault = if ways.iter().filter(|way| **way).count() != 1 {
-                "needs one of `printed`, `above`, `like`"
+                "needs exactly one of `printed`, `above`, `like`"
             } else if why.is_some_and(|why| !paper.reasons.contains_key(why)) {
-                "gives a reason that there is not"
+                "names a reason that is not under [reasons]"
             } else {
                 continue;
             };
@@ -279,8 +279,8 @@ mod tests {
     #[test]
     fn a_figure_that_expects_nothing_or_two_things_is_refused() {
         for (figure, words) in [
-            ("tolerance = 1", "needs one of"),
-            ("printed = 1, above = {}", "needs one of"),
+            ("tolerance = 1", "needs exactly one of"),
+            ("printed = 1, above = {}", "needs exactly one of"),
             ("printed = 1, unless = { why = \"moon\", here = [0.0, 1.0] }", "reason"),
             ("print = 1", "unknown field"),
         ] {

@@ -107,7 +107,7 @@ impl FromStr for Metric {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unknown = || format!("`{text}` is nothing that can be measured");
+        let unknown = || format!("`{text}` is not a known metric");
         match text {
             "not generated %" => return Ok(Self::NotGenerated),
             "useful work %" => return Ok(Self::UsefulWork),
@@ -187,7 +187,10 @@ impl Metric {
         }
         let mut own = run.result.cells.iter().filter(|cell| cell.policy == policy);
         let (Some(cell), None) = (own.next(), own.next()) else {
-            return Err(format!("`{policy}` must have one cell in {}", run.result.scenario));
+            return Err(format!(
+                "`{policy}` must have exactly one cell in {}",
+                run.result.scenario
+            ));
         };
         let planned = cell.requests_planned as f64;
         match self {
@@ -198,7 +201,7 @@ impl Metric {
             Self::NotGenerated => Ok(100.0 * (1.0 - cell.generated as f64 / planned)),
             Self::UsefulWork => Ok(100.0 * cell.useful_work),
             Self::Loss => Ok(100.0 * (1.0 - cell.completed as f64 / cell.generated as f64)),
-            Self::Mean if cell.completed == 0 => Err("nothing was answered".into()),
+            Self::Mean if cell.completed == 0 => Err("no request was answered".into()),
             Self::Mean => {
                 let sum = |class: &ClassCell| class.mean_ms * class.completed as f64;
                 Ok(cell.classes.iter().map(sum).sum::<f64>() / cell.completed as f64)
@@ -215,7 +218,7 @@ impl Metric {
                 let seconds = cell.duration_s * run.result.seeds.len() as f64;
                 Ok(cell.completed as f64 / seconds)
             }
-            Self::Session if cell.sessions == 0 => Err("no session came to its end".into()),
+            Self::Session if cell.sessions == 0 => Err("no session ended".into()),
             Self::Session => Ok(cell.session_s),
             Self::Longest => {
                 let longest = cell.classes.iter().map(|class| class.longest_ms);
@@ -236,7 +239,8 @@ impl Metric {
                 Ok(100.0 * answered * within(cell, *span))
             }
             Self::Of(count, class) => {
-                let scale = run.planned.ok_or("a count needs `planned` of its run")? / planned;
+                let scale =
+                    run.planned.ok_or("a count needs the key `planned` of its run")? / planned;
                 Ok(scale
                     * classes(run, cell, class)?.map(|class| count.of(class) as f64).sum::<f64>())
             }
@@ -270,13 +274,15 @@ fn only<'c>(run: &Played, cell: &'c Cell, name: &str) -> Result<&'c ClassCell, S
     let mut all = classes(run, cell, name)?;
     match (all.next(), all.next()) {
         (Some(only), None) => Ok(only),
-        _ => Err(format!("`{name}` is more than one class: that does not add up")),
+        _ => Err(format!(
+            "`{name}` names several classes, and this metric cannot be summed over classes"
+        )),
     }
 }
 
 fn correlations<'r>(run: &'r Played, policy: &str) -> Result<&'r Correlations, String> {
     let found = run.correlations.iter().find(|found| found.policy == policy);
-    found.ok_or_else(|| format!("`{policy}` needs a run with `correlate`"))
+    found.ok_or_else(|| format!("`{policy}`: this metric needs a run with `correlate`"))
 }
 
 fn correlation(run: &Played, policy: &str, class: &str) -> Result<Correlation, String> {
@@ -284,7 +290,9 @@ fn correlation(run: &Played, policy: &str, class: &str) -> Result<Correlation, S
     let mut lines = run.scenario.classes.iter().zip(&found.classes);
     let line = lines.find(|(one, _)| one.name == class);
     let (_, line) = line.ok_or_else(|| format!("there is no class `{class}`"))?;
-    line.ok_or_else(|| format!("nothing of `{class}` varied"))
+    line.ok_or_else(|| {
+        format!("there is no correlation for `{class}`, because its values did not vary")
+    })
 }
 
 /// Returns the cells of a class, of several, or of all classes that browse.

@@ -50,7 +50,7 @@ pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {
     let text = PAPERS.iter().find(|(number, _)| *number == args.number).map(|(_, text)| *text);
     let text = text.ok_or_else(|| {
         let there = numbers.join(", ");
-        Failure::usage(format!("there is no paper {}; there is {there}", args.number))
+        Failure::usage(format!("there is no paper {}; the papers are {there}", args.number))
     })?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
     let paper = Paper::parse(text).map_err(Failure::running)?;
@@ -86,7 +86,7 @@ fn play(paper: &Paper) -> Result<BTreeMap<String, Played>, Failure> {
 fn scenario(run: &claims::Run) -> Result<Scenario, Failure> {
     let wrong = |why: &str| Failure::running(format!("run `{}`: {why}", run.name));
     let text = SCENARIOS.iter().find(|(name, _)| *name == run.scenario);
-    let (_, text) = text.ok_or_else(|| wrong("its scenario is not in the program"))?;
+    let (_, text) = text.ok_or_else(|| wrong("its scenario is not built into the program"))?;
     let settings = run.set.iter().map(|text| text.parse::<Setting>());
     let settings = settings.collect::<Result<Vec<_>, _>>().map_err(|why| wrong(&why))?;
     // No embedded scenario reads another file.
@@ -98,7 +98,7 @@ fn verdict(outcomes: &[Outcome<'_>]) -> Result<(), Failure> {
     match broken.count() {
         0 => Ok(()),
         some => Err(Failure::promise(format!(
-            "{some} of {} figures are off without a reason that shows",
+            "{some} of {} figures are off without a reason that the run confirms",
             outcomes.len()
         ))),
     }

@@ -124,8 +124,8 @@ fn summary(outcomes: &[Outcome<'_>]) -> String {
     let [holds, explained, broken] =
         [Verdict::Holds, Verdict::Explained, Verdict::Broken].map(count);
     format!(
-        "{} figures: {holds} hold, {explained} are off for a reason that shows, {broken} are off \
-         without one",
+        "{} figures: {holds} hold, {explained} are off for a reason that the run confirms, \
+         {broken} are off without one",
         outcomes.len()
     )
 }
@@ -185,7 +185,7 @@ pub(super) fn report(
     environment: Vec<(String, String)>,
 ) -> Report {
     let mut sections = vec![Section {
-        heading: "How the free values were found".into(),
+        heading: "How the free parameters were found".into(),
         prose: paper.about.clone(),
         body: Vec::new(),
     }];

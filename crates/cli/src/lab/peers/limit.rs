@@ -20,7 +20,9 @@ impl Limit {
             Self::Slots(slots) => Some(slots),
             Self::Times(times) => workers.checked_mul(times),
         };
-        slots.filter(|slots| *slots <= MOST).ok_or_else(|| format!("it is at most {MOST}"))
+        slots
+            .filter(|slots| *slots <= MOST)
+            .ok_or_else(|| format!("the limit may be at most {MOST}"))
     }
 }
 

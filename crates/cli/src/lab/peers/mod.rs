@@ -47,7 +47,7 @@ fn compare(args: &PeersRun) -> Result<(), Failure> {
         setting.check(*peer)?;
     }
     if present.is_empty() {
-        return Err(Failure::running("none of the peers asked for is installed"));
+        return Err(Failure::running("none of the requested peers is installed"));
     }
     let plan = Plan { setting: &setting, present: &present };
     say(plan.estimate());
@@ -164,7 +164,7 @@ impl Plan<'_> {
     /// Plays the lesson for the peer that starts with learned state, if that peer is present.
     fn lesson(&self) -> Result<Option<Lesson>, Failure> {
         let learns = self.present.iter().any(|(peer, _)| *peer == Peer::BywashLearned);
-        let teach = || watched("the lesson", |watch| self.setting.teach(watch));
+        let teach = || watched("the training run", |watch| self.setting.teach(watch));
         learns.then(teach).transpose()
     }
 

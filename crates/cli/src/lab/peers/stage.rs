@@ -120,7 +120,8 @@ impl Setting {
         shop.stop();
         let orders = bywash_shop::orders(&database).map_err(Failure::running)?;
         let missing = shop::without_a_row(&run.confirmed, &orders);
-        let lost = (missing > 0).then(|| format!("{missing} confirmed orders are in no database"));
+        let lost = (missing > 0)
+            .then(|| format!("{missing} confirmed orders are missing from the shop's database"));
         let rows = self.in_time(&orders, rho, begun);
         Ok(Played { tally, rows, invalid: run.invalid.or(lost) })
     }
@@ -155,7 +156,7 @@ impl Setting {
         let run = bywash_load::run(&self.scenario, &options, watch);
         let run = run.map_err(|error| not_begun(&error))?;
         if !program.runs() {
-            return Err(Failure::running(program.complaint("has ended in mid-run")));
+            return Err(Failure::running(program.complaint("ended during the run")));
         }
         Ok(run)
     }

@@ -162,10 +162,11 @@ impl Comparison<'_> {
                 row.cell.useful_work * 100.0
             });
         Section {
-            heading: "Beside each other".into(),
-            prose: "The same visitors came to each, at the same moments. An order is a committed \
-                    row; the possible is what the visitors meant to buy times the share of the \
-                    load that the shop could carry, which whoever serves buyers first can exceed."
+            heading: "Side by side".into(),
+            prose: "The same visitors came to every peer, at the same moments. An order is a \
+                    committed row. The possible orders are what the visitors meant to buy, times \
+                    the share of the load that the shop could carry. A peer that serves buyers \
+                    first can exceed them."
                 .into(),
             body: vec![Block::Figure(orders), Block::Figure(useful), Block::Table(self.table())],
         }

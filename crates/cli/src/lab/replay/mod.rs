@@ -43,7 +43,7 @@ pub(super) fn replay(args: &Replay) -> Result<(), Failure> {
     told::flaws(&intake.account).iter().for_each(say);
     if intake.asked.is_empty() {
         let why =
-            format!("bywash: {name}: no line of it is a request, of {}", intake.account.lines);
+            format!("bywash: {name}: none of its {} lines is a request", intake.account.lines);
         return Err(Failure::configuration(why));
     }
     let mut night = Night::new(&name, &config, &terms, &intake.asked, args);

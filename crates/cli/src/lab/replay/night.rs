@@ -90,7 +90,7 @@ impl Night {
         asked: &[Asked],
         args: &Replay,
     ) -> Self {
-        let began = asked.first().expect("whoever calls has seen a request").began;
+        let began = asked.first().expect("the caller has read a request").began;
         let ended = asked.iter().map(Asked::ended).max().unwrap_or(began);
         // The times of a log have no meaning below a second.
         let lasted = less(ended, began).max(Span::from_secs(1));

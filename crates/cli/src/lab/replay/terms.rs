@@ -32,7 +32,10 @@ impl Terms {
         let mut find = |option: &str, name: &str| {
             let found = names.iter().position(|known| *known == name);
             if found.is_none() {
-                wrong.push(format!("{option} {name}: the classes are {}", names.join(", ")));
+                wrong.push(format!(
+                    "{option} {name}: there is no such class; the classes are {}",
+                    names.join(", ")
+                ));
             }
             found
         };
@@ -57,7 +60,10 @@ impl Terms {
         let limit = &config.engine.limit;
         let fixed = (limit.name() == "fixed").then(|| limit.count("slots"));
         let workers = args.workers.or(fixed).unwrap_or_else(|| {
-            let why = format!("the limit of the configuration is `{}`, no number", limit.name());
+            let why = format!(
+                "the limit policy of the configuration is `{}`, which has no fixed number",
+                limit.name()
+            );
             wrong.push(format!("--workers N is needed: {why}"));
             1
         });

@@ -14,15 +14,20 @@ use crate::args::Replay;
 pub(super) fn flaws(account: &Account) -> Vec<String> {
     let mut said = Vec::new();
     if account.flawed > 0 {
-        said.push(format!("{} lines do not parse; the first:", account.flawed));
+        said.push(format!("{} lines cannot be parsed; the first:", account.flawed));
         said.extend(account.first.iter().map(|(line, why)| format!("  line {line}: {why}")));
     }
     if account.strays > 0 {
         let count = account.strays;
-        said.push(format!("{count} requests are left out: more than a month from most others"));
+        said.push(format!(
+            "{count} requests are left out: they are more than a month away from most others"
+        ));
     }
     if account.cut {
-        said.push(format!("only the first {} lines are read: see --limit", account.lines));
+        said.push(format!(
+            "only the first {} lines were read: raise --limit to read more",
+            account.lines
+        ));
     }
     said
 }
@@ -65,7 +70,7 @@ pub(super) fn facts(
 
 fn log(night: &Night, account: &Account) -> String {
     let mut text = format!(
-        "{} requests in {} lines: {} wishes of {} visitors in {:.0} s",
+        "{} requests in {} lines: {} intended requests of {} visitors in {:.0} s",
         account.requests,
         account.lines,
         night.wishes,
@@ -73,9 +78,9 @@ fn log(night: &Night, account: &Account) -> String {
         night.lasted.as_secs_f64()
     );
     for (count, what) in [
-        (account.malformed, "messages that were no requests"),
-        (account.elsewhere, "requests answered in front of the application"),
-        (account.flawed, "lines that do not parse"),
+        (account.malformed, "malformed messages"),
+        (account.elsewhere, "requests answered before they reached the application"),
+        (account.flawed, "lines that cannot be parsed"),
     ] {
         if count > 0 {
             let _ = write!(text, "; left out: {count} {what}");
@@ -100,15 +105,15 @@ fn service(night: &Night) -> String {
         return "as in the log".to_owned();
     }
     let from = |from: &From| match from {
-        From::Class => "of its class in the log",
+        From::Class => "mean of its class in the log",
         From::Told => "given by --service",
-        From::Log => "of the log, as its class has none",
-        From::Nothing => "assumed, 100 ms",
+        From::Log => "mean of the whole log, as its class has none",
+        From::Nothing => "100 ms, as the log has none",
     };
     let from = night.gaps.means.iter().map(from).collect::<Vec<_>>().join(", or ");
     format!(
-        "as in the log; a mean for {} wishes that nobody served and {} of which it does not tell: \
-         {from}",
+        "as in the log; assumed for {} intended requests that were not served and {} without a \
+         service time in the log: {from}",
         night.gaps.unserved, night.gaps.untold
     )
 }
@@ -122,20 +127,20 @@ fn patience(scenario: &Scenario, args: &Replay) -> String {
     let others = format!("exponential with a mean of {}", args.patience);
     match own.as_slice() {
         [] => format!("assumed: {others}"),
-        own => format!("of the configuration: {}; else assumed: {others}", own.join(", ")),
+        own => format!("from the configuration: {}; otherwise assumed: {others}", own.join(", ")),
     }
 }
 
 fn retries(retries: u32) -> String {
     match retries {
-        0 => "assumed: nobody tries again what was refused or given up".to_owned(),
+        0 => "assumed: visitors do not retry a request that was refused or given up".to_owned(),
         some => format!("assumed: up to {some}, each after {PAUSE}"),
     }
 }
 
 fn orders(scenario: &Scenario, terms: &Terms) -> String {
     if !terms.has_orders() {
-        return "none: no class earns anything, see --order".to_owned();
+        return "none: no class has `earns`; see --order".to_owned();
     }
     format!("successes of {}", terms.orders(&scenario.classes).join(", "))
 }
@@ -143,8 +148,8 @@ fn orders(scenario: &Scenario, terms: &Terms) -> String {
 /// Describes what is unknown and not assumed either.
 fn unknown(night: &Night) -> String {
     format!(
-        "what {} visitors who were refused or gave up at last would have asked for next; load and \
-         orders are at least these",
+        "the further requests of {} visitors whose last request was refused or given up; load and \
+         orders are lower bounds",
         night.gaps.cut_short
     )
 }
@@ -157,8 +162,9 @@ fn counted(night: &Night, speed: f64) -> Option<String> {
     let until = night.lasted.as_secs_f64() / speed;
     cut.then(|| {
         format!(
-            "work and orders until the last visitor has come, after {until:.0} s; at this speed \
-             {wishes} wishes, {orders} orders among them, come later, as nobody thinks faster"
+            "work and orders until the last visitor arrives, after {until:.0} s; at this speed \
+             {wishes} intended requests, {orders} orders among them, come later, because visitors \
+             do not think faster"
         )
     })
 }

@@ -62,7 +62,9 @@ fn combinations(vary: &[Vary]) -> Result<Vec<Vec<String>>, Failure> {
     let mut all = vec![Vec::new()];
     for (i, Vary { key, values }) in vary.iter().enumerate() {
         if vary[..i].iter().any(|other| other.key == *key) {
-            return Err(Failure::usage(format!("--vary {key}: give all its values at once")));
+            return Err(Failure::usage(format!(
+                "--vary {key}: give all values of a key in one --vary"
+            )));
         }
         let with = |some: &Vec<String>| {
             let some = some.clone();
@@ -87,7 +89,9 @@ fn twofold(args: &Sweep) -> Result<(), Failure> {
     ];
     for (key, option, given) in options {
         if given && args.vary.iter().any(|vary| vary.key == key) {
-            return Err(Failure::usage(format!("{key} is varied, and {option} would set it")));
+            return Err(Failure::usage(format!(
+                "{key} is varied by --vary, so {option} cannot set it"
+            )));
         }
     }
     Ok(())

@@ -54,7 +54,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen, paint: Paint) {
     let area = frame.area();
     if area.width < LEAST.0 || area.height < LEAST.1 {
         let words = format!(
-            "This terminal is {} x {}: bywash top needs {} x {}, and has room from 80 x 24 on. q quits.",
+            "This terminal is {} x {}. bywash top needs {} x {}; 80 x 24 shows everything. q: quit",
             area.width, area.height, LEAST.0, LEAST.1
         );
         return frame.render_widget(Paragraph::new(words).wrap(Wrap { trim: true }), area);
@@ -151,10 +151,15 @@ fn tables(frame: &mut Frame<'_>, area: Rect, model: &Model) {
         // Leave room for requests only if there is enough.
         let left = if rest.height > 2 * BELOW { BELOW } else { 0 };
         let place = cut(&mut rest, elephants.rows.len() + 3, left);
-        titled(frame, place, "Which requests cause the load: 2 and a to decide", &elephants);
+        titled(
+            frame,
+            place,
+            "Which requests cause the load: press 2, then a, to decide",
+            &elephants,
+        );
     }
     if rest.height >= BELOW {
-        titled(frame, rest, "The last requests", &model.all(View::Requests));
+        titled(frame, rest, "Latest requests", &model.all(View::Requests));
     }
 }
 
@@ -175,9 +180,10 @@ fn titled(frame: &mut Frame<'_>, area: Rect, title: &'static str, grid: &Grid) {
 
 fn foot(screen: &Screen) -> Line<'static> {
     match (&screen.over, &screen.notice) {
-        (Over::Filter(line), _) => {
-            Line::styled(format!("/{}_  Enter keeps it, Esc all", plain(line.text())), STRONG)
-        }
+        (Over::Filter(line), _) => Line::styled(
+            format!("/{}_  Enter: keep the filter, Esc: show all", plain(line.text())),
+            STRONG,
+        ),
         (_, Some(notice)) => Line::styled(plain(notice), STRONG),
         _ => Line::styled(
             "s sort  / filter  Enter more  e why  a approve  m mode  w window  ? help  q quit",

@@ -15,7 +15,7 @@ use crate::top::screen::{Over, Screen, scrolled};
 pub(super) fn over(frame: &mut Frame<'_>, screen: &Screen) {
     match &screen.over {
         Over::Nothing | Over::Filter(_) => {}
-        Over::Awaited => framed(frame, "Decide", "The gateway is asked.", 0, "_"),
+        Over::Awaited => framed(frame, "Decide", "Asking the gateway …", 0, "_"),
         Over::Help => framed(frame, "Keys", &help(), 0, ""),
         Over::Text { title, text, from } => framed(frame, title, text, *from, ""),
         Over::Ask(ask) => framed(frame, "Decide", &ask.told, ask.from, &ask.prompt()),
@@ -27,9 +27,9 @@ fn help() -> String {
     for (key, what) in KEYS {
         let _ = writeln!(words, "{key:<22}{what}");
     }
-    words.push_str("\nTimes of day are UTC.\n\n");
+    words.push_str("\nTimes are in UTC.\n\n");
     for (column, what) in MEANS {
-        let _ = writeln!(words, "{column:<12}{what}");
+        let _ = writeln!(words, "{column:<14}{what}");
     }
     words
 }
@@ -54,8 +54,8 @@ fn framed(frame: &mut Frame<'_>, title: &str, text: &str, from: u16, asked: &str
     let keys = match (asked.is_empty(), lines.len() > room) {
         (true, false) => " any key: back ",
         (true, true) => " j k: more, any other key: back ",
-        (false, false) => " Esc: leave it ",
-        (false, true) => " Up Down: more, Esc: leave it ",
+        (false, false) => " Esc: cancel ",
+        (false, true) => " Up Down: more, Esc: cancel ",
     };
     frame.render_widget(Clear, area);
     let block = Block::bordered().title(format!(" {title} ")).title_bottom(keys);

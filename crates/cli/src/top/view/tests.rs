@@ -54,7 +54,7 @@ fn eighty_columns_and_twenty_four_lines_show_it_all() {
     assert!(drawn[3].contains("[1 classes]") && drawn[3].contains("2 elephants (1 proposed)"));
     assert_eq!(
         drawn[4],
-        " CLASS     T  IN/S OK% LATE GAVE SHED TERM ERR   P50   P99 QUEUE   UTIL MODE    "
+        " CLASS     T  IN/S SRV LATE ORPH REFU TERM ERR   P50   P99 QUEUE   UTIL MODE    "
     );
     assert_eq!(
         drawn[5],
@@ -70,7 +70,7 @@ fn eighty_columns_and_twenty_four_lines_show_it_all() {
 #[test]
 fn a_wide_terminal_says_it_in_full() {
     let drawn = lines(&screen(model()), 132, 40);
-    for head in ["CLASS", "TIER", "GAVE-UP", "QUEUE", "UTIL", "MODE"] {
+    for head in ["CLASS", "TIER", "ORPHANED", "REFUSED", "QUEUE", "UTIL", "MODE"] {
         line(&drawn, head);
     }
     assert!(
@@ -138,7 +138,7 @@ fn before_a_decision_stands_what_it_does() {
     let _ = screen.key(KeyCode::Enter.into());
     let drawn = lines(&screen, 80, 24);
     line(&drawn, "Hold back elephant 1 as proposed for 1h. By ana: too much");
-    line(&drawn, "y does it, any other key does not");
+    line(&drawn, "y: confirm, any other key: cancel");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use super::super::linger::Linger;
 use super::super::pace::Pace;
 use super::super::{Handler, Phase};
 use super::{After, Asked, Conn};
-use crate::body::Piece;
-use crate::reply::{Answer, Reply};
+use crate::io::body::Piece;
+use crate::request::reply::{Answer, Reply};
 
 /// The response did not get through: it broke off, or the client has left or is too slow.
 struct Broken;

@@ -6,8 +6,8 @@ use std::io;
 use std::task::{Context, Poll};
 
 use super::Conn;
-use crate::reply::Tunnel;
-use crate::wire::Wire;
+use crate::io::wire::Wire;
+use crate::request::reply::Tunnel;
 
 impl Conn {
     /// Carries bytes both ways until one side has ended or failed.

@@ -10,11 +10,11 @@ use h2::{Reason, SendStream};
 use http::{HeaderValue, Response, header};
 
 use super::{Outgoing, SEND_BUFFER, Unsent};
-use crate::body::Piece;
 use crate::client::pace::Pace;
 use crate::client::{Handler, Plane};
-use crate::memory::Held;
-use crate::reply::{Answer, Reply};
+use crate::io::body::Piece;
+use crate::process::memory::Held;
+use crate::request::reply::{Answer, Reply};
 
 /// The number of bytes of a response that are gathered while it waits for the client's window.
 const GATHERED: usize = 32 * 1024;

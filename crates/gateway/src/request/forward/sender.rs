@@ -6,11 +6,11 @@ use bywash_config::Timeouts;
 use bywash_units::{Span, Time};
 
 use super::super::deadline::Deadline;
+use crate::context::Worker;
 use crate::driver::Driver;
-use crate::record::Record;
+use crate::request::record::Record;
 use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, PinnedLink, Pool, UpstreamError};
-use crate::worker::Worker;
 
 /// Chooses servers and connections for one request.
 pub(super) struct Sender<'a> {

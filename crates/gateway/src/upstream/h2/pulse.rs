@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use tokio_util::io::InspectReader;
 
-use crate::stream::Stream;
+use crate::io::stream::Stream;
 
 /// The number of ticks (seconds) without a byte before a PING. In two seconds the kernel has
 /// retransmitted a lost packet several times.

@@ -7,7 +7,7 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
 
 use super::{Failure, Load, Options, Servers};
-use crate::sync::explore;
+use crate::process::sync::explore;
 
 const OPTIONS: Options = Options {
     rise: 1,

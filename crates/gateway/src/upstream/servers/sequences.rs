@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bywash_units::{Span, Time};
 use proptest::prelude::*;
 
-use super::{Failure, Load, Options, ServerStatus, Servers, State};
+use super::{Failure, Load, Options, ServerState, ServerStatus, Servers};
 
 const OPTIONS: Options = Options {
     rise: 2,
@@ -105,13 +105,14 @@ impl Play {
     }
 
     fn choose(&mut self, tried: u64, before: &[ServerStatus]) {
-        let may = |server: usize| tried >> server & 1 == 0 && before[server].state != State::Down;
+        let may =
+            |server: usize| tried >> server & 1 == 0 && before[server].state != ServerState::Down;
         let good = |server: &usize| may(*server) && serves(&before[*server]);
         match self.servers.choose(self.now, tried) {
             Some(load) => {
                 let chosen = &before[load.server()];
                 assert!(may(load.server()), "{chosen:?} was chosen");
-                if let State::Ejected { .. } = chosen.state {
+                if let ServerState::Ejected { .. } = chosen.state {
                     let better = (0..before.len())
                         .filter(good)
                         .find(|s| before[*s].failures < OPTIONS.eject_after);
@@ -142,7 +143,7 @@ impl Play {
 }
 
 fn serves(status: &ServerStatus) -> bool {
-    matches!(status.state, State::Up | State::SlowStart { .. })
+    matches!(status.state, ServerState::Up | ServerState::SlowStart { .. })
 }
 
 proptest! {

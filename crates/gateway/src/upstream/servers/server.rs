@@ -3,7 +3,7 @@
 use bywash_units::{Share, Span, Time};
 
 use super::answers::{Answers, Compared, Pace};
-use super::{Failure, Options, ServerStatus, State};
+use super::{Failure, Options, ServerState, ServerStatus};
 
 /// The number of consecutive ejections beyond which the next one is not longer.
 const LONGEST_ROW: u32 = 8;
@@ -325,7 +325,7 @@ impl Server {
     pub(super) fn status(&self, options: &Options, now: Time) -> ServerStatus {
         ServerStatus {
             running: self.running,
-            state: if self.alive { self.state(options, now) } else { State::Down },
+            state: if self.alive { self.state(options, now) } else { ServerState::Down },
             failures: self.failures,
             ejections: self.ejections,
             connect_failures: self.connect_failures,
@@ -335,14 +335,14 @@ impl Server {
     }
 
     /// Returns the state according to the requests.
-    fn state(&self, options: &Options, now: Time) -> State {
+    fn state(&self, options: &Options, now: Time) -> ServerState {
         match self.standing {
             Standing::In { warm, .. } if now < warm => {
-                State::SlowStart { share: Share::new(self.weight(options, now)) }
+                ServerState::SlowStart { share: Share::new(self.weight(options, now)) }
             }
-            Standing::In { .. } => State::Up,
-            Standing::Out { until } if now < until => State::Ejected { until },
-            Standing::Out { .. } => State::Probation,
+            Standing::In { .. } => ServerState::Up,
+            Standing::Out { until } if now < until => ServerState::Ejected { until },
+            Standing::Out { .. } => ServerState::Probation,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bywash_units::Time;
 
-use super::super::{Servers, State};
+use super::super::{ServerState, Servers};
 use super::{at, load_at, pile_up, servers, state, status};
 
 fn err(servers: &Arc<Servers>, server: usize, now: Time, times: u32) {
@@ -26,7 +26,7 @@ fn with_one_that_errs(count: usize) -> Arc<Servers> {
 #[test]
 fn a_server_that_errs_while_the_others_do_not_is_ejected() {
     let servers = with_one_that_errs(2);
-    assert_eq!(state(&servers, 0, at(0.0)), State::Ejected { until: at(10.0) });
+    assert_eq!(state(&servers, 0, at(0.0)), ServerState::Ejected { until: at(10.0) });
     assert_eq!(pile_up(&servers, at(0.0), 20).0, [0, 20]);
 }
 
@@ -35,20 +35,20 @@ fn few_errors_or_errors_long_ago_say_nothing() {
     let servers = servers(2);
     answer(&servers, 1, at(0.0), 30);
     err(&servers, 0, at(0.0), 19);
-    assert_eq!(state(&servers, 0, at(0.0)), State::Up);
+    assert_eq!(state(&servers, 0, at(0.0)), ServerState::Up);
     answer(&servers, 1, at(60.0), 30);
     err(&servers, 0, at(60.0), 19);
-    assert_eq!(state(&servers, 0, at(60.0)), State::Up);
+    assert_eq!(state(&servers, 0, at(60.0)), ServerState::Up);
 }
 
 #[test]
 fn without_answers_of_others_nothing_is_compared() {
     let servers = servers(2);
     err(&servers, 0, at(0.0), 100);
-    assert_eq!(state(&servers, 0, at(0.0)), State::Up);
+    assert_eq!(state(&servers, 0, at(0.0)), ServerState::Up);
     answer(&servers, 1, at(0.0), 19);
     err(&servers, 0, at(0.0), 1);
-    assert_eq!(state(&servers, 0, at(0.0)), State::Up);
+    assert_eq!(state(&servers, 0, at(0.0)), ServerState::Up);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn no_more_than_half_are_out_by_errors() {
     (0..4).for_each(|server| answer(&servers, server, at(0.0), 64));
     (1..4).for_each(|server| err(&servers, server, at(0.0), 60));
     (1..4).for_each(|server| err(&servers, server, at(0.0), 60));
-    let is_out = |server| matches!(state(&servers, server, at(0.0)), State::Ejected { .. });
+    let is_out = |server| matches!(state(&servers, server, at(0.0)), ServerState::Ejected { .. });
     assert_eq!([0, 1, 2, 3].map(is_out), [false, true, true, false]);
 }
 
@@ -72,10 +72,10 @@ fn no_more_than_half_are_out_by_errors() {
 fn an_error_on_probation_decides_as_it_did_before() {
     let servers = with_one_that_errs(2);
     err(&servers, 0, at(10.0), 1);
-    assert_eq!(state(&servers, 0, at(10.0)), State::Ejected { until: at(30.0) });
+    assert_eq!(state(&servers, 0, at(10.0)), ServerState::Ejected { until: at(30.0) });
     answer(&servers, 1, at(30.0), 30);
     answer(&servers, 0, at(30.0), 1);
-    assert!(matches!(state(&servers, 0, at(30.0)), State::SlowStart { .. }));
+    assert!(matches!(state(&servers, 0, at(30.0)), ServerState::SlowStart { .. }));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn an_error_on_probation_brings_a_server_back_where_the_others_err_as_well() {
     let servers = with_one_that_errs(2);
     err(&servers, 1, at(10.0), 100);
     err(&servers, 0, at(10.0), 1);
-    assert!(matches!(state(&servers, 0, at(10.0)), State::SlowStart { .. }));
+    assert!(matches!(state(&servers, 0, at(10.0)), ServerState::SlowStart { .. }));
 }
 
 /// The balancer's choice on an idle site is predictable: a client that requests a broken page and a
@@ -101,7 +101,7 @@ fn a_client_that_steers_its_errors_takes_out_no_more_than_half() {
                 load.errs(at(0.0));
             }
             let states = (0..count).map(|server| state(&servers, server, at(0.0)));
-            let out = states.filter(|state| matches!(state, State::Ejected { .. })).count();
+            let out = states.filter(|state| matches!(state, ServerState::Ejected { .. })).count();
             assert!(2 * out <= count, "{out} of {count} after {request}");
         }
     }

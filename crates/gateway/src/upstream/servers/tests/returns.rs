@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bywash_units::{Share, Span};
 
-use super::super::{Failure, Options, Servers, State};
+use super::super::{Failure, Options, ServerState, Servers};
 use super::{OPTIONS, at, fail, load_at, pile_up, probe, servers, state, status};
 
 #[test]
@@ -13,9 +13,9 @@ fn bad_answers_to_probes_in_a_row_take_a_server_out() {
     probe(&servers, 0, at(0.0), false, 2);
     probe(&servers, 0, at(0.0), true, 1);
     probe(&servers, 0, at(0.0), false, 2);
-    assert_eq!(state(&servers, 0, at(0.0)), State::Up);
+    assert_eq!(state(&servers, 0, at(0.0)), ServerState::Up);
     probe(&servers, 0, at(0.0), false, 1);
-    assert_eq!(state(&servers, 0, at(0.0)), State::Down);
+    assert_eq!(state(&servers, 0, at(0.0)), ServerState::Down);
     assert_eq!(pile_up(&servers, at(0.0), 20).0, [0, 20]);
 }
 
@@ -24,9 +24,9 @@ fn good_answers_in_a_row_bring_it_back_slowly() {
     let servers = servers(2);
     probe(&servers, 0, at(0.0), false, 3);
     probe(&servers, 0, at(1.0), true, 1);
-    assert_eq!(state(&servers, 0, at(1.0)), State::Down);
+    assert_eq!(state(&servers, 0, at(1.0)), ServerState::Down);
     probe(&servers, 0, at(2.0), true, 1);
-    let State::SlowStart { share } = state(&servers, 0, at(7.0)) else { panic!("not back") };
+    let ServerState::SlowStart { share } = state(&servers, 0, at(7.0)) else { panic!("not back") };
     assert!((share.get() - 0.55).abs() < 1e-9);
 }
 
@@ -42,11 +42,11 @@ fn a_server_that_was_ejected_comes_back_from_down_on_probation() {
     let servers = servers(2);
     fail(&servers, 0, at(0.0), 5);
     probe(&servers, 0, at(1.0), true, 9);
-    assert_eq!(state(&servers, 0, at(1.0)), State::Ejected { until: at(10.0) });
+    assert_eq!(state(&servers, 0, at(1.0)), ServerState::Ejected { until: at(10.0) });
     probe(&servers, 0, at(2.0), false, 3);
-    assert_eq!(state(&servers, 0, at(2.0)), State::Down);
+    assert_eq!(state(&servers, 0, at(2.0)), ServerState::Down);
     probe(&servers, 0, at(3.0), true, 2);
-    assert_eq!(state(&servers, 0, at(3.0)), State::Probation);
+    assert_eq!(state(&servers, 0, at(3.0)), ServerState::Probation);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_slow_start_of_no_length_is_none() {
     let servers = Arc::new(Servers::new(2, options, at(0.0)));
     fail(&servers, 0, at(0.0), 5);
     load_at(&servers, 0, at(10.0)).succeeded(at(10.0));
-    assert_eq!(state(&servers, 0, at(10.0)), State::Up);
+    assert_eq!(state(&servers, 0, at(10.0)), ServerState::Up);
     assert_eq!(pile_up(&servers, at(10.0), 20).0, [10, 10]);
 }
 
@@ -136,9 +136,13 @@ fn a_reload_keeps_what_is_known_and_starts_new_servers_slowly() {
     probe(&old, 1, at(0.0), false, 3);
     let running = load_at(&old, 2, at(0.0));
     let new = Arc::new(old.reloaded(&[Some(2), None, Some(0), Some(1)], OPTIONS, at(1.0)));
-    let states: Vec<State> = new.snapshot(at(1.0)).iter().map(|status| status.state).collect();
-    let slow = State::SlowStart { share: Share::new(0.1) };
-    assert_eq!(states, [State::Up, slow, State::Ejected { until: at(10.0) }, State::Down]);
+    let states: Vec<ServerState> =
+        new.snapshot(at(1.0)).iter().map(|status| status.state).collect();
+    let slow = ServerState::SlowStart { share: Share::new(0.1) };
+    assert_eq!(
+        states,
+        [ServerState::Up, slow, ServerState::Ejected { until: at(10.0) }, ServerState::Down]
+    );
     running.failed(at(1.0), Failure::Response);
     assert_eq!(status(&old, 2, at(1.0)).running, 0);
     assert_eq!(status(&new, 0, at(1.0)).failures, 0, "the old generation ends in the old table");
@@ -162,15 +166,15 @@ fn a_reload_with_shorter_spans_shortens_what_is_under_way() {
     let options =
         Options { slow_start: Span::from_secs(1), eject_for: Span::from_secs(2), ..OPTIONS };
     let new = old.reloaded(&[Some(0), Some(1)], options, at(10.0));
-    assert_eq!(state(&new, 0, at(11.0)), State::Up);
-    assert_eq!(state(&new, 1, at(10.0)), State::Ejected { until: at(12.0) });
+    assert_eq!(state(&new, 0, at(11.0)), ServerState::Up);
+    assert_eq!(state(&new, 1, at(10.0)), ServerState::Ejected { until: at(12.0) });
 }
 
 #[test]
 fn a_clock_reading_older_than_the_last_one_is_harmless() {
     let servers = with_one_in_slow_start(2);
-    let State::SlowStart { share } = state(&servers, 0, at(9.0)) else { panic!("not back") };
+    let ServerState::SlowStart { share } = state(&servers, 0, at(9.0)) else { panic!("not back") };
     assert!((share.get() - 0.1).abs() < 1e-9);
     fail(&servers, 0, at(9.0), 5);
-    assert_eq!(state(&servers, 0, at(9.0)), State::Ejected { until: at(19.0) });
+    assert_eq!(state(&servers, 0, at(9.0)), ServerState::Ejected { until: at(19.0) });
 }

@@ -1,0 +1,33 @@
+// The reasons of decisions in words. The identifier, which log, metrics and header fields have, is
+// shown as a tooltip. The document of the API has no enum of reasons, so the list repeats
+// `Reason::ALL` of crates/engine. Reasons that are missing here are shown too.
+import { visible } from './visible';
+
+const TEXT: Record<string, string> = {
+    slot_free: 'slot free',
+    best: 'best of those waiting',
+    floor_share: 'floor share',
+    after_others: 'no other request waited',
+    queue_full: 'queue full',
+    pushed_out: 'evicted from the queue',
+    set_back: 'ranked behind others',
+    principal_cap: 'principal cap reached',
+    waited_too_long: 'waited too long',
+    reconfigured: 'new configuration',
+    throttled: 'throttled by a rule',
+    client_left: 'client left',
+    ran_too_long: 'ran too long',
+    gave_way: 'preempted',
+    slow_client: 'slow client',
+    memory_full: 'memory full',
+};
+
+export const REASONS: readonly string[] = Object.keys(TEXT);
+
+/** Returns an identifier such as `in_progress` as words. */
+export const words = (identifier: string): string => identifier.replaceAll('_', ' ');
+
+export const reasonText = (name: string): string => TEXT[name] ?? words(name);
+
+export const ReasonOf = ({ name }: { name: string | null | undefined }) =>
+    name == null ? <>–</> : <span title={visible(name)}>{visible(reasonText(name))}</span>;

@@ -1,0 +1,61 @@
+//! The permit of a client connection: its entry in the index of open connections.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use crate::connections::{Bounds, Held, Inbox, Owner};
+use crate::process::secret::network;
+use crate::settings::Settings;
+use crate::shared::Shared;
+
+/// One open client connection, as its own task holds it.
+pub(crate) struct ConnectionPermit {
+    shared: Arc<Shared>,
+    pub(crate) held: Arc<Held>,
+    /// The address that the connection is counted for; `None` if it is unknown or a trusted hop's.
+    counted: Option<IpAddr>,
+}
+
+impl ConnectionPermit {
+    /// Registers a connection that a worker with this inbox has accepted. Returns `None` if there
+    /// is no room.
+    pub(crate) fn take(
+        shared: &Arc<Shared>,
+        settings: &Settings,
+        inbox: &Arc<Inbox>,
+        from: SocketAddr,
+    ) -> Option<Self> {
+        let announced = settings.config.listen.proxy_protocol.iter();
+        let is_known = !announced.clone().any(|hop| hop.contains(from.ip()));
+        let is_hop = is_known && settings.trusts(from.ip().to_canonical());
+        let counted = (is_known && !is_hop).then(|| network(from.ip()));
+        let held = Held::new(inbox, is_hop);
+        let owner = counted.map_or_else(Owner::alone, Owner::Address);
+        let connections = &shared.connections;
+        let bounds = Bounds::of(&settings.config.limits, Some(&shared.memory));
+        connections.enter(&held, owner, bounds).ok()?;
+        if is_hop {
+            connections.proof_changed(true);
+        }
+        Some(Self { shared: Arc::clone(shared), held, counted })
+    }
+
+    /// Counts the connection for its client's address, which a PROXY header has given. Returns
+    /// whether there is room.
+    pub(crate) fn belongs_to(&mut self, settings: &Settings, address: IpAddr) -> bool {
+        let counted = (!settings.trusts(address.to_canonical())).then(|| network(address));
+        if counted == self.counted {
+            return true;
+        }
+        self.counted = counted;
+        let owner = counted.map_or_else(Owner::alone, Owner::Address);
+        let bounds = Bounds::of(&settings.config.limits, None);
+        self.shared.connections.change_owner(&self.held, owner, bounds).is_ok()
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        self.shared.connections.leave(&self.held);
+    }
+}

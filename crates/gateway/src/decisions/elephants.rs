@@ -1,0 +1,103 @@
+//! Decisions about elephants: each change of the book puts its rules in force and submits its text
+//! to be saved, under one lock. No request takes that lock, and nobody holds it while waiting for a
+//! disk.
+
+use std::path::Path;
+
+use bywash_control::{Book, Gauge, Note, Refused, Written};
+
+use crate::process::talk::say;
+use crate::process::wall;
+use crate::shared::Shared;
+use crate::state::stored::DecisionError;
+use crate::state::writer::Version;
+
+/// Reads the decisions of an earlier process and puts them in force, with the rules of the file.
+pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
+    let mut findings = shared.elephants.findings();
+    let (must_save, unreadable) = findings.book.open(directory);
+    if let Some(why) = unreadable {
+        shared.metrics.gauges().state_unreadable.inc();
+        say(format_args!("starting without the rules that were approved before: {why}"));
+    }
+    let now = wall::now();
+    let book = findings.book.get_mut();
+    book.began_by(now);
+    // Rules that have ended meanwhile must not be in force even for a moment. Their trials were
+    // not measured.
+    let notes = book.tick(now, |_, _, _| Gauge::default());
+    let must_save = must_save || !notes.is_empty();
+    let version = must_save.then(|| findings.book.save(&shared.state_writer)).flatten();
+    shared.audit.note(&shared.state_writer, notes, version);
+    shared.elephants.put_in_force(findings.book.get(), &shared.driver);
+    drop(findings);
+    configured(shared);
+}
+
+/// Puts the rules of the configuration file in force.
+pub(crate) fn configured(shared: &Shared) {
+    let settings = shared.settings();
+    let said: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
+    let decided = decide(shared, |book| book.file_says(wall::now(), &said));
+    if let Err(why) = decided {
+        say(format_args!("rules of the file do not hold: {why}"));
+    }
+}
+
+/// Changes the book and puts its rules in force at once, even if the book cannot be saved. Returns
+/// the version to be saved.
+///
+/// # Errors
+/// If the change is not possible. Then nothing has changed.
+pub(crate) fn decide(
+    shared: &Shared,
+    decision: impl FnOnce(&mut Book) -> Result<Vec<Note>, Refused>,
+) -> Result<Option<Version>, DecisionError<Refused>> {
+    let mut findings = shared.elephants.findings();
+    if findings.book.is_handed_over() {
+        return Err(DecisionError::HandedOver);
+    }
+    let mut book = findings.book.get().clone();
+    let notes = decision(&mut book)?;
+    let has_other_exempt = book.exempt(&shared.elephants.watched());
+    findings.book.set(book);
+    findings.revision += 1;
+    let has_notes = !notes.is_empty();
+    if !has_notes && !has_other_exempt {
+        // At most new evidence, which is saved with the next decision.
+        return Ok(None);
+    }
+    shared.elephants.put_in_force(findings.book.get(), &shared.driver);
+    let version = findings.book.save(&shared.state_writer);
+    shared.audit.note(&shared.state_writer, notes, version);
+    Ok(version.filter(|_| has_notes))
+}
+
+/// Ends rules whose time is over, even if that cannot be saved: after a restart they would end at
+/// once.
+pub(super) fn end(shared: &Shared, tick: impl FnOnce(&mut Book) -> Vec<Note>) {
+    let mut findings = shared.elephants.findings();
+    if findings.book.is_handed_over() {
+        return;
+    }
+    let notes = tick(findings.book.get_mut());
+    if notes.is_empty() {
+        return;
+    }
+    shared.elephants.put_in_force(findings.book.get(), &shared.driver);
+    findings.revision += 1;
+    let version = findings.book.save(&shared.state_writer);
+    shared.audit.note(&shared.state_writer, notes, version);
+}
+
+fn written(throttle: &bywash_config::Throttle) -> Written {
+    let bywash_config::Throttle { pattern, why, rule, bytes } = throttle;
+    let grants = bywash_control::Grants {
+        at_once: rule.at_once,
+        rate: rule.rate.map(bywash_units::Rate::get),
+        queue: rule.queue,
+        wait: rule.wait,
+        bytes: *bytes,
+    };
+    Written { pattern: pattern.clone(), grants, why: why.clone() }
+}

@@ -1,0 +1,157 @@
+//! Temporary overrides of the configuration file, in force.
+//!
+//! All settings in force are one value, [`Settings`]. An override makes a new value in which the
+//! mode of a class is different, and swaps it in as a reload does. Operators, reloads and the end
+//! of an override all hold the one lock here while they do so, and none of them undoes a change
+//! that another has just made. No request takes this lock, and nobody holds it while waiting for a
+//! disk. A decision takes effect in memory at once; `state_writer` saves it.
+//!
+//! **Fail safe.** Overrides that cannot be read might have been a bypass, or a class that is only
+//! observed. So the gateway then starts bypassed: by an override with an author, a reason and an
+//! end, which an operator can undo.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bywash_control::{Mode, NotOverridden, Note, Overrides, Target, Word, escaped};
+use bywash_units::Span;
+
+use crate::process::talk::say;
+use crate::process::wall;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::state::stored::{DecisionError, Stored};
+use crate::state::writer::Version;
+
+/// How long a bypass lasts by default.
+pub(crate) const BYPASSED: Span = Span::from_secs(24 * 3600);
+
+/// Reads the decisions of an earlier process and puts them in force.
+pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
+    let settings = shared.settings();
+    let mut overrides = shared.overrides();
+    let (must_save, unreadable) = overrides.open(directory);
+    let now = wall::now();
+    overrides.get_mut().began_by(now);
+    let mut notes = overrides.get_mut().tick(now);
+    notes.extend(overrides.get_mut().configured(now, &settings.class_names()));
+    notes.extend(unreadable.and_then(|why| fail_safe(shared, overrides.get_mut(), &why)));
+    let must_save = must_save || !notes.is_empty();
+    let version = must_save.then(|| overrides.save(&shared.state_writer)).flatten();
+    shared.audit.note(&shared.state_writer, notes, version);
+    put_in_force(shared, overrides.get(), &settings);
+}
+
+/// Bypasses for a while, because earlier decisions are unknown.
+fn fail_safe(shared: &Shared, overrides: &mut Overrides, why: &str) -> Option<Note> {
+    say(format_args!(
+        "what operators had overridden cannot be read ({why}), so nothing is decided for {BYPASSED}: \
+         `bywash bypass off` ends that"
+    ));
+    shared.metrics.gauges().state_unreadable.inc();
+    if overrides.bypasses() {
+        return None;
+    }
+    let why = format!("what was overridden before cannot be read: {}", escaped(why));
+    let why = why.chars().take(200).collect();
+    let word = Word { by: "bywash".into(), why, lasts: BYPASSED };
+    overrides.set(wall::now(), Target::Bypass, word, None, &[]).ok()
+}
+
+/// Puts an operator's decision in force at once, even if it cannot be saved. `is_less` says that
+/// the gateway does less from then on, which is allowed also while another process takes over.
+///
+/// # Errors
+/// If the decision cannot be put in force. Then nothing has changed.
+pub(crate) fn decide(
+    shared: &Shared,
+    is_less: bool,
+    decision: impl FnOnce(&mut Overrides, &Settings) -> Result<Note, NotOverridden>,
+) -> Result<Option<Version>, DecisionError<NotOverridden>> {
+    let mut stored = shared.overrides();
+    if stored.is_handed_over() && !is_less {
+        return Err(DecisionError::HandedOver);
+    }
+    // The settings cannot change meanwhile: that takes this lock as well.
+    let settings = shared.settings();
+    let mut overrides = stored.get().clone();
+    let note = decision(&mut overrides, &settings)?;
+    stored.set(overrides);
+    Ok(decided(shared, &stored, vec![note], &settings))
+}
+
+/// Ends the bypass, also one that the process was started with.
+///
+/// # Errors
+/// If the bypass cannot be ended. Then nothing has changed.
+pub(crate) fn end_bypass(
+    shared: &Shared,
+    word: Word,
+    seen: Option<u64>,
+) -> Result<Option<Version>, DecisionError<NotOverridden>> {
+    let mut stored = shared.overrides();
+    if stored.is_handed_over() {
+        return Err(DecisionError::HandedOver);
+    }
+    let mut overrides = stored.get().clone();
+    let starts_bypassed = shared.starts_bypassed.load(Ordering::Relaxed);
+    let note = overrides.end_bypass(wall::now(), word, seen, starts_bypassed)?;
+    let Some(note) = note else { return Ok(None) };
+    stored.set(overrides);
+    shared.starts_bypassed.store(false, Ordering::Relaxed);
+    Ok(decided(shared, &stored, vec![note], &shared.settings()))
+}
+
+fn decided(
+    shared: &Shared,
+    overrides: &Stored<Overrides>,
+    notes: Vec<Note>,
+    settings: &Settings,
+) -> Option<Version> {
+    put_in_force(shared, overrides.get(), settings);
+    let version = overrides.save(&shared.state_writer);
+    shared.audit.note(&shared.state_writer, notes, version);
+    version
+}
+
+/// Sets start-up bypass (`--bypass`). A later call replaces the earlier setting.
+pub(crate) fn start_bypassed(shared: &Shared, on: bool) {
+    let overrides = shared.overrides();
+    shared.starts_bypassed.store(on, Ordering::Relaxed);
+    shared.set_bypass(on || overrides.get().bypasses());
+}
+
+/// Ends overrides whose time is over, even if that cannot be saved: after a restart they would end
+/// at once.
+pub(super) fn end(shared: &Shared) {
+    let mut overrides = shared.overrides();
+    if overrides.is_handed_over() {
+        return;
+    }
+    let notes = overrides.get_mut().tick(wall::now());
+    if !notes.is_empty() {
+        decided(shared, &overrides, notes, &shared.settings());
+    }
+}
+
+/// Puts a new configuration in force. Overrides stay.
+pub(crate) fn configured(shared: &Shared, settings: &Settings) {
+    let mut overrides = shared.overrides();
+    let notes = overrides.get_mut().configured(wall::now(), &settings.class_names());
+    if notes.is_empty() || overrides.is_handed_over() {
+        put_in_force(shared, overrides.get(), settings);
+    } else {
+        decided(shared, &overrides, notes, settings);
+    }
+}
+
+fn put_in_force(shared: &Shared, overrides: &Overrides, settings: &Settings) {
+    shared.put_in_force(Arc::new(settings.overridden(overrides, &shared.metrics)));
+    shared.set_bypass(shared.starts_bypassed.load(Ordering::Relaxed) || overrides.bypasses());
+}
+
+/// Returns whether the gateway does less while this override is in force.
+pub(crate) const fn is_less(target: &Target) -> bool {
+    matches!(target, Target::Bypass | Target::Class { mode: Mode::Observe, .. })
+}

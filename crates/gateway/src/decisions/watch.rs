@@ -1,0 +1,374 @@
+//! The watching thread: it gets requests as they end, reads resources, and brings its findings to
+//! the book.
+//!
+//! The thread serves no request, and no request waits for it: entries that it is too slow for are
+//! dropped and counted. If a resource cannot be read, that is logged once, and again when it can be
+//! read; the others go on. Without resources there is nothing to find, but rules still end in time.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bywash_config::{ReadFrom, Resource};
+use bywash_control::{
+    self as control, Act, Book, Client, Elephant, Entry, Gauge, Seen, Subject, Timestamp, Watch,
+    Watched, What, escaped,
+};
+use bywash_engine::RuleId;
+use bywash_engine::Tier;
+use bywash_sense::series::{
+    Clock, Disks, Exporter, Group, Network, Processes, Processors, Root, Sampler, Stalls, Step,
+    Windows,
+};
+use bywash_units::{Span, Time};
+use tokio::sync::{mpsc, watch};
+
+use super::{elephants, overrides};
+use crate::elephants::{Looked, Sight};
+use crate::process::life::Life;
+use crate::process::secret::network;
+use crate::process::talk::say;
+use crate::process::wall;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::state::stored::DecisionError;
+use crate::telemetry::journal;
+
+/// How often requests are taken from the journal.
+const TURN: Duration = Duration::from_millis(50);
+/// How long the site is measured before a rule begins.
+pub(crate) const MINUTE: Span = Span::from_secs(60);
+/// How often resources are read.
+const STEP: Span = Span::from_secs(1);
+/// The longest time between two readings that are compared. The time between readings further apart
+/// counts as unobserved.
+const LONGEST: Span = Span::from_millis(2500);
+/// How long after the end of a window all sources have reported their use in it.
+const LATE: Span = Span::from_secs(3);
+/// How often findings are computed, which takes a fifth of a second if there are very many kinds.
+const ASKED: Span = Span::from_secs(10);
+
+/// Watches until the gateway drains. From then on another process does.
+pub(crate) fn run(
+    shared: &Arc<Shared>,
+    mut settings: watch::Receiver<Arc<Settings>>,
+    life: &watch::Receiver<Life>,
+) {
+    let current = Arc::clone(&settings.borrow_and_update());
+    let mut watcher = Watcher::new(shared, current);
+    while *life.borrow() < Life::Drains {
+        std::thread::sleep(TURN);
+        if *life.borrow() != Life::Runs {
+            continue;
+        }
+        if settings.has_changed().unwrap_or(false) {
+            let current = Arc::clone(&settings.borrow_and_update());
+            watcher.configured(shared, current);
+        }
+        watcher.take(shared);
+        watcher.turn(shared);
+    }
+}
+
+struct Watcher {
+    settings: Arc<Settings>,
+    /// Requests as they end, if there are resources to compare them with.
+    ended: Option<mpsc::Receiver<Arc<journal::Entry>>>,
+    sources: Sources,
+    read: Time,
+    asked: Time,
+}
+
+impl Watcher {
+    fn new(shared: &Shared, settings: Arc<Settings>) -> Self {
+        let sources = Sources::new(shared, &settings.config.elephants.resources);
+        shared.elephants.watch(watch_of(&settings, &sources.capacities));
+        let counts = !settings.config.elephants.resources.is_empty();
+        let ended = counts.then(|| shared.journal.follow());
+        Self { settings, ended, sources, read: Time::ZERO, asked: Time::ZERO }
+    }
+
+    /// Takes new settings. Observations of unchanged resources are kept.
+    fn configured(&mut self, shared: &Shared, settings: Arc<Settings>) {
+        let (was, is) = (&self.settings.config.elephants, &settings.config.elephants);
+        let same =
+            (&was.resources, &was.pins, was.half_life) == (&is.resources, &is.pins, is.half_life);
+        if same {
+            self.settings = settings;
+        } else {
+            *self = Self::new(shared, settings);
+        }
+    }
+
+    fn take(&mut self, shared: &Shared) {
+        let Some(ended) = &mut self.ended else { return };
+        let mut watch = shared.elephants.watched();
+        while let Ok(entry) = ended.try_recv() {
+            tell(&mut watch, &entry, shared, &self.settings);
+        }
+    }
+
+    fn turn(&mut self, shared: &Shared) {
+        let now = shared.driver.now();
+        // Read at the beginning of a window of the discovery. A reading that spans the end of a
+        // window is attributed to both windows, and costs come out too low.
+        let window = |at: Time| at.as_nanos() / STEP.as_nanos();
+        if window(now) == window(self.read) {
+            return;
+        }
+        self.read = now;
+        self.sources.read(shared, now);
+        shared.elephants.lanes.look();
+        shared.elephants.watched().advance(now);
+        end(shared, now);
+        overrides::end(shared);
+        if now >= self.asked + ASKED {
+            self.asked = now;
+            self.ask(shared);
+        }
+    }
+
+    fn ask(&self, shared: &Shared) {
+        let config = &self.settings.config.elephants;
+        let (slots, bytes) = capacities(shared);
+        let asked: Vec<String> =
+            shared.elephants.findings().book.get().asked().map(str::to_owned).collect();
+        let (found, uses, sight) = {
+            let watch = shared.elephants.watched();
+            let found: Vec<Elephant> = if config.resources.is_empty() {
+                Vec::new()
+            } else {
+                watch.elephants(slots, bytes)
+            };
+            let uses = asked.iter().filter_map(|name| watch.named(name, slots)).collect();
+            (
+                found,
+                uses,
+                self.sources.sight(
+                    &watch,
+                    self.ended.is_some(),
+                    slots,
+                    shared.journal.unfollowed(),
+                ),
+            )
+        };
+        shared.elephants.findings().saw(sight);
+        let act = match config.act {
+            bywash_config::Act::Propose => Act::Propose,
+            bywash_config::Act::Auto => Act::Auto,
+        };
+        let now = shared.driver.now();
+        let decided = elephants::decide(shared, |book| {
+            book.uses(uses);
+            let notes = book.found(wall::now(), found, act);
+            for note in notes.iter().filter(|note| note.what == What::Approved) {
+                let Subject::Elephant { number, .. } = note.subject else { continue };
+                let Ok(entry) = book.entry(number) else { continue };
+                let before = before(&shared.elephants.watched(), entry, now, MINUTE);
+                book.was_before(wall::now(), number, before);
+            }
+            Ok(notes)
+        });
+        if let Err(why @ DecisionError::Refused(_)) = decided {
+            say(format_args!("an elephant was found, and {why}"));
+        }
+    }
+}
+
+/// Returns the number of slots, and the bytes that can be sent in a second, if that is known.
+pub(crate) fn capacities(shared: &Shared) -> (f64, Option<f64>) {
+    let settings = shared.settings();
+    let is_line = |resource: &&Resource| consists_of(resource) == control::Resource::Bytes;
+    let line = settings.config.elephants.resources.iter().find(is_line);
+    let slots = f64::from(shared.driver.status().limit);
+    (slots, line.and_then(|resource| resource.capacity))
+}
+
+/// Ends rules and trials whose time is over.
+fn end(shared: &Shared, now: Time) {
+    let gauge = |entry: &Entry, from: Timestamp, to: Timestamp| {
+        let lasted = to.duration_since(from).unsigned_abs();
+        shared.elephants.watched().gauge(entry, now - Span::from(lasted), now)
+    };
+    let tick = |book: &mut Book| book.tick(wall::now(), gauge);
+    elephants::end(shared, tick);
+}
+
+/// Measures the site for this long until now, before there is a rule for these requests. Returns
+/// `None` if nothing distinguishes them from all others.
+pub(crate) fn before(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Option<Gauge> {
+    watch.tells_apart(&entry.pattern).then(|| watch.gauge(entry, now - lasted, now))
+}
+
+fn client_of(shared: &Shared, address: IpAddr) -> Client {
+    Client { key: shared.secret.address_key(address).0, network: network(address) }
+}
+
+fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &Settings) {
+    let Some(decided) = &entry.decided else { return };
+    let Some((method, target)) = entry.whole_message() else { return };
+    let worked = decided.runs_at.map(|from| (from, decided.ended));
+    let answered = entry.status.is_some_and(|status| status.as_u16() < 500) && worked.is_some();
+    watch.request(
+        decided.ended,
+        &Seen {
+            method,
+            target,
+            client: client_of(shared, entry.client),
+            worked,
+            rule: decided.rule.map(|RuleId(number)| number),
+            response: answered.then_some(decided.waited + decided.service),
+            bytes: decided.received,
+            // A class that a reload has just added is not known here yet.
+            transacts: settings
+                .config
+                .classes
+                .get(decided.class_id.index())
+                .is_none_or(|class| class.class.tier == Tier::Transact),
+            is_good: answered && entry.status.is_some_and(|status| status.as_u16() < 400),
+        },
+    );
+}
+
+fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
+    let config = &settings.config.elephants;
+    // The configuration has checked that they are patterns.
+    let pins = config.pins.iter().filter_map(|pin| pin.parse().ok()).collect();
+    let watched = |(resource, capacity): (&Resource, &f64)| Watched {
+        name: resource.name.clone(),
+        consists_of: consists_of(resource),
+        capacity: *capacity,
+        idle: resource.idle,
+    };
+    let read = config.resources.iter().filter(|resource| resource.is_read());
+    let resources = read.zip(capacities).map(watched).collect();
+    Watch::new(pins, resources, config.half_life)
+}
+
+/// Returns the kind of a resource, as far as a rule can bound its use. A rule's limit on bytes
+/// bounds the bytes that this host sends, if their capacity is known.
+fn consists_of(resource: &Resource) -> control::Resource {
+    let is_line = resource.from.is_none() && resource.capacity.is_some();
+    match resource.read.split('/').collect::<Vec<_>>().as_slice() {
+        [.., "cpu"] => control::Resource::Processors,
+        ["host", "net", _, "sent"] if is_line => control::Resource::Bytes,
+        _ => control::Resource::Other,
+    }
+}
+
+/// All sources that are read.
+struct Sources {
+    sampler: Sampler,
+    /// The resources, in the order of the file.
+    read: Vec<Read>,
+    /// The capacity of each resource in units a second.
+    capacities: Vec<f64>,
+    /// Why a source cannot be read, by its number.
+    troubles: BTreeMap<usize, String>,
+}
+
+struct Read {
+    name: String,
+    /// The source's number, or why it could not be opened.
+    source: Result<usize, String>,
+    windows: Option<Windows>,
+}
+
+impl Sources {
+    fn new(shared: &Shared, resources: &[Resource]) -> Self {
+        let mut sampler = Sampler::new(Clock::since(shared.driver.started()), LONGEST);
+        let (mut read, mut capacities) = (Vec::new(), Vec::new());
+        for resource in resources.iter().filter(|resource| resource.is_read()) {
+            let source = add(&mut sampler, resource);
+            if let Err(why) = &source {
+                say(format_args!("resource {}: {why}", resource.name));
+            }
+            let windows =
+                |source: &usize| Windows::new(STEP, vec![(*source, resource.read.clone())]);
+            let windows = source.as_ref().ok().map(windows);
+            read.push(Read { name: resource.name.clone(), source, windows });
+            capacities.push(resource.capacity.unwrap_or_else(|| processors(&resource.read)));
+        }
+        Self { sampler, read, capacities, troubles: BTreeMap::new() }
+    }
+
+    fn read(&mut self, shared: &Shared, now: Time) {
+        let Step { uses, changes, unread: _ } = self.sampler.step();
+        for change in changes {
+            let trouble = change.failed.map(|failed| failed.to_string());
+            let words = trouble.as_deref().unwrap_or("it can be read again");
+            say(format_args!("{}: {words}", escaped(&change.name)));
+            match trouble {
+                Some(trouble) => _ = self.troubles.insert(change.source, trouble),
+                None => _ = self.troubles.remove(&change.source),
+            }
+        }
+        let mut watch = shared.elephants.watched();
+        for (number, read) in self.read.iter_mut().enumerate() {
+            let Some(windows) = &mut read.windows else { continue };
+            for one in &uses {
+                windows.add(one);
+            }
+            while let Some(window) = windows.next_until(now - LATE) {
+                let used = window.used.first().copied().unwrap_or(0.0);
+                watch.used(number, window.from, window.to, used);
+            }
+        }
+    }
+
+    fn sight(&self, watch: &Watch, is_counted: bool, slots: f64, missed: u64) -> Sight {
+        let looked = |(read, (_, seen, used)): (&Read, (&Watched, Span, f64))| {
+            let trouble = match &read.source {
+                Ok(source) => self.troubles.get(source).cloned(),
+                Err(why) => Some(why.clone()),
+            };
+            let used = (seen > Span::ZERO).then_some(used);
+            Looked { name: read.name.clone(), seen, used, trouble }
+        };
+        let mut resources: Vec<Looked> =
+            self.read.iter().zip(watch.resources()).map(looked).collect();
+        if is_counted {
+            let (seen, used) = watch.held(slots);
+            let name = control::SLOTS.to_owned();
+            resources.push(Looked { name, seen, used: Some(used), trouble: None });
+        }
+        Sight { resources, missed }
+    }
+}
+
+/// Adds the source that reports the use of a resource. Returns its number.
+fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
+    let (read, name) = (resource.read.as_str(), resource.name.as_str());
+    if let Some(ReadFrom::Exporter(url)) = &resource.from {
+        let exporter = Exporter::new(url, STEP).map_err(|why| why.to_string())?;
+        return Ok(sampler.add(name, exporter));
+    }
+    let none = || format!("there is no {}", escaped(read));
+    let parts: Vec<&str> = read.split('/').collect();
+    Ok(match parts.as_slice() {
+        ["host", "cpu"] => sampler.add(name, Processors::new(Root::host())),
+        ["host", "disk", ..] => sampler.add(name, Disks::new(Root::host())),
+        ["host", "net", "lo", ..] => sampler.add(name, Network::new(Root::host()).with_loopback()),
+        ["host", "net", ..] => sampler.add(name, Network::new(Root::host())),
+        ["host", "pressure", ..] => sampler.add(name, Stalls::host(Root::host())),
+        ["process", process, "cpu"] => {
+            let processes = match &resource.from {
+                Some(ReadFrom::ProcessFile(file)) => Processes::led(Root::host(), process, file),
+                _ => Processes::named(Root::host(), process),
+            };
+            sampler.add(name, processes.ok_or_else(none)?)
+        }
+        ["cgroup", path @ .., _] => {
+            sampler.add(name, Group::new(Root::host(), &path.join("/")).ok_or_else(none)?)
+        }
+        _ => return Err(none()),
+    })
+}
+
+/// Returns the default capacity of a resource: for processor time the number of this host's
+/// processors, else one.
+fn processors(read: &str) -> f64 {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    if read.ends_with("/cpu") { cores() as f64 } else { 1.0 }
+}

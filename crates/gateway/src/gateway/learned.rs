@@ -1,0 +1,344 @@
+//! The learned state of a gateway as bytes: for the disk, and for the process that takes over.
+//!
+//! Sessions are stored as keyed hashes of their cookies, and the key is stored with them: a reader
+//! of these bytes can tell whether a known cookie was served here. Classes are stored by name, as
+//! their numbers differ from process to process. Operators' decisions are included only for the
+//! process that takes over.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use bywash_engine::{ClassId, ClassSet, Counts, Pace, Remembered, SessionKey};
+use bywash_handover::MOST_STATE;
+use bywash_history::{Columns, History, Range};
+use bywash_units::Span;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::driver::Knowledge;
+use crate::process::secret::Secret;
+use crate::process::wall::unix_ms;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::state::quarantine::Inherited;
+use crate::telemetry::history::Chronicle;
+
+/// The format of the bytes. Bytes in another format are not read.
+const FORMAT: u64 = 1;
+
+/// The state that an earlier process had learned.
+pub(crate) struct Learned {
+    secret: Secret,
+    pace: Pace,
+    /// When the state was saved, in milliseconds since 1970.
+    at: u64,
+    classes: Vec<String>,
+    /// The counts of those classes.
+    counts: Vec<Known>,
+    signals: (u64, Vec<[f64; 3]>),
+    sessions: Vec<Remembered>,
+    /// The cookie that was picked for sessions.
+    session_cookie: Option<String>,
+    history: History,
+}
+
+/// Operators' decisions in the process that hands over. Its names stay the same in every format,
+/// and everything else is ignored: a program of another version must keep a bypass, whatever else
+/// it cannot read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Decided {
+    overrides: Option<String>,
+    elephants: Option<String>,
+    /// The folder in which that process saved both, if it did.
+    #[serde(rename = "decided_in")]
+    directory: Option<PathBuf>,
+}
+
+impl Decided {
+    /// Reads the decisions from the bytes that [`write()`] returned. Fails if they are not a JSON
+    /// object.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    /// Hands the decisions to the gateway, which puts them in force when it opens.
+    pub(crate) fn restore(self, shared: &Shared) {
+        let Self { overrides, elephants, directory } = self;
+        let inherited = Inherited::kept_in(directory);
+        if let Some(overrides) = overrides {
+            shared.overrides().inherit(&overrides, inherited.clone());
+        }
+        if let Some(elephants) = elephants {
+            shared.elephants.findings().book.inherit(&elephants, inherited);
+        }
+    }
+}
+
+/// The reader of the bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum For {
+    /// The process that starts next. Decisions have their own files.
+    Disk,
+    /// The process that takes over. The bytes include the decisions.
+    Successor,
+}
+
+/// Returns all state that is worth keeping and fits. State longer than [`MOST_STATE`] would be
+/// neither taken over nor read at a start.
+pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8> {
+    let Knowledge { sessions, pace, counts, signals } = shared.driver.learned();
+    let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
+    let Secret(first, second) = shared.secret;
+    let mut rest = json!({
+        "format": FORMAT,
+        "secret": [first, second],
+        "pace": [pace.mean().as_nanos(), pace.seen()],
+        "at": unix_ms(),
+        "classes": names,
+        "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
+        "signals": signals,
+        "session_cookie": settings.session_cookie.as_ref().and_then(|cookie| cookie.picked()),
+    });
+    if let For::Successor = reader {
+        rest["overrides"] = shared.overrides().get().text().into();
+        rest["elephants"] = shared.elephants.findings().book.get().text().into();
+        let state = settings.config.state.as_ref();
+        let directory = state.map(|state| Inherited::place(&state.directory));
+        rest["decided_in"] = directory.as_deref().and_then(Path::to_str).into();
+    }
+    let history = with_history(rest.to_string(), &shared.chronicle);
+    with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
+}
+
+/// Adds the history to the object `rest`. It works on text: as JSON values that many numbers would
+/// take fifty times the memory.
+fn with_history(rest: String, chronicle: &Chronicle) -> String {
+    let mut text = rest;
+    text.pop();
+    let columns = |range| {
+        let columns = chronicle.history().columns(range, 0);
+        serde_json::to_string(&columns).expect("made of numbers, texts and names")
+    };
+    let (seconds, minutes) = (columns(Range::Seconds), columns(Range::Minutes));
+    // Writing to a String cannot fail.
+    let _ = write!(text, ",\"history\":{{\"seconds\":{seconds},\"minutes\":{minutes}}}}}");
+    text
+}
+
+/// Adds the sessions, sorted by age with the oldest first, to the object `rest`. If they do not all
+/// fit, the youngest that fit are kept.
+fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
+    const KEY: &str = ",\"sessions\":[";
+    let mut text = rest;
+    text.pop();
+    let room = most.saturating_sub(text.len() + KEY.len() + "]}".len());
+    let mut line = String::new();
+    let fits = |left: &mut usize, session: &Remembered| {
+        line.clear();
+        write_session(&mut line, session);
+        *left = left.checked_sub(line.len())?;
+        Some(())
+    };
+    let kept = sessions.iter().rev().scan(room, fits).count();
+    text.push_str(KEY);
+    sessions.iter().skip(sessions.len() - kept).for_each(|one| write_session(&mut text, one));
+    // Remove the last comma.
+    if kept > 0 {
+        text.pop();
+    }
+    text.push_str("]}");
+    text
+}
+
+/// The counts of a class, and the values published from them.
+type Known = (Counts, Option<[f64; 2]>);
+
+fn known_values((counts, published): &Known) -> Value {
+    let Counts { later, first, orders, earned, begun_earned, reached } = counts;
+    let ((later, next), (first, first_next)) = (later, first);
+    let (came, brought) = reached;
+    json!([later, next, first, first_next, orders, earned, begun_earned, came, brought, published])
+}
+
+fn read_known(value: &Value) -> Option<Known> {
+    let number = |value: &Value| value.as_f64();
+    let row = |value: &Value| value.as_array()?.iter().map(number).collect::<Option<Vec<_>>>();
+    let counts = Counts {
+        later: (number(&value[0])?, row(&value[1])?),
+        first: (number(&value[2])?, row(&value[3])?),
+        orders: number(&value[4])?,
+        earned: number(&value[5])?,
+        begun_earned: number(&value[6])?,
+        reached: (number(&value[7])?, number(&value[8])?),
+    };
+    // The class may have no published values yet.
+    Some((counts, number(&value[9][0]).zip(number(&value[9][1])).map(<[f64; 2]>::from)))
+}
+
+fn read_signals(value: &Value) -> Option<(u64, Vec<[f64; 3]>)> {
+    let one = |of: &Value| Some([of[0].as_f64()?, of[1].as_f64()?, of[2].as_f64()?]);
+    Some((value[0].as_u64()?, value[1].as_array()?.iter().map(one).collect::<Option<_>>()?))
+}
+
+fn write_session(text: &mut String, session: &Remembered) {
+    let Remembered { key, age, served } = session;
+    // Writing to a String cannot fail.
+    let _ = write!(text, "[{},{},{}],", key.0, age.as_millis(), served.bits());
+}
+
+/// The fields that [`write()`] writes. All are small but the history, which is left as text.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Written<'t> {
+    format: Value,
+    secret: Value,
+    pace: Value,
+    at: Value,
+    classes: Value,
+    counts: Option<Value>,
+    signals: Option<Value>,
+    session_cookie: Option<String>,
+    #[serde(borrow)]
+    history: Option<&'t RawValue>,
+    sessions: Value,
+}
+
+#[derive(Deserialize)]
+struct KeptHistory {
+    seconds: Columns,
+    minutes: Columns,
+}
+
+/// Reads the history. A part that cannot be read is left out: no decision depends on it.
+fn read_history(text: &RawValue) -> History {
+    let kept: Option<KeptHistory> = serde_json::from_str(text.get()).ok();
+    kept.map_or_else(History::default, |kept| History::restored(kept.seconds, kept.minutes))
+}
+
+impl Learned {
+    /// Returns `None` if the bytes are not in the format of [`write()`].
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        let written: Written<'_> = serde_json::from_slice(bytes).ok()?;
+        if written.format != FORMAT {
+            return None;
+        }
+        let number = |value: &Value| value.as_u64();
+        let (secret, pace) = (&written.secret, &written.pace);
+        // Earlier versions of bywash wrote no counts.
+        let counts = written.counts.as_ref().map_or(Some(Vec::new()), |counts| {
+            counts.as_array()?.iter().map(read_known).collect::<Option<_>>()
+        });
+        let mean = Span::from_nanos(number(&pace[0])?);
+        let name = |name: &Value| name.as_str().map(str::to_owned);
+        let session = |session: &Value| {
+            Some(Remembered {
+                key: SessionKey(number(&session[0])?),
+                age: Span::from_millis(number(&session[1])?),
+                served: ClassSet::from_bits(number(&session[2])?),
+            })
+        };
+        Some(Self {
+            secret: Secret(number(&secret[0])?, number(&secret[1])?),
+            pace: Pace::new(mean, u32::try_from(number(&pace[1])?).ok()?),
+            at: number(&written.at)?,
+            classes: written.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
+            counts: counts?,
+            // Earlier versions wrote no signals either.
+            signals: written.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
+            sessions: written.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
+            session_cookie: written.session_cookie,
+            history: written.history.map_or_else(History::default, read_history),
+        })
+    }
+
+    pub(crate) const fn secret(&self) -> Secret {
+        self.secret
+    }
+
+    /// Restores the state into the engine. Returns how many sessions it remembers now.
+    pub(crate) fn restore(self, shared: &Shared, settings: &Settings) -> usize {
+        let numbers: Vec<Option<ClassId>> = self
+            .classes
+            .iter()
+            .map(|name| {
+                let is = |class: &bywash_config::ClassConfig| class.class.name == *name;
+                settings.config.classes.iter().position(is).map(|index| ClassId(index as u8))
+            })
+            .collect();
+        let number = |class: ClassId| numbers.get(class.index()).copied().flatten();
+        // If the clock was set back, sessions do not get younger.
+        let since = Span::from_millis(unix_ms().saturating_sub(self.at));
+        let remembered = self.sessions.iter().map(|session| Remembered {
+            key: session.key,
+            age: session.age + since,
+            served: session.served.iter().filter_map(number).collect(),
+        });
+        let sessions = remembered.collect();
+        let counts = self.counts_by(settings.config.classes.len(), number);
+        let Self { signals, pace, session_cookie, history, .. } = self;
+        if let (Some(cookie), Some(name)) = (&settings.session_cookie, session_cookie) {
+            cookie.takes_over(&name);
+        }
+        shared.chronicle.restore(history);
+        shared.driver.restore(Knowledge { sessions, pace, counts, signals })
+    }
+
+    /// Returns the counts, indexed by the present numbers of classes. Counts of removed classes,
+    /// and transitions to them, are left out.
+    fn counts_by(&self, classes: usize, number: impl Fn(ClassId) -> Option<ClassId>) -> Vec<Known> {
+        let mut counts = vec![Known::default(); classes];
+        let moved = |(visits, next): &(f64, Vec<f64>)| {
+            let mut row = vec![0.0; classes];
+            for (before, count) in next.iter().enumerate().take(ClassSet::MOST) {
+                if let Some(class) = number(ClassId(before as u8)) {
+                    row[class.index()] = *count;
+                }
+            }
+            (*visits, row)
+        };
+        for (before, (known, published)) in self.counts.iter().enumerate().take(ClassSet::MOST) {
+            if let Some(class) = number(ClassId(before as u8)) {
+                let (later, first) = (moved(&known.later), moved(&known.first));
+                counts[class.index()] = (Counts { later, first, ..known.clone() }, *published);
+            }
+        }
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(number: u64) -> Remembered {
+        let age = Span::from_millis(1000 - number);
+        Remembered { key: SessionKey(u64::MAX - number), age, served: ClassSet::from_bits(5) }
+    }
+
+    const REST: &str = r#"{"format":1,"secret":[1,2],"pace":[3,4],"at":5,"classes":["a","b","c"]}"#;
+
+    #[test]
+    fn of_too_many_sessions_the_youngest_are_kept_and_can_be_read() {
+        let sessions: Vec<_> = (0..100).map(session).collect();
+        let mut kept_before = 0;
+        for most in 0..4000 {
+            let text = with_sessions(REST.into(), &sessions, most);
+            let read = Learned::read(text.as_bytes()).unwrap();
+            let kept = read.sessions.len();
+            assert!(text.len() <= most.max(REST.len() + 15), "{} of {most}", text.len());
+            assert_eq!(read.sessions, sessions[100 - kept..]);
+            assert!(kept >= kept_before);
+            kept_before = kept;
+        }
+        assert_eq!(kept_before, 100);
+    }
+
+    #[test]
+    fn what_is_no_state_is_not_read() {
+        for bytes in [&b""[..], b"{}", b"[1]", b"\xff", br#"{"format":2}"#, br#"{"format":1}"#] {
+            assert!(Learned::read(bytes).is_none(), "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+}

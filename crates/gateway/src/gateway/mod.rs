@@ -1,0 +1,413 @@
+//! The composition root: starts a gateway from a configuration, and puts a new configuration in
+//! force.
+
+mod classes;
+mod files;
+pub(crate) mod learned;
+mod listen;
+mod probes;
+mod threads;
+mod worker;
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bywash_config::{AdminAddress, Config};
+use bywash_control::{Note, Subject, What};
+use bywash_engine::{Class, Engine, Meter, Reading};
+use bywash_handover::{Listener, Name, Sockets};
+use bywash_units::Span;
+use tokio::sync::watch;
+
+pub use self::files::Files;
+use self::learned::{Decided, For, Learned};
+use self::threads::Server;
+use crate::decisions::{self, elephants, overrides};
+use crate::driver::Driver;
+use crate::error::GatewayError;
+use crate::process::life::Life;
+use crate::process::panics::Thread;
+use crate::process::secret::Secret;
+use crate::process::talk::say;
+use crate::process::wall;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::telemetry::access_log;
+use crate::telemetry::access_log::AccessLog;
+use crate::telemetry::journal::Journal;
+use crate::telemetry::metrics::Metrics;
+
+/// A running gateway. Dropping it stops it at once; [`Gateway::stop`] lets requests finish.
+pub struct Gateway {
+    shared: Arc<Shared>,
+    listeners: Vec<(Name, Listener)>,
+    life: watch::Sender<Life>,
+    /// The life of the operators' listener. It accepts until the end, unless another process takes
+    /// over.
+    operators: watch::Sender<Life>,
+    workers: Vec<Server>,
+    helpers: Vec<Server>,
+    heartbeats: Vec<Arc<AtomicU64>>,
+    /// Serializes reloads.
+    reloads: Mutex<()>,
+}
+
+/// The heartbeats of the workers. The operators' thread is not among them: requests are served
+/// without it, and a restart would end them.
+#[derive(Debug)]
+pub struct Pulse {
+    beats: Vec<Arc<AtomicU64>>,
+    /// The slowest worker's count at the last check.
+    last: u64,
+}
+
+impl Pulse {
+    /// Returns whether every worker's event loop has turned since the last call. Does not block.
+    pub fn is_alive(&mut self) -> bool {
+        let slowest = self.beats.iter().map(|beat| beat.load(Ordering::Relaxed)).min();
+        let slowest = slowest.unwrap_or(0);
+        std::mem::replace(&mut self.last, slowest) < slowest
+    }
+}
+
+/// State that a gateway may get from the process before it or from its supervisor.
+#[derive(Debug, Default)]
+pub struct Inheritance {
+    /// Sockets that already listen.
+    pub sockets: Sockets,
+    /// The bytes that [`Gateway::learned`] returned.
+    pub learned: Option<Vec<u8>>,
+}
+
+/// How long the workers may take to cut off the connections that are left.
+const CUT_OFF: Span = Span::from_secs(1);
+
+/// Starts a gateway that lets clients in at once.
+pub fn start(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
+    let gateway = prepare(config, inheritance)?;
+    gateway.open();
+    Ok(gateway)
+}
+
+/// Starts a gateway without accepting connections, which begins with [`Gateway::open`]. Everything
+/// that can fail fails here.
+pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
+    let Inheritance { mut sockets, learned } = inheritance;
+    let handed = learned;
+    let learned = handed.as_deref().and_then(read_learned);
+    let listeners = listen::all(&config.listen, &mut sockets)?;
+    let metrics = Metrics::new();
+    let log = AccessLog::open(&config.access_log, metrics.panics(Thread::AccessLog))?;
+    let journal = Journal::new(log);
+    let driver = Driver::new(engine(&config));
+    let settings = Settings::new(config, &metrics, driver.now(), None)?;
+    let secret = learned.as_ref().map_or_else(Secret::draw, Learned::secret);
+    let shared = Arc::new(Shared::new(settings, driver, metrics, journal, secret));
+    let settings = shared.settings();
+    if let Some(learned) = learned {
+        learned.restore(&shared, &settings);
+    }
+    if let Some(handed) = &handed {
+        restore_decided(handed, &shared, &settings);
+    }
+    let (life, seen) = watch::channel(Life::Prepared);
+    let (operators, _) = watch::channel(Life::Prepared);
+    let changes = shared.changes();
+    let mut gateway = Gateway {
+        shared,
+        listeners,
+        life,
+        operators,
+        workers: Vec::new(),
+        helpers: Vec::new(),
+        heartbeats: Vec::new(),
+        reloads: Mutex::new(()),
+    };
+    for number in 0..gateway.shared.worker_count() {
+        gateway.start_worker(number, seen.clone(), changes.clone())?;
+    }
+    gateway.start_helpers(&seen, changes)?;
+    Ok(gateway)
+}
+
+/// Returns what was learned before. Logs a line if it cannot be read.
+fn read_learned(bytes: &[u8]) -> Option<Learned> {
+    let learned = Learned::read(bytes);
+    if learned.is_none() {
+        say(
+            "starting without what was learned before: it cannot be read; another version has written it, perhaps",
+        );
+    }
+    learned
+}
+
+/// Takes over the decisions that operators made before, whatever the format of the other state is.
+fn restore_decided(bytes: &[u8], shared: &Shared, settings: &Settings) {
+    match Decided::read(bytes) {
+        Ok(decided) => decided.restore(shared),
+        // With a state directory, the decisions are on disk as well.
+        Err(why) if settings.config.state.is_none() => {
+            shared.overrides().lose(why.to_string());
+        }
+        Err(_) => {}
+    }
+}
+
+fn engine(config: &Config) -> Engine {
+    let classes = engine_classes(config);
+    let order = config.order.order(&classes);
+    Engine::new(classes, order, config.engine.clone())
+}
+
+fn engine_classes(config: &Config) -> Vec<Class> {
+    config.classes.iter().map(|class| class.class.clone()).collect()
+}
+
+/// A handle that feeds the policy with measurements of the machine.
+pub struct Senses {
+    driver: Arc<Driver>,
+}
+
+impl Senses {
+    /// Returns the reading that the policy in force wants, and the time that it covers, if it wants
+    /// one.
+    pub fn meter(&self) -> Option<(Meter, Span)> {
+        self.driver.meter()
+    }
+
+    /// Hands the engine a reading.
+    pub fn read(&self, reading: Reading) {
+        self.driver.read(reading);
+    }
+}
+
+impl Gateway {
+    /// Lets clients and operators in.
+    pub fn open(&self) {
+        let shared = &self.shared;
+        decisions::open(shared);
+        self.life.send_replace(Life::Runs);
+        self.operators.send_replace(Life::Runs);
+    }
+
+    /// The address of the listener for clients in clear text.
+    pub fn http(&self) -> SocketAddr {
+        self.address(Name::Http).unwrap_or_else(|| self.shared.settings().config.listen.http)
+    }
+
+    /// The address of the listener for clients that use TLS.
+    pub fn https(&self) -> Option<SocketAddr> {
+        self.address(Name::Https)
+    }
+
+    /// The address of the listener for operators.
+    pub fn admin(&self) -> AdminAddress {
+        let place = self.place(Name::Admin);
+        place.unwrap_or_else(|| self.shared.settings().config.listen.admin.clone())
+    }
+
+    fn address(&self, name: Name) -> Option<SocketAddr> {
+        match self.place(name)? {
+            AdminAddress::Tcp(address) => Some(address),
+            AdminAddress::Unix(_) => None,
+        }
+    }
+
+    fn place(&self, name: Name) -> Option<AdminAddress> {
+        let (_, listener) = self.listeners.iter().find(|(other, _)| *other == name)?;
+        listen::place(listener)
+    }
+
+    /// Returns the sockets that are not where the configuration wants them: the key, the present
+    /// address, the configured address. They were inherited, and stay as they are until a start
+    /// without inherited sockets.
+    pub fn misplaced(&self) -> Vec<(&'static str, AdminAddress, AdminAddress)> {
+        listen::misplaced(&self.shared.settings().config.listen, &self.listeners)
+    }
+
+    /// The listening sockets, for a process that takes over.
+    pub fn sockets(&self) -> Vec<(Name, BorrowedFd<'_>)> {
+        self.listeners.iter().map(|(name, listener)| (*name, listener.as_fd())).collect()
+    }
+
+    /// Returns the state that is worth keeping when the process ends.
+    pub fn learned(&self) -> Vec<u8> {
+        learned::write(&self.shared, &self.shared.settings(), For::Successor)
+    }
+
+    /// Returns a handle for a thread that saves the learned state. Decisions are not included: they
+    /// are saved as they are made.
+    pub fn learner(&self) -> impl Fn() -> Vec<u8> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || learned::write(&shared, &shared.settings(), For::Disk)
+    }
+
+    /// Reports decisions to `teller` from now on, and no longer on standard error, so that a
+    /// program that links the library can word them itself. The next decision waits for `teller`,
+    /// so it must not ask anything of this gateway.
+    pub fn tell_decisions(&self, teller: impl Fn(&Note) + Send + 'static) {
+        self.shared.audit.tell(teller);
+    }
+
+    /// Turns start-up bypass on or off. While it is on, the gateway takes no decisions and every
+    /// request goes straight to the upstream.
+    pub fn bypass(&self, on: bool) {
+        overrides::start_bypassed(&self.shared, on);
+    }
+
+    /// Returns whether the gateway is bypassed for as long as it runs. A temporary bypass that an
+    /// operator has set does not count.
+    pub fn starts_bypassed(&self) -> bool {
+        self.shared.starts_bypassed.load(Ordering::Relaxed)
+    }
+
+    /// Freezes decisions (`true`) before a successor reads them, or releases them (`false`) because
+    /// the successor did not take over.
+    pub fn give_decisions_away(&self, are_given_away: bool) {
+        decisions::hand_over(&self.shared, are_given_away);
+    }
+
+    /// The grace period in force for running requests at the end.
+    pub fn grace(&self) -> Span {
+        self.shared.settings().config.stop.grace
+    }
+
+    /// Returns a handle for a thread that reads the machine.
+    pub fn senses(&self) -> Senses {
+        Senses { driver: Arc::clone(&self.shared.driver) }
+    }
+
+    /// Returns a handle for the thread that feeds the watchdog.
+    pub fn pulse(&self) -> Pulse {
+        Pulse { beats: self.heartbeats.clone(), last: 0 }
+    }
+
+    /// Puts another configuration in force. Requests that run and wait go on; new ones begin under
+    /// it.
+    ///
+    /// # Errors
+    /// If the configuration cannot be put in force. Then nothing has changed.
+    pub fn reload(&self, config: Config) -> Result<(), GatewayError> {
+        let exchanged = self.exchange(config);
+        self.shared.metrics.reloaded(exchanged.is_ok());
+        exchanged
+    }
+
+    /// Counts a reload that failed before there was a configuration: its file cannot be read, or is
+    /// wrong.
+    pub fn reload_failed(&self) {
+        self.shared.metrics.reloaded(false);
+    }
+
+    fn exchange(&self, config: Config) -> Result<(), GatewayError> {
+        // Files are read without the lock of decisions, so that decisions do not wait for a disk.
+        // Decisions are put in force again at the end.
+        let _reload = self.reloads.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.shared.settings();
+        fixed(&before.config, &config)?;
+        let config = classes::continuing(config, &before.config)?;
+        let log = access_log::open(&config.access_log)?;
+        let now = self.shared.driver.now();
+        // Certificates are exchanged here, as the last step that can fail.
+        let settings = Settings::new(config, &self.shared.metrics, now, Some(&before))?;
+        self.shared.journal.log().go_on(log);
+        let (config, was) = (&settings.config, &before.config.order);
+        let classes = engine_classes(config);
+        let order = |had: &[Class]| config.order.changed_order(&engine_classes(config), was, had);
+        self.shared.driver.reconfigure(classes, order, config.engine.clone());
+        self.shared.audit.note(&self.shared.state_writer, vec![reloaded()], None);
+        overrides::configured(&self.shared, &settings);
+        elephants::configured(&self.shared);
+        Ok(())
+    }
+
+    /// Stops the gateway. It reports itself as not ready, goes on for the configured delay, and
+    /// takes no more connections. Running and waiting requests may end for at most `grace`; then
+    /// the remaining connections are cut off. Returns how many connections those were.
+    pub fn stop(self, grace: Span) -> usize {
+        let delay = self.shared.settings().config.stop.delay;
+        self.leave(delay, grace)
+    }
+
+    /// Stops the gateway without the delay, because another process already serves on the same
+    /// sockets. Operators are meant to reach that process, so they are no longer let in here.
+    pub fn give_way(mut self, grace: Span) -> usize {
+        self.operators.send_replace(Life::Drains);
+        self.listeners.clear();
+        self.leave(Span::ZERO, grace)
+    }
+
+    fn leave(mut self, delay: Span, grace: Span) -> usize {
+        self.shared.is_leaving.store(true, Ordering::Relaxed);
+        std::thread::sleep(delay.to_std());
+        self.shared.is_draining.store(true, Ordering::Relaxed);
+        self.life.send_replace(Life::Drains);
+        // A socket that no other process has open refuses connections from here on.
+        self.listeners.retain(|(name, _)| *name == Name::Admin);
+        self.wait_for_workers(grace);
+        let left = self.shared.connections.open();
+        self.life.send_replace(Life::Ends);
+        self.wait_for_workers(CUT_OFF);
+        left
+    }
+
+    fn wait_for_workers(&self, limit: Span) {
+        let end = Instant::now() + limit.to_std();
+        while Instant::now() < end && !self.workers.iter().all(JoinHandle::is_finished) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.life.send_replace(Life::Ends);
+        self.operators.send_replace(Life::Ends);
+        for helper in self.helpers.drain(..) {
+            let _ = helper.join();
+        }
+        self.shared.state_writer.end();
+        if let Some(tracer) = &self.shared.settings().tracer {
+            tracer.flush();
+        }
+    }
+}
+
+/// Checks that the keys that only a restart can change have not changed.
+fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
+    let directory = |config: &Config| config.state.as_ref().map(|state| state.directory.clone());
+    let save_every = |config: &Config| config.state.as_ref().map(|state| state.save_every);
+    let state = [
+        ("state.directory", directory(before) == directory(after)),
+        ("state.save_every", save_every(before) == save_every(after)),
+    ];
+    let (before, after) = (&before.listen, &after.listen);
+    let listen = [
+        ("listen.http", before.http == after.http),
+        ("listen.https", before.https == after.https),
+        ("listen.admin", before.admin == after.admin),
+        ("listen.workers", before.workers == after.workers),
+    ];
+    let changed = listen.iter().chain(&state).find(|(_, same)| !same);
+    changed.map_or(Ok(()), |(key, _)| Err(GatewayError::Fixed(key)))
+}
+
+fn reloaded() -> Note {
+    Note {
+        at: wall::now(),
+        subject: Subject::File,
+        what: What::Reloaded,
+        by: "the file".into(),
+        why: "it was read again, and is in force".into(),
+        grants: None,
+        until: None,
+        unwritten: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! One thread of the data plane: a current-thread runtime that accepts and serves connections.
+//!
+//! **A panic.** A panic in the task of a connection ends that connection. A worker whose accept
+//! loop, tick or watch of disconnects ends cannot serve. It counts as not serving (`/readyz` is
+//! 503), its connections are cut off, and it starts again on the same listening sockets with a new
+//! runtime and new tasks. It starts at most once in [`LEAST_LIFE`], so a worker that fails at every
+//! start costs little. Meanwhile clients reach the other workers, which accept from the same
+//! sockets.
+
+use std::io;
+use std::net::TcpListener as StdListener;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::client::{self, Clients, Door};
+use crate::context::{LocalFuture, Worker};
+use crate::process::life::Life;
+#[cfg(test)]
+use crate::process::panics::Trap;
+use crate::process::talk::say;
+use crate::settings::Settings;
+use crate::shared::Shared;
+
+/// Everything that a worker needs to start, and to start again.
+pub(crate) struct Start {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) listeners: Vec<(StdListener, Door)>,
+    pub(crate) life: watch::Receiver<Life>,
+    pub(crate) settings: watch::Receiver<Arc<Settings>>,
+    /// Counts up as long as the worker is alive.
+    pub(crate) heartbeat: Arc<AtomicU64>,
+}
+
+/// How often idle connections are checked: the resolution of the limits on heads and idle time.
+const TICK: Duration = Duration::from_millis(250);
+
+/// The pause after a failed accept (most often, no file descriptors are left): long enough not to
+/// spin, short enough not to be noticed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The least time from one start of a worker to the next.
+const LEAST_LIFE: Duration = Duration::from_secs(1);
+
+/// Counts a worker for as long as it serves, however it ends.
+struct Serving(Arc<Shared>);
+
+impl Serving {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.workers.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.workers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How a worker that had started has ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Told,
+    /// A task without which it cannot serve has ended or panicked.
+    Failed,
+}
+
+/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
+/// Starts it again when it fails. Signals when it is `ready`; if it fails before, the error is
+/// returned.
+pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
+    for number in 0_u64.. {
+        let began = Instant::now();
+        let ended = catch_unwind(AssertUnwindSafe(|| run_once(&mut start, ready)));
+        match ended.unwrap_or(Ok(Ended::Failed)) {
+            Ok(Ended::Told) => break,
+            Err(error) if number == 0 => return Err(error),
+            Ok(Ended::Failed) | Err(_) if *start.life.borrow() >= Life::Drains => break,
+            Ok(Ended::Failed) => say_restart("a task of it has ended or panicked"),
+            Err(error) => say_restart(error),
+        }
+        start.shared.metrics.worker_restarted();
+        #[cfg(test)]
+        drop(start.shared.traps.restart.lock());
+        std::thread::sleep(LEAST_LIFE.saturating_sub(began.elapsed()));
+    }
+    Ok(())
+}
+
+fn say_restart(why: impl std::fmt::Display) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("a worker");
+    say(format!(
+        "{name} has failed ({why}); this is a fault in bywash. Its connections are cut off and it starts again"
+    ));
+}
+
+fn run_once(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, serve(start, ready))
+}
+
+async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
+    let (shared, mut life) = (&start.shared, start.life.clone());
+    let (departed, to_poll) = unbounded_channel();
+    let worker = Rc::new(Worker::new(Arc::clone(shared), start.settings.clone(), departed));
+    let clients = Rc::new(Clients::new()?);
+    let from_std = |(listener, door): &(StdListener, Door)| {
+        Ok((TcpListener::from_std(listener.try_clone()?)?, *door))
+    };
+    let listeners: Vec<_> = start.listeners.iter().map(from_std).collect::<io::Result<_>>()?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn_local(watch_departures(Rc::clone(&worker), Rc::clone(&clients)));
+    tasks.spawn_local(poll_departed(to_poll));
+    tasks.spawn_local(evict(Rc::clone(&worker), Rc::clone(&clients)));
+    tasks.spawn_local(tick(Rc::clone(&worker), Rc::clone(&clients), Arc::clone(&start.heartbeat)));
+    let _serving = Serving::new(shared);
+    // After a restart no thread waits for this any more.
+    let _ = ready.send(());
+    let _ = life.wait_for(|life| *life >= Life::Runs).await;
+    let mut doors = JoinSet::new();
+    for (listener, door) in listeners {
+        doors.spawn_local(accept(Rc::clone(&worker), Rc::clone(&clients), listener, door));
+    }
+    tokio::select! {
+        _ = life.wait_for(|life| *life >= Life::Drains) => {}
+        _ = tasks.join_next() => return Ok(Ended::Failed),
+        Some(_) = doors.join_next() => return Ok(Ended::Failed),
+    }
+    // A socket that no process has open any more refuses connections.
+    start.listeners.clear();
+    drop(doors);
+    clients.stop();
+    drain(&clients, life).await;
+    Ok(Ended::Told)
+}
+
+/// Accepts connections. Dropping the listener ends it.
+async fn accept(worker: Rc<Worker>, clients: Rc<Clients>, listener: TcpListener, door: Door) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                #[cfg(test)]
+                worker.shared.traps.pass(Trap::Accept);
+                client::serve(&worker, &clients, stream, peer, door);
+                // Let evicted connections close before more are accepted.
+                if worker.shared.connections.open() > worker.settings().config.limits.connections {
+                    tokio::task::yield_now().await;
+                }
+            }
+            Err(error) => {
+                worker.shared.accept_failed(&error);
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Waits for the last connection, unless the gateway ends before. When it returns, the caller drops
+/// the rest.
+async fn drain(clients: &Clients, mut life: watch::Receiver<Life>) {
+    let empty = async {
+        while clients.open() > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        () = empty => {}
+        _ = life.wait_for(|life| *life == Life::Ends) => {}
+    }
+}
+
+async fn watch_departures(worker: Rc<Worker>, clients: Rc<Clients>) {
+    loop {
+        if clients.departures().await.is_err() {
+            // The watch itself has failed: disconnects behind unread bytes would go unseen.
+            worker.shared.metrics.watch_failed();
+            return;
+        }
+    }
+}
+
+/// Polls the requests whose clients have left.
+async fn poll_departed(mut departed: UnboundedReceiver<LocalFuture>) {
+    while let Some(request) = departed.recv().await {
+        tokio::task::spawn_local(request);
+    }
+}
+
+/// Ends connections that are evicted.
+async fn evict(worker: Rc<Worker>, clients: Rc<Clients>) {
+    loop {
+        for told in clients.inbox().next().await {
+            match clients.evict(&told) {
+                Some(cause) => worker.shared.metrics.evicted(cause),
+                None => worker.shared.connections.stays(&told),
+            }
+        }
+    }
+}
+
+async fn tick(worker: Rc<Worker>, clients: Rc<Clients>, heartbeat: Arc<AtomicU64>) {
+    let mut interval = tokio::time::interval(TICK);
+    // After a pause of the whole machine, missed ticks are not made up: clients could not use that
+    // time.
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    for quarter in 1_u64.. {
+        interval.tick().await;
+        #[cfg(test)]
+        for trap in [Trap::Hang, Trap::Tick] {
+            worker.shared.traps.pass(trap);
+        }
+        heartbeat.fetch_add(1, Ordering::Relaxed);
+        let (memory, mut limits) = (&worker.shared.memory, worker.settings().config.limits);
+        limits.header_timeout = memory.time(limits.header_timeout);
+        limits.idle_timeout = memory.time(limits.idle_timeout);
+        clients.tick(&limits);
+        if quarter.is_multiple_of(4) {
+            worker.pool().tick();
+        }
+    }
+}

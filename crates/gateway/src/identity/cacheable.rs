@@ -1,0 +1,181 @@
+//! Decides whether a shared cache may keep a response, and hand its cookie to the next visitor.
+//!
+//! **A response may be kept unless it says no.** A cache acts on the directives that it
+//! understands. If one is unknown to it, or with `no-cache` or `max-age=0`, it keeps the response
+//! and validates it before it serves it (RFC 9111 §4.3), or serves it stale (RFC 5861). From a date
+//! or a validator it may guess for how long a response is fresh (§4.2.2). So only two directives
+//! guarantee that no shared cache keeps the response (`private` and `no-store`). A response without
+//! directive, date or validator is not kept in practice.
+
+use bywash_message::{Fields, Name};
+use http::StatusCode;
+
+/// Fields by which a cache keeps a response without any directive.
+const GROUNDS: [&[u8]; 3] = [b"expires", b"last-modified", b"etag"];
+
+/// The endings of the names of fields that control only some caches, and override `Cache-Control`
+/// there (RFC 9213 and its predecessors): `CDN-Cache-Control` and similar, Varnish, Fastly and
+/// Akamai, nginx.
+const FOR_SOME: [&[u8]; 4] =
+    [b"-cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"];
+
+/// The statuses by which a cache keeps a response that says nothing about caching (RFC 9110 §15.1).
+/// The others of that list (200, 203, 204, 206) belong to ordinary pages, which no cache keeps in
+/// practice without a validator or a date.
+const KEPT_BY_STATUS: [StatusCode; 8] = [
+    StatusCode::MULTIPLE_CHOICES,
+    StatusCode::MOVED_PERMANENTLY,
+    StatusCode::PERMANENT_REDIRECT,
+    StatusCode::NOT_FOUND,
+    StatusCode::METHOD_NOT_ALLOWED,
+    StatusCode::GONE,
+    StatusCode::URI_TOO_LONG,
+    StatusCode::NOT_IMPLEMENTED,
+];
+
+/// Returns whether a shared cache may keep the response. A response that revalidates a stored one
+/// (304) counts as kept.
+pub(crate) fn may_be_kept(status: StatusCode, fields: &Fields) -> bool {
+    if status == StatusCode::NOT_MODIFIED || fields.iter().any(|field| is_for_some(field.spelled)) {
+        return true;
+    }
+    if is_kept_by_nobody(fields) {
+        return false;
+    }
+    let has = |name: &&[u8]| fields.named(name).next().is_some();
+    directives(fields).next().is_some()
+        || GROUNDS.iter().any(has)
+        || KEPT_BY_STATUS.contains(&status)
+}
+
+/// Adds `private` to a response that receives a visitor's cookie, unless the response already
+/// forbids shared caches to keep it.
+pub(crate) fn keep_private(fields: &mut Fields) {
+    if !is_kept_by_nobody(fields) {
+        fields.push(b"Cache-Control", b"private");
+    }
+}
+
+/// Returns whether a response says that no shared cache may keep it.
+fn is_kept_by_nobody(fields: &Fields) -> bool {
+    let says = |name: &[u8]| directives(fields).any(|said| said.eq_ignore_ascii_case(name));
+    // A cache that knows `must-understand` ignores `no-store` next to it (§5.2.2.3).
+    says(b"private") || (says(b"no-store") && !says(b"must-understand"))
+}
+
+fn is_for_some(name: &[u8]) -> bool {
+    let ends = |end: &&[u8]| {
+        let from = name.len().checked_sub(end.len());
+        from.is_some_and(|from| name[from..].eq_ignore_ascii_case(end))
+    };
+    FOR_SOME.iter().any(ends)
+}
+
+/// Returns the directives of `Cache-Control`. Everything behind a quote counts as one directive: a
+/// comma in a quoted text does not begin a new one.
+fn directives(fields: &Fields) -> impl Iterator<Item = &[u8]> {
+    fields.all(Name::CacheControl).flat_map(|line| {
+        let quote = line.iter().position(|byte| *byte == b'"').unwrap_or(line.len());
+        let (plain, quoted) = line.split_at(quote);
+        let parts = plain.split(|byte| *byte == b',').chain([quoted]).map(<[u8]>::trim_ascii);
+        parts.filter(|part| !part.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(status: StatusCode, lines: &[(&str, &str)]) -> bool {
+        let mut fields = Fields::new();
+        for (name, value) in lines {
+            fields.push(name.as_bytes(), value.as_bytes());
+        }
+        may_be_kept(status, &fields)
+    }
+
+    fn controlled(value: &str) -> bool {
+        kept(StatusCode::OK, &[("Cache-Control", value)])
+    }
+
+    #[test]
+    fn an_answer_is_kept_by_nobody_only_if_it_says_so_or_nothing() {
+        for value in [
+            "public",
+            "max-age=60",
+            "no-transform, S-MaxAge=5",
+            "immutable,max-age=\"9\"",
+            "no-cache",
+            "no-cache=\"set-cookie\"",
+            "max-age=0",
+            "max-age=0, stale-while-revalidate=60",
+            "must-revalidate",
+            "x-new",
+            "no-store, must-understand",
+            "private=\"x-a\"",
+            "x=\"a, private, b\"",
+            "x=\"a\\\", no-store, b\"",
+        ] {
+            assert!(controlled(value), "{value}");
+        }
+        for value in ["private", "no-store", "max-age=60, Private", "private, x=\"a\"", "", ","] {
+            assert!(!controlled(value), "{value}");
+        }
+        let both = [("Cache-Control", "max-age=60"), ("cache-control", "no-store")];
+        assert!(!kept(StatusCode::OK, &both) && !kept(StatusCode::OK, &[]));
+    }
+
+    #[test]
+    fn a_date_or_a_validator_is_reason_enough_to_keep_it() {
+        for name in ["Expires", "Last-Modified", "etag"] {
+            assert!(kept(StatusCode::OK, &[(name, "x")]), "{name}");
+            let both = [(name, "x"), ("Cache-Control", "private")];
+            assert!(!kept(StatusCode::OK, &both), "{name}");
+        }
+        assert!(kept(StatusCode::NOT_MODIFIED, &[("Cache-Control", "private")]));
+    }
+
+    #[test]
+    fn what_some_caches_alone_are_told_counts_whatever_the_others_are_told() {
+        for name in [
+            "CDN-Cache-Control",
+            "Some-CDN-Cache-Control",
+            "Surrogate-Control",
+            "Edge-Control",
+            "X-Accel-Expires",
+            "Akamai-Cache-Control",
+        ] {
+            let both = [(name, "max-age=60"), ("Cache-Control", "private")];
+            assert!(kept(StatusCode::OK, &both), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_status_alone_is_reason_enough_for_some() {
+        for status in [300, 301, 308, 404, 405, 410, 414, 501] {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert!(kept(status, &[]), "{status}");
+            assert!(!kept(status, &[("Cache-Control", "private")]), "{status}");
+        }
+        for status in [200, 201, 204, 302, 303, 307] {
+            assert!(!kept(StatusCode::from_u16(status).unwrap(), &[]), "{status}");
+        }
+    }
+
+    #[test]
+    fn an_answer_with_a_cookie_of_ours_says_that_it_is_private() {
+        let said = |value: Option<&str>| {
+            let mut fields = Fields::new();
+            if let Some(value) = value {
+                fields.push(b"Cache-Control", value.as_bytes());
+            }
+            keep_private(&mut fields);
+            let lines = fields.all(Name::CacheControl).map(|line| str::from_utf8(line).unwrap());
+            lines.collect::<Vec<_>>().join("|")
+        };
+        assert_eq!(said(None), "private");
+        assert_eq!(said(Some("")), "|private");
+        assert_eq!(said(Some("no-store")), "no-store");
+        assert_eq!(said(Some("Private, max-age=1")), "Private, max-age=1");
+    }
+}

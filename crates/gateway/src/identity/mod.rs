@@ -1,0 +1,7 @@
+//! The identity of a request's sender: cookies, session tokens, service levels.
+
+pub(crate) mod cacheable;
+pub(crate) mod cookies;
+pub(crate) mod levels;
+pub(crate) mod session_cookie;
+pub(crate) mod tokens;

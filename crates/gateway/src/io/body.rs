@@ -1,0 +1,94 @@
+//! Bodies as they pass through: pieces of data, then an end.
+
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes, BytesMut};
+use bywash_message::{Decoder, Fault, Fields, Part};
+
+/// Data up to this size is copied out of the read buffer, so that it does not keep the buffer
+/// alive.
+const COPIED: usize = 4096;
+
+/// A piece of a body.
+pub(crate) enum Piece {
+    Data(Bytes),
+    /// The end of the body, perhaps with trailers.
+    End(Option<Box<Fields>>),
+}
+
+/// Why a client's body cannot be read to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyError {
+    /// The body does not match its framing.
+    #[error("malformed")]
+    Malformed(Fault),
+    /// The client closed the connection before the end of the body.
+    #[error("it broke off")]
+    BrokenOff,
+    /// The client sends the body too slowly.
+    #[error("too slow")]
+    TooSlow,
+    /// The body is larger than its class allows.
+    #[error("too large")]
+    TooLarge,
+}
+
+/// The body of a client's request, as the client's connection delivers it.
+pub(crate) trait Incoming {
+    /// Returns the next piece. Must not be called after the end.
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>>;
+
+    /// Marks the body as not being read for now.
+    fn pauses(&mut self) {}
+}
+
+/// The body of a request, which may have none.
+#[derive(Default)]
+pub(crate) struct Body(Option<Box<dyn Incoming>>);
+
+impl Body {
+    pub(crate) fn new(incoming: impl Incoming + 'static) -> Self {
+        Self(Some(Box::new(incoming)))
+    }
+
+    /// Returns the next piece. Must not be called after the end.
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
+        match &mut self.0 {
+            None => Poll::Ready(Ok(Piece::End(None))),
+            Some(incoming) => incoming.poll_piece(cx),
+        }
+    }
+
+    /// Marks the body as not being read for now.
+    pub(crate) fn pauses(&mut self) {
+        if let Some(incoming) = &mut self.0 {
+            incoming.pauses();
+        }
+    }
+}
+
+/// Takes the next piece of a body out of the bytes read. Returns `None` if more must be read.
+pub(crate) fn decode(decoder: &mut Decoder, input: &mut BytesMut) -> Result<Option<Piece>, Fault> {
+    let (used, part) = decoder.decode(input)?;
+    match part {
+        Part::More => {
+            input.advance(used);
+            Ok(None)
+        }
+        Part::End(trailers) => {
+            input.advance(used);
+            Ok(Some(Piece::End(trailers.map(Box::new))))
+        }
+        Part::Data(data) if data.len() <= COPIED => {
+            let data = Bytes::copy_from_slice(data);
+            input.advance(used);
+            Ok(Some(Piece::Data(data)))
+        }
+        Part::Data(data) => {
+            // Data is the last part of the used bytes; chunk framing comes before it.
+            let length = data.len();
+            input.advance(used - length);
+            Ok(Some(Piece::Data(input.split_to(length).freeze())))
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Bytes of connections, and bodies as they pass through.
+
+pub(crate) mod body;
+pub(crate) mod stream;
+pub(crate) mod upload;
+pub(crate) mod wire;

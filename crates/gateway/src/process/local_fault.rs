@@ -1,0 +1,130 @@
+//! Faults of this machine: the gateway could not open a connection because it lacks a local
+//! resource.
+//!
+//! Such a fault says nothing about the server that the connection was for. So no server is ejected
+//! because of it. Faults are counted by cause, and the request is answered with 503.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bywash_units::{Span, Time};
+
+use crate::process::talk::say;
+
+/// The resource that this machine lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalFault {
+    /// The process has as many files open as it may (`EMFILE`).
+    ProcessFiles,
+    /// All processes together have as many files open as the system allows (`ENFILE`).
+    SystemFiles,
+    /// No local port is free for this server (`EADDRNOTAVAIL`, or `EAGAIN` of a TCP connection).
+    Ports,
+    /// There is no memory for a socket, or no entry for it in an `epoll` (`ENOBUFS`, `ENOMEM`,
+    /// `ENOSPC`).
+    Memory,
+    /// The most requests run without a slot that may (`limits.observed`).
+    Requests,
+}
+
+impl LocalFault {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::ProcessFiles, Self::SystemFiles, Self::Ports, Self::Memory, Self::Requests];
+
+    /// Returns the fault behind an error of a socket; `None` if the other side caused it.
+    pub(crate) fn of(error: &io::Error) -> Option<Self> {
+        // The numbers are Linux's; the standard library has no names for them.
+        match (error.raw_os_error()?, error.kind()) {
+            (24, _) => Some(Self::ProcessFiles),
+            (23, _) => Some(Self::SystemFiles),
+            (_, io::ErrorKind::AddrNotAvailable | io::ErrorKind::WouldBlock) => Some(Self::Ports),
+            (12 | 28 | 105, _) => Some(Self::Memory),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::ProcessFiles => "process_files",
+            Self::SystemFiles => "system_files",
+            Self::Ports => "ports",
+            Self::Memory => "memory",
+            Self::Requests => "observed_requests",
+        }
+    }
+
+    /// The missing resource, and the remedy for operators.
+    pub(crate) const fn remedy(self) -> &'static str {
+        match self {
+            Self::ProcessFiles => {
+                "this process has as many files open as it may: raise LimitNOFILE (ulimit -n), see `bywash doctor`"
+            }
+            Self::SystemFiles => {
+                "this machine has as many files open as it may: raise the sysctl fs.file-max"
+            }
+            Self::Ports => {
+                "no local port is free for a connection to the server: widen the sysctl net.ipv4.ip_local_port_range, or name more servers"
+            }
+            Self::Memory => {
+                "the kernel has no memory for another socket: see net.ipv4.tcp_mem and the memory of the machine"
+            }
+            Self::Requests => {
+                "limits.observed requests run without a slot: raise it, or enforce a limit"
+            }
+        }
+    }
+}
+
+/// When each fault was last logged.
+#[derive(Debug, Default)]
+pub(crate) struct FaultLog([AtomicU64; LocalFault::ALL.len()]);
+
+impl FaultLog {
+    /// The shortest time between two lines about the same fault.
+    const EVERY: Span = Span::from_secs(10);
+
+    /// Logs a fault that has stopped `what`, unless it was logged shortly before.
+    pub(crate) fn note(&self, fault: LocalFault, what: &str, now: Time) {
+        if self.is_due(fault, now) {
+            say(format!("{what}: {}", fault.remedy()));
+        }
+    }
+
+    fn is_due(&self, fault: LocalFault, now: Time) -> bool {
+        let last = &self.0[fault as usize];
+        // Nanoseconds since the start plus one, so that zero means never.
+        let (before, now) = (last.load(Ordering::Relaxed), now.as_nanos() + 1);
+        let due = before == 0 || now.saturating_sub(before) >= Self::EVERY.as_nanos();
+        due && last.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_this_machine_lacks_is_a_local_fault() {
+        let of = |errno| LocalFault::of(&io::Error::from_raw_os_error(errno));
+        assert_eq!(of(24), Some(LocalFault::ProcessFiles));
+        assert_eq!(of(23), Some(LocalFault::SystemFiles));
+        assert_eq!([of(99), of(11)], [Some(LocalFault::Ports); 2]);
+        assert_eq!([of(12), of(28), of(105)], [Some(LocalFault::Memory); 3]);
+        // Refused, reset, timed out, unreachable, no such socket.
+        for errno in [111, 104, 110, 113, 101, 2] {
+            assert_eq!(of(errno), None, "{errno}");
+        }
+        assert_eq!(LocalFault::of(&io::ErrorKind::WouldBlock.into()), None, "not the kernel's");
+    }
+
+    #[test]
+    fn a_fault_is_logged_once_in_ten_seconds_each() {
+        let log = FaultLog::default();
+        let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+        assert!(log.is_due(LocalFault::Ports, at(0)));
+        assert!(!log.is_due(LocalFault::Ports, at(9)));
+        assert!(log.is_due(LocalFault::Memory, at(9)));
+        assert!(log.is_due(LocalFault::Ports, at(10)));
+        assert!(!log.is_due(LocalFault::Ports, at(19)));
+    }
+}

@@ -1,0 +1,12 @@
+//! Facilities of the whole process: locks, clocks, standard error, panics, the memory budget, the
+//! secret of hashes.
+
+pub(crate) mod life;
+pub(crate) mod local_fault;
+pub(crate) mod memory;
+pub(crate) mod names;
+pub(crate) mod panics;
+pub(crate) mod secret;
+pub(crate) mod sync;
+pub mod talk;
+pub(crate) mod wall;

@@ -1,0 +1,72 @@
+//! The time for operators' decisions: setting the clock never makes anything last longer.
+//!
+//! If the wall clock were set back by a day, anything that ends at a time of the wall clock would
+//! last a day longer. So this clock advances with a monotonic clock, and jumps only forward, to the
+//! wall clock when that is ahead. Every decision is an exception to the file, so it ends early
+//! rather than late. Times that were saved while the clock was wrong are bounded when they are read
+//! (`began_by`).
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use bywash_control::Timestamp;
+
+static CLOCK: Mutex<Option<Clock>> = Mutex::new(None);
+
+/// A time of this clock, and the instant at which it was shown.
+#[derive(Clone, Copy)]
+struct Clock {
+    shown: Timestamp,
+    at: Instant,
+}
+
+impl Clock {
+    /// Returns the later of the wall clock and the time that it would show if it had not been set
+    /// back.
+    fn now(&mut self, shown: Timestamp, at: Instant) -> Timestamp {
+        let steady = self.shown.checked_add(at.saturating_duration_since(self.at));
+        *self = Self { shown: steady.map_or(shown, |steady| steady.max(shown)), at };
+        self.shown
+    }
+}
+
+/// Returns the current time.
+pub(crate) fn now() -> Timestamp {
+    let (shown, at) = (Timestamp::now(), Instant::now());
+    let mut clock = CLOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = clock.get_or_insert(Clock { shown, at }).now(shown, at);
+    // Milliseconds are all that operators are shown.
+    Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
+}
+
+/// The wall clock in milliseconds since 1970, for people who compare logs. No decision depends on
+/// it.
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns the time in seconds since 1970.
+pub(crate) fn unix_s() -> i64 {
+    i64::try_from(unix_ms() / 1000).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn it_jumps_forward_and_goes_on_from_there_at_its_pace() {
+        let wall = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        let began = Instant::now();
+        let after = |seconds| began + Duration::from_secs(seconds);
+        let mut clock = Clock { shown: wall(0), at: began };
+        assert_eq!(clock.now(wall(60), after(60)), wall(60));
+        assert_eq!(clock.now(wall(-86_400), after(70)), wall(70), "it was set back");
+        assert_eq!(clock.now(wall(86_400), after(80)), wall(86_400), "it was set forward");
+        assert_eq!(clock.now(wall(90), after(90)), wall(86_410), "and put right");
+        assert_eq!(clock.now(wall(100), after(100)), wall(86_420));
+    }
+}

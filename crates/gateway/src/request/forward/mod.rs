@@ -1,0 +1,306 @@
+//! The third phase: the request goes to the upstream, and the head of the response comes back.
+//!
+//! **Server choice.** The balancer chooses the server. A server that cannot be connected to has
+//! been sent nothing, so the next one is tried for any request. **No request is processed twice.**
+//! A request of which something may have been sent is sent again only if it is safe (RFC 9110
+//! §9.2.1), has no body, and used a connection that had carried another request before and ended
+//! without a byte of a response: then the server was closing it just as the request went out. A
+//! request that the server reports as not processed (HTTP/2) is sent again if it has no body, and
+//! does not count as a failure.
+
+mod sender;
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bywash_message::{Fault, Fields, Framing, Name, Request, Response};
+use bywash_units::Span;
+use http::{StatusCode, Version};
+
+use self::sender::{Connected, Sender};
+use super::ClientConnection;
+use super::deadline::Deadline;
+use super::{ClientRate, Facts, Peer, forwarded};
+use crate::context::Worker;
+use crate::driver::Ticket;
+use crate::identity::cookies;
+use crate::identity::levels::Levels;
+use crate::io::upload::Upload;
+use crate::request::record::Record;
+use crate::telemetry::traces;
+use crate::upstream::servers::Load;
+use crate::upstream::{Exchange, MOST_HEADS, Outbound, Pool, UpstreamError};
+
+/// A request ready to be forwarded.
+pub(super) struct Forward {
+    pub(super) request: Request,
+    pub(super) upload: Upload,
+    pub(super) facts: Facts,
+    pub(super) peer: Rc<Peer>,
+    pub(super) back: Rc<dyn ClientConnection>,
+    pub(super) client: ClientRate,
+    /// The identifier of the request.
+    pub(super) name: u64,
+}
+
+/// A request to which the upstream has begun to respond.
+pub(super) struct Forwarded {
+    pub(super) exchange: Exchange,
+    pub(super) response: Response,
+    pub(super) load: Load,
+    pub(super) pool: Rc<Pool>,
+    pub(super) deadline: Deadline,
+    pub(super) takes_trailers: bool,
+    pub(super) client: ClientRate,
+    /// The client connection that owns the upstream connection if a server has authenticated it.
+    pub(super) owner: Option<Rc<dyn ClientConnection>>,
+}
+
+/// A request that was sent to a server and has no response yet.
+pub(super) struct AtServer {
+    pub(super) exchange: Exchange,
+    pub(super) load: Load,
+    pub(super) deadline: Deadline,
+}
+
+/// The beginning of a response, and the exchange that it came from.
+struct Answered {
+    exchange: Exchange,
+    response: Response,
+    load: Load,
+    pool: Rc<Pool>,
+    deadline: Deadline,
+}
+
+impl Forward {
+    /// Adds to a response what is still needed of its request.
+    fn answered(self, may_pin: bool, answered: Answered) -> Forwarded {
+        let Answered { exchange, response, load, pool, deadline } = answered;
+        let Self { request, client, back, .. } = self;
+        let takes_trailers = request.takes_trailers;
+        let owner = Some(back).filter(|back| may_pin && back.pin().is_some());
+        Forwarded { exchange, response, load, pool, deadline, takes_trailers, client, owner }
+    }
+}
+
+/// The pseudonym in `Via` that marks a pass through a bywash gateway.
+const PSEUDONYM: &[u8] = b"bywash";
+
+/// The number of bywash gateways that a request may pass. More are a loop.
+const HOPS: usize = 8;
+
+/// Returns whether the request has passed too many bywash gateways.
+pub(super) fn loops(fields: &Fields) -> bool {
+    let hops = fields.all(Name::Via).flat_map(|line| line.split(|byte| *byte == b','));
+    hops.filter(|hop| hop.trim_ascii().ends_with(PSEUDONYM)).count() >= HOPS
+}
+
+/// Sends a request. Returns the head of the response and the exchange that its body arrives on.
+/// `at_server` holds the exchange until a response begins, for a caller that drops this future.
+/// `ticket`: for a request that may be stopped if its client is slow and others wait.
+pub(super) async fn forward(
+    worker: &Worker,
+    record: &mut Record,
+    ticket: Option<&Ticket>,
+    mut forward: Box<Forward>,
+    at_server: &mut Option<AtServer>,
+) -> Result<Forwarded, UpstreamError> {
+    let settings = Rc::clone(record.settings());
+    let level = settings.levels.as_ref().zip(record.level_to_tell());
+    let upgrade = prepare(&mut forward, record, level.is_some());
+    let mut upload = std::mem::replace(&mut forward.upload, Upload::none());
+    let Forward { request, facts, back, peer, client, .. } = &mut *forward;
+    let timeouts = settings.timeouts(&facts.request);
+    let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
+    let stopped_at = record.may_run_until();
+    // A trusted hop sends requests of many users on one connection, and does not say which belongs
+    // to whom.
+    let may_pin = !peer.is_trusted;
+    let pin = back.pin().filter(|_| may_pin);
+    let mut sender = Sender::new(worker, record, &timeouts, pin);
+    let mut may_be_stale = true;
+    loop {
+        let Connected { link, mut load, reused } = sender.connect(may_be_stale, &deadline).await?;
+        // The time to connect must not count as time without a response.
+        deadline.progressed();
+        let now = worker.shared.driver.now();
+        load.is_sent(now, reused);
+        let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
+        facts.told.write(&mut request.fields, sender.waited(now), begins, deadline.left());
+        if let Some((levels, level)) = level {
+            levels.tell(&mut request.fields, level);
+        }
+        let outbound = outbound(request, upgrade.as_deref());
+        let spare = has_no_body(request.framing).then(Upload::none);
+        let exchange = Exchange::begin(link, &outbound, upload);
+        let AtServer { exchange, load, deadline: until } =
+            at_server.insert(AtServer { exchange, load, deadline });
+        let hints = |cx: &mut Context<'_>, status, fields: &Fields| {
+            load.shows_life(worker.shared.driver.now());
+            back.interim(cx, status, fields);
+        };
+        let slow = |cx: &mut Context<'_>, exchange: &mut Exchange| {
+            ticket.inspect(|ticket| client.look_at_upload(cx, exchange, ticket));
+        };
+        let answer = head(exchange, until, slow, hints, upgrade.is_some()).await;
+        let taken = at_server.take().expect("only whoever drops this future takes it away");
+        let AtServer { exchange, load, deadline: until } = taken;
+        deadline = until;
+        // A server that was closing an idle connection is not at fault.
+        let stale = reused && exchange.is_unanswered();
+        let again = match answer {
+            Ok(response) => {
+                deadline.answers();
+                let pool = sender.pool;
+                return Ok(forward
+                    .answered(may_pin, Answered { exchange, response, load, pool, deadline }));
+            }
+            Err(error) if exchange.is_unprocessed() => {
+                upload = spare.filter(|_| sender.refused(&load)).ok_or(error)?;
+                continue;
+            }
+            Err(UpstreamError::Closed) if stale => spare.filter(|_| facts.safe),
+            Err(error) => {
+                sender.failed(&exchange, load, &error);
+                return Err(error);
+            }
+        };
+        upload = again.ok_or(UpstreamError::Closed)?;
+        may_be_stale = false;
+    }
+}
+
+fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r> {
+    Outbound {
+        method: &request.method,
+        target: request.target.path_and_query(),
+        fields: &request.fields,
+        framing: request.framing,
+        takes_trailers: request.takes_trailers,
+        upgrade,
+    }
+}
+
+/// Returns the head of the response. `waits` is called while the head has not arrived. Interim
+/// responses go to `hints`, except for `100`, which is about a body that the gateway requests
+/// itself.
+pub(super) async fn head(
+    exchange: &mut Exchange,
+    deadline: &mut Deadline,
+    mut waits: impl FnMut(&mut Context<'_>, &mut Exchange),
+    hints: impl Fn(&mut Context<'_>, StatusCode, &Fields),
+    upgrade: bool,
+) -> Result<Response, UpstreamError> {
+    let (mut sent, mut heads) = (0, 0);
+    poll_fn(|cx| {
+        loop {
+            let mut response = match exchange.poll_head(cx) {
+                Poll::Ready(response) => response?,
+                Poll::Pending => {
+                    deadline.excuses(exchange, &mut sent);
+                    waits(cx, exchange);
+                    return deadline.poll(cx).map(Err);
+                }
+            };
+            heads += 1;
+            if heads > MOST_HEADS {
+                return Poll::Ready(Err(UpstreamError::Garbage(Fault::Syntax)));
+            }
+            let status = response.status;
+            if !status.is_informational() || (status == StatusCode::SWITCHING_PROTOCOLS && upgrade)
+            {
+                return Poll::Ready(Ok(response));
+            }
+            if status == StatusCode::SWITCHING_PROTOCOLS {
+                return Poll::Ready(Err(UpstreamError::Switched));
+            }
+            if status != StatusCode::CONTINUE {
+                response.fields.remove_hop_by_hop();
+                hints(cx, status, &response.fields);
+            }
+        }
+    })
+    .await
+}
+
+const fn has_no_body(framing: Framing) -> bool {
+    matches!(framing, Framing::None | Framing::Length(0))
+}
+
+/// Turns the client's head into the one for the upstream. `tells`: the request's level will be
+/// added. Returns the protocol that the client wants to switch to.
+fn prepare(forward: &mut Forward, record: &Record, tells: bool) -> Option<Vec<u8>> {
+    let Forward { request, peer, name, .. } = forward;
+    let (settings, fields) = (record.settings(), &mut request.fields);
+    let wanted = || fields.get(Name::Upgrade).map(<[u8]>::to_vec);
+    let upgrade = if request.upgrades { wanted() } else { None };
+    fields.remove_hop_by_hop();
+    fields.remove(Name::Expect);
+    fields.remove(Name::Ours);
+    if let Some(name) = settings.levels.as_ref().and_then(Levels::customer_header)
+        && (tells || !peer.is_trusted)
+    {
+        fields.remove_alike(name.as_bytes());
+    }
+    fields.remove(Name::GrpcTimeout);
+    if record.class_enforces() && !record.class_config().success.json.is_empty() {
+        // The gateway must read the response body, so it must not be compressed.
+        fields.remove_named(b"accept-encoding");
+    }
+    if let Some(tokens) = &settings.tokens {
+        cookies::take_out(fields, tokens.cookie());
+    }
+    if request.framing != Framing::Chunked {
+        fields.remove(Name::Trailer);
+    }
+    if !fields.has(Name::Host) {
+        // An HTTP/1.0 client may leave it out, but the upstream is sent HTTP/1.1.
+        let upstream = || settings.config.upstream.servers[0].authority().into_bytes();
+        let host =
+            if request.authority.is_empty() { upstream() } else { request.authority.to_vec() };
+        fields.push(b"Host", &host);
+    }
+    fields.push(b"Via", via(request.version));
+    let listen = &settings.config.listen;
+    forwarded::take_claims_out(fields, peer, &listen.pass_fields);
+    forwarded::rebuild(fields, peer, listen);
+    fields.push(b"Bywash-Request", &hexadecimal(*name));
+    traces::propagate(fields, record.trace());
+    upgrade
+}
+
+const fn via(version: Version) -> &'static [u8] {
+    match version {
+        Version::HTTP_10 => b"1.0 bywash",
+        Version::HTTP_2 => b"2.0 bywash",
+        _ => b"1.1 bywash",
+    }
+}
+
+/// Formats a number as sixteen hexadecimal digits.
+fn hexadecimal(name: u64) -> [u8; 16] {
+    core::array::from_fn(|i| b"0123456789abcdef"[(name >> (60 - 4 * i)) as usize & 0xf])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_sixteen_digits() {
+        assert_eq!(&hexadecimal(0x1234_abcd), b"000000001234abcd");
+    }
+
+    #[test]
+    fn a_request_that_has_been_through_eight_of_us_is_in_a_loop() {
+        let mut fields = Fields::new();
+        fields.push(b"Via", b"1.1 varnish, 1.1 bywash, 2.0 bywash,1.1 bywash");
+        for _ in 0..4 {
+            fields.push(b"Via", b"1.1 bywash");
+        }
+        assert!(!loops(&fields));
+        fields.push(b"Via", b"1.1 bywash");
+        assert!(loops(&fields));
+    }
+}

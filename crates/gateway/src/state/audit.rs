@@ -1,0 +1,209 @@
+//! The audit log: operators' decisions with author and reason, as lines of JSON. They go to
+//! standard error and to a file in `state.directory`, if one is configured. The last of them are
+//! kept in memory.
+//!
+//! The file only grows, one line per decision; `state_writer` appends the lines. At start the last
+//! lines of the file are read, so that an operator sees the decisions of earlier processes.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bywash_control::{Note, printable_json};
+
+use crate::process::talk::say;
+use crate::state::writer::{StateWriter, Version};
+
+/// The name of the file in `state.directory`.
+pub(crate) const FILE: &str = "audit.jsonl";
+/// The number of notes kept in memory.
+const KEPT: usize = 1000;
+/// The number of bytes read from the end of the file at start.
+const READ: u64 = 1 << 20;
+
+/// Reports one decision. It must return quickly: the next decision waits for it.
+type Teller = Box<dyn Fn(&Note) + Send>;
+
+/// The last decisions.
+#[derive(Default)]
+pub(crate) struct Audit(Mutex<Notes>);
+
+#[derive(Default)]
+pub(crate) struct Notes {
+    are_kept: bool,
+    /// Reports decisions in place of the JSON lines on standard error, if set.
+    teller: Option<Teller>,
+    /// The last notes, newest last, each with the version of the document that it is about.
+    last: VecDeque<(Note, Option<Version>)>,
+    /// The number of notes so far: those read from the file and those since.
+    pub(crate) revision: u64,
+}
+
+impl Audit {
+    pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports decisions through `teller` from now on, and no longer as lines of JSON.
+    pub(crate) fn tell(&self, teller: impl Fn(&Note) + Send + 'static) {
+        self.notes().teller = Some(Box::new(teller));
+    }
+
+    /// Reads the notes that earlier processes wrote in this directory, if there is one.
+    pub(crate) fn open(&self, directory: Option<&Path>) {
+        let mut notes = self.notes();
+        notes.are_kept = directory.is_some();
+        let Some(directory) = directory else { return };
+        match read(&directory.join(FILE)) {
+            Ok(before) => {
+                notes.revision += before.len() as u64;
+                let during = std::mem::take(&mut notes.last);
+                notes.last = before.into_iter().map(|note| (note, None)).chain(during).collect();
+                notes.bound();
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => say(format_args!("{}: {error}", directory.join(FILE).display())),
+        }
+    }
+
+    /// Notes decisions, which are part of this version of a document. Does not wait for the disk.
+    pub(crate) fn note(&self, writer: &StateWriter, decided: Vec<Note>, version: Option<Version>) {
+        let mut notes = self.notes();
+        for note in decided {
+            match &notes.teller {
+                Some(teller) => teller(&note),
+                None => say(format_args!("decided {}", line(&note))),
+            }
+            writer.append(note.clone(), version);
+            notes.last.push_back((note, version));
+            notes.revision += 1;
+        }
+        notes.bound();
+    }
+}
+
+impl Notes {
+    /// Returns whether notes outlive this process.
+    pub(crate) const fn are_kept(&self) -> bool {
+        self.are_kept
+    }
+
+    /// Returns up to `most` notes, newest first. A note whose decision is not saved says why.
+    pub(crate) fn newest(&self, most: usize, writer: &StateWriter) -> Vec<Note> {
+        let told = |(note, version): &(Note, Option<Version>)| {
+            let unwritten = writer.why_unwritten(*version);
+            Note { unwritten: unwritten.or_else(|| note.unwritten.clone()), ..note.clone() }
+        };
+        self.last.iter().rev().take(most).map(told).collect()
+    }
+
+    fn bound(&mut self) {
+        let too_many = self.last.len().saturating_sub(KEPT);
+        self.last.drain(..too_many);
+    }
+}
+
+/// Returns a note as a line of the file, without line breaks, terminal escapes or invisible
+/// characters.
+pub(crate) fn line(note: &Note) -> String {
+    let json = serde_json::to_string(note).expect("a note is made of numbers and texts");
+    printable_json(&json)
+}
+
+/// Appends a line to the file in this directory: whole, or not at all.
+pub(crate) fn append(directory: &Path, line: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .read(true)
+        .mode(0o600)
+        .open(directory.join(FILE))?;
+    let length = file.metadata()?.len();
+    // Terminate a partial last line, left by a process that ended while writing, so that this line
+    // stays intact.
+    let torn = if is_torn(&mut file)? { "\n" } else { "" };
+    let written = file.write_all(format!("{torn}{line}\n").as_bytes());
+    if written.is_err() {
+        // The line is tried again, and must be in the file only once.
+        let _ = file.set_len(length);
+    }
+    written?;
+    file.sync_data()
+}
+
+/// Returns whether the file ends without a line break.
+fn is_torn(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+/// Reads the last notes. A line that is not a valid note is skipped: the file is meant for people,
+/// and they may edit it.
+fn read(path: &Path) -> io::Result<Vec<Note>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
+    let mut bytes = Vec::new();
+    file.take(READ).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_control::{Subject, Timestamp, What};
+
+    use super::*;
+
+    fn note(number: i64) -> Note {
+        Note {
+            at: Timestamp::from_second(1_800_000_000 + number).unwrap(),
+            subject: Subject::Bypass,
+            what: What::Overridden,
+            by: "ana".into(),
+            why: format!("because of\n{number}\u{1b}[31m \u{202e}\u{200b}"),
+            grants: None,
+            until: None,
+            unwritten: None,
+        }
+    }
+
+    #[test]
+    fn what_was_decided_before_is_remembered_and_what_is_no_note_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        for number in [1, 2] {
+            append(folder.path(), &line(&note(number))).unwrap();
+        }
+        let mut text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{text:?}");
+        text.push_str("what is this?\n{\"at\":\"2026-");
+        std::fs::write(&file, text).unwrap();
+        append(folder.path(), &line(&note(3))).unwrap();
+        let next = Audit::default();
+        next.open(Some(folder.path()));
+        let (notes, writer) = (next.notes(), StateWriter::new());
+        assert_eq!(notes.newest(10, &writer), [note(3), note(2), note(1)]);
+        assert_eq!(notes.newest(1, &writer), [note(3)]);
+        assert_eq!(notes.revision, 3);
+    }
+
+    #[test]
+    fn no_more_than_the_last_are_kept_in_memory() {
+        let (audit, writer) = (Audit::default(), StateWriter::new());
+        audit.note(&writer, (0..).take(KEPT + 5).map(note).collect(), None);
+        let notes = audit.notes();
+        assert_eq!(notes.newest(usize::MAX, &writer).len(), KEPT);
+        assert_eq!(notes.newest(usize::MAX, &writer).last(), Some(&note(5)));
+        assert!(!notes.are_kept());
+    }
+}

@@ -1,0 +1,6 @@
+//! Decisions of operators: in memory, on disk, and in the audit log.
+
+pub(crate) mod audit;
+pub(crate) mod quarantine;
+pub(crate) mod stored;
+pub(crate) mod writer;

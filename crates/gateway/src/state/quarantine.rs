@@ -1,0 +1,66 @@
+//! Sets aside state files that cannot be read, or that are about to be replaced, so that nothing in
+//! them is lost.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::process::talk::say;
+
+/// The folder in which the process that handed its decisions over had saved them, if it had one.
+#[derive(Clone, Debug)]
+pub(crate) struct Inherited(Option<PathBuf>);
+
+impl Inherited {
+    pub(crate) const fn kept_in(directory: Option<PathBuf>) -> Self {
+        Self(directory)
+    }
+
+    /// The canonical path of a folder, whichever links lead to it.
+    pub(crate) fn place(directory: &Path) -> PathBuf {
+        directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
+    }
+
+    /// Returns whether the decisions handed over are newer than those saved in this folder. This
+    /// includes the case that all of them were undone, but not the case that nothing was ever
+    /// decided.
+    pub(crate) fn is_newer(&self, directory: &Path, was_decided: bool) -> bool {
+        was_decided || self.is_of(directory)
+    }
+
+    /// Sets the file in this folder aside if the decisions handed over come from another folder. In
+    /// that case another process saved the file, long ago.
+    pub(crate) fn makes_room(&self, directory: &Path, name: &str) {
+        if !self.is_of(directory) && directory.join(name).exists() {
+            // The file also stays in place until the new one replaces it, so that there is always
+            // one.
+            let kept =
+                kept(directory, name, "before", |file, aside| std::fs::hard_link(file, aside));
+            say(format_args!("decisions that were handed over take the place of others: {kept}"));
+        }
+    }
+
+    fn is_of(&self, directory: &Path) -> bool {
+        self.0.as_deref() == Some(&*Self::place(directory))
+    }
+}
+
+/// Renames an unreadable file. Returns a text that says where it is now.
+pub(crate) fn put(directory: &Path, name: &str) -> String {
+    kept(directory, name, "unreadable", |file, aside| std::fs::rename(file, aside))
+}
+
+fn kept(
+    directory: &Path,
+    name: &str,
+    ending: &str,
+    put: impl Fn(&Path, &Path) -> io::Result<()>,
+) -> String {
+    let first = directory.join(format!("{name}.{ending}"));
+    let others = (2..).map(|number| directory.join(format!("{name}.{ending}.{number}")));
+    let aside = std::iter::once(first).chain(others).find(|path| !path.exists());
+    let aside = aside.expect("there is always another number");
+    match put(&directory.join(name), &aside) {
+        Ok(()) => format!("they are kept in {}", aside.display()),
+        Err(error) => format!("they could not be put aside: {error}"),
+    }
+}

@@ -1,0 +1,298 @@
+//! The last requests and their outcomes, for the access log, for watchers (`bywash tap`) and for
+//! questions about one request (`bywash explain`).
+//!
+//! An entry is made when a request ends and is shared by all three. Nothing here waits: the
+//! channels of the log and of the watchers are bounded, and an entry that finds one full is dropped
+//! and counted.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError};
+
+use bywash_api::{Life, Request};
+use bywash_config::Mode;
+use bywash_engine::RuleId;
+use bywash_engine::{ClassId, Outcome, Reason, SessionKey, Standing};
+use bywash_units::{Span, Time};
+use http::StatusCode;
+use tokio::sync::mpsc;
+
+use crate::process::memory::JOURNALED;
+use crate::process::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::process::sync::{Mutex, MutexGuard};
+use crate::process::wall::unix_ms;
+use crate::telemetry::access_log::AccessLog;
+
+/// One request, or a message that was not a valid request.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// The wall clock in milliseconds since 1970, for people.
+    pub(crate) time: u64,
+    pub(crate) name: u64,
+    pub(crate) client: IpAddr,
+    pub(crate) protocol: &'static str,
+    /// Method and target.
+    pub(crate) message: Box<str>,
+    pub(crate) status: Option<StatusCode>,
+    /// `None` if the message was not a valid request.
+    pub(crate) decided: Option<Decided>,
+    /// The fault of an invalid message.
+    pub(crate) fault: Option<&'static str>,
+}
+
+/// The decision about a request, and its outcome.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) class: Arc<str>,
+    pub(crate) class_id: ClassId,
+    /// When it got a slot, if it did, and when it ended, on the engine's clock.
+    pub(crate) runs_at: Option<Time>,
+    pub(crate) ended: Time,
+    /// The service level, if levels are configured.
+    pub(crate) level: Option<Arc<str>>,
+    pub(crate) session: Option<SessionKey>,
+    /// The standing that the session had proven; `None` if the engine was not asked.
+    pub(crate) standing: Option<Standing>,
+    pub(crate) mode: Mode,
+    pub(crate) verdict: Verdict,
+    pub(crate) outcome: Outcome,
+    pub(crate) waited: Span,
+    pub(crate) service: Span,
+    pub(crate) server: Option<usize>,
+    /// The rule that the request fell under, if it was an elephant.
+    pub(crate) rule: Option<RuleId>,
+    /// Bytes of bodies.
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+/// The number of bytes of method and target that are reported. A longer text is kept with one byte
+/// more, which says that it was cut.
+pub(crate) const KEPT_MESSAGE: usize = 512;
+
+/// The number of entries that may wait for the follower, which counts all of them: a tenth of a
+/// second's worth at 100,000 a second.
+const FOLLOWED: usize = 10_000;
+
+/// The number of entries that may wait for one watcher, and of watchers at once.
+const WAITING: usize = 1024;
+const WATCHERS: usize = 8;
+
+pub(crate) struct Journal {
+    log: AccessLog,
+    last: Mutex<VecDeque<Arc<Entry>>>,
+    watchers: Mutex<Vec<mpsc::Sender<Arc<Entry>>>>,
+    /// The number of watchers. While it is zero, the lock is not taken.
+    watched: AtomicUsize,
+    missed: AtomicU64,
+    /// The thread that finds what causes the load, if it follows. `unfollowed` counts the entries
+    /// that it was too slow for.
+    follower: Mutex<Option<mpsc::Sender<Arc<Entry>>>>,
+    follows: AtomicUsize,
+    unfollowed: AtomicU64,
+}
+
+impl Entry {
+    /// Returns an empty entry with the present time.
+    pub(crate) fn now() -> Self {
+        Self {
+            time: unix_ms(),
+            name: 0,
+            client: IpAddr::from([0, 0, 0, 0]),
+            protocol: "",
+            message: Box::default(),
+            status: None,
+            decided: None,
+            fault: None,
+        }
+    }
+
+    /// Returns method and target, if neither was cut.
+    pub(crate) fn whole_message(&self) -> Option<(&str, &str)> {
+        (self.message.len() <= KEPT_MESSAGE).then(|| self.message.split_once(' ')).flatten()
+    }
+
+    /// Returns the entry as operators and the log see it.
+    pub(crate) fn told(&self) -> Request {
+        Request {
+            time: self.time,
+            client: self.client.to_string(),
+            status: self.status.map(|status| status.as_u16()),
+            fault: self.fault.map(str::to_owned),
+            life: self.decided.as_ref().map(|decided| self.life(decided)),
+        }
+    }
+
+    fn life(&self, decided: &Decided) -> Life {
+        let cut = self.message.len() > KEPT_MESSAGE;
+        let told = self.message.get(..KEPT_MESSAGE).unwrap_or(&self.message);
+        let (method, target) = told.split_once(' ').unwrap_or((told, ""));
+        let (decision, reason) = decided.verdict.words();
+        Life {
+            request: format!("{:016x}", self.name),
+            method: method.to_owned(),
+            target: target.to_owned(),
+            cut,
+            protocol: self.protocol.to_owned(),
+            class: decided.class.to_string(),
+            level: decided.level.as_deref().map(str::to_owned),
+            session: decided.session.map(|SessionKey(key)| format!("{key:016x}")),
+            standing: decided.standing.map(|standing| standing.name().to_owned()),
+            mode: decided.mode.name().to_owned(),
+            decision: decision.map(str::to_owned),
+            reason: reason.map(str::to_owned),
+            outcome: decided.outcome.name().to_owned(),
+            queue_wait_us: decided.waited.as_micros(),
+            service_us: decided.service.as_micros(),
+            server: decided.server,
+            rule: decided.rule.map(|RuleId(number)| number),
+            request_bytes: decided.sent,
+            response_bytes: decided.received,
+        }
+    }
+}
+
+/// The engine's decision.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// No decision: the engine was not asked, or the request ended before.
+    None,
+    /// A slot, after this wait.
+    Run(Reason, Span),
+    /// A refusal, after this wait.
+    Shed(Reason, Span),
+    /// A slot and then a stop, at this time after the request's arrival.
+    Stop(Reason, Span),
+    /// The request was only observed, and would still have waited when its answer was complete.
+    StillWaiting,
+}
+
+impl Verdict {
+    /// Returns decision and reason as the log names them.
+    pub(crate) const fn words(self) -> (Option<&'static str>, Option<&'static str>) {
+        match self {
+            Self::None => (None, None),
+            Self::Run(reason, _) => (Some("run"), Some(reason.name())),
+            Self::Shed(reason, _) => (Some("shed"), Some(reason.name())),
+            Self::Stop(reason, _) => (Some("stop"), Some(reason.name())),
+            Self::StillWaiting => (Some("wait"), None),
+        }
+    }
+}
+
+impl Journal {
+    pub(crate) fn new(log: AccessLog) -> Self {
+        Self {
+            log,
+            last: Mutex::default(),
+            watchers: Mutex::default(),
+            watched: AtomicUsize::new(0),
+            missed: AtomicU64::new(0),
+            follower: Mutex::default(),
+            follows: AtomicUsize::new(0),
+            unfollowed: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) const fn log(&self) -> &AccessLog {
+        &self.log
+    }
+
+    /// Records a request that has ended.
+    pub(crate) fn note(&self, entry: Arc<Entry>) {
+        self.log.write(&entry);
+        if self.watched.load(Ordering::Relaxed) > 0 {
+            self.show(&entry);
+        }
+        if self.follows.load(Ordering::Relaxed) > 0 {
+            self.hand_on(&entry);
+        }
+        let mut last = lock(&self.last);
+        if last.len() == JOURNALED {
+            last.pop_front();
+        }
+        last.push_back(entry);
+    }
+
+    /// Records a message that was refused as invalid.
+    pub(crate) fn refused_message(&self, client: IpAddr, fault: &'static str, status: StatusCode) {
+        let (fault, status) = (Some(fault), Some(status));
+        self.note(Arc::new(Entry { client, fault, status, ..Entry::now() }));
+    }
+
+    /// Returns a receiver of every entry from now on, for the thread that counts all of them.
+    pub(crate) fn follow(&self) -> mpsc::Receiver<Arc<Entry>> {
+        let (sender, receiver) = mpsc::channel(FOLLOWED);
+        *lock(&self.follower) = Some(sender);
+        self.follows.store(1, Ordering::Relaxed);
+        receiver
+    }
+
+    fn hand_on(&self, entry: &Arc<Entry>) {
+        let sent =
+            lock(&self.follower).as_ref().map(|follower| follower.try_send(Arc::clone(entry)));
+        match sent {
+            Some(Err(mpsc::error::TrySendError::Full(_))) => {
+                self.unfollowed.fetch_add(1, Ordering::Relaxed);
+            }
+            Some(Err(mpsc::error::TrySendError::Closed(_))) => {
+                self.follows.store(0, Ordering::Relaxed);
+            }
+            Some(Ok(())) | None => {}
+        }
+    }
+
+    /// The number of entries that the follower was too slow for.
+    pub(crate) fn unfollowed(&self) -> u64 {
+        self.unfollowed.load(Ordering::Relaxed)
+    }
+
+    fn show(&self, entry: &Arc<Entry>) {
+        let mut watchers = lock(&self.watchers);
+        watchers.retain(|watcher| match watcher.try_send(Arc::clone(entry)) {
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                self.missed.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+        });
+        self.watched.store(watchers.len(), Ordering::Relaxed);
+    }
+
+    /// Returns a receiver of every entry from now on, or `None` if there are enough watchers
+    /// already.
+    pub(crate) fn watch(&self) -> Option<mpsc::Receiver<Arc<Entry>>> {
+        let mut watchers = lock(&self.watchers);
+        watchers.retain(|watcher| !watcher.is_closed());
+        if watchers.len() >= WATCHERS {
+            return None;
+        }
+        let (sender, receiver) = mpsc::channel(WAITING);
+        watchers.push(sender);
+        self.watched.store(watchers.len(), Ordering::Relaxed);
+        Some(receiver)
+    }
+
+    /// The last entries, oldest first.
+    pub(crate) fn last(&self) -> Vec<Arc<Entry>> {
+        lock(&self.last).iter().cloned().collect()
+    }
+
+    /// Returns the request with this name, if it is among the last.
+    pub(crate) fn find(&self, name: u64) -> Option<Arc<Entry>> {
+        lock(&self.last).iter().rev().find(|entry| entry.name == name).cloned()
+    }
+
+    /// The number of entries that a watcher was too slow for.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(all(test, shuttle))]
+mod schedules;

@@ -1,0 +1,294 @@
+//! The counters of a class.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use bywash_config::{ClassConfig, Mode};
+use bywash_engine::{Class, Outcome, Reason};
+use bywash_history::{ClassCounts, Shadowed};
+use bywash_units::{Span, Utility};
+use http::StatusCode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::latencies::LiveLatencies;
+use super::{Labels, table};
+use crate::telemetry::journal::Verdict;
+
+/// A sum of fractional values.
+type Amount = Counter<f64, AtomicU64>;
+
+/// The counters of one class.
+#[derive(Clone)]
+pub(crate) struct ClassMetrics {
+    outcomes: Vec<Counter>,
+    responses: Responses,
+    /// Orphaned requests that never ran.
+    left_waiting: Counter,
+    /// The decisions, by mode.
+    decisions: [Decisions; 2],
+    shadow: Vec<Counter>,
+    useful: Amount,
+    wasted: Amount,
+    latencies: Arc<LiveLatencies>,
+    wait: Histogram,
+    service: Histogram,
+    waiting: Gauge,
+    earned: Amount,
+}
+
+/// The decisions in one mode. Their counters are registered at the first decision, or at once if
+/// the class can have that mode.
+#[derive(Clone)]
+struct Decisions {
+    family: Family<Labels, Counter>,
+    class: String,
+    mode: Mode,
+    counters: Arc<OnceLock<(Vec<Counter>, Counter)>>,
+}
+
+impl Decisions {
+    fn counters(&self) -> &(Vec<Counter>, Counter) {
+        self.counters.get_or_init(|| {
+            let decision = |reason: &str| {
+                let mode = ("mode", self.mode.name().to_owned());
+                let labels =
+                    vec![("class", self.class.clone()), mode, ("reason", reason.to_owned())];
+                self.family.get_or_create(&labels).clone()
+            };
+            let reasons = Reason::ALL.iter().map(|reason| decision(reason.name()));
+            (reasons.collect(), decision(table::STILL_WAITING))
+        })
+    }
+}
+
+impl ClassMetrics {
+    /// Counts a request that has ended; `service` is `None` if it never ran.
+    pub(crate) fn ended(&self, outcome: Outcome, wait: Span, service: Option<Span>) {
+        self.outcomes[outcome as usize].inc();
+        self.wait.observe(wait.as_secs_f64());
+        if let Some(service) = service {
+            self.service.observe(service.as_secs_f64());
+            let work = if outcome == Outcome::Served { &self.useful } else { &self.wasted };
+            work.inc_by(service.as_secs_f64());
+            if matches!(outcome, Outcome::Served | Outcome::Late) {
+                self.latencies.count(wait + service);
+            }
+        } else if outcome == Outcome::Orphaned {
+            self.left_waiting.inc();
+        }
+    }
+
+    /// Counts an answer with this status, by the application or by the gateway.
+    pub(crate) fn responded(&self, status: StatusCode, by_upstream: bool) {
+        self.responses.count(status, by_upstream);
+    }
+
+    /// Counts a request that was only observed, by what the engine would have done with it.
+    pub(crate) fn observed(&self, verdict: Verdict) {
+        let would = match verdict {
+            Verdict::None => return,
+            Verdict::Run(..) => Shadowed::Run,
+            Verdict::Shed(..) => Shadowed::Refused,
+            Verdict::Stop(..) => Shadowed::Stopped,
+            Verdict::StillWaiting => Shadowed::Waiting,
+        };
+        self.shadow[would as usize].inc();
+    }
+
+    /// Returns all counts, for the history.
+    pub(crate) fn counts(
+        &self,
+        name: &Arc<str>,
+        waiting: u32,
+        may_run: Option<Span>,
+    ) -> ClassCounts {
+        let milliseconds = |amount: &Amount| (amount.get() * 1e3) as u64;
+        ClassCounts {
+            name: Arc::clone(name),
+            outcomes: core::array::from_fn(|at| self.outcomes[at].get()),
+            shadow: core::array::from_fn(|at| self.shadow[at].get()),
+            left_waiting: self.left_waiting.get(),
+            useful: milliseconds(&self.useful),
+            wasted: milliseconds(&self.wasted),
+            earned: self.earned.get(),
+            latencies: self.latencies.read(),
+            waiting,
+            may_run,
+        }
+    }
+
+    /// Counts the decision about a request in this mode, carried out or not.
+    pub(crate) fn decided(&self, mode: Mode, verdict: Verdict) {
+        let (reasons, still_waiting) = self.decisions[mode as usize].counters();
+        match verdict {
+            Verdict::None => {}
+            Verdict::Run(reason, _) | Verdict::Shed(reason, _) | Verdict::Stop(reason, _) => {
+                reasons[reason as usize].inc();
+            }
+            Verdict::StillWaiting => {
+                still_waiting.inc();
+            }
+        }
+    }
+
+    /// Adds the revenue of an answer, if it has any.
+    pub(crate) fn earned(&self, earned: Utility) {
+        if earned > Utility::default() {
+            self.earned.inc_by(earned.get());
+        }
+    }
+
+    /// The number of requests with this outcome.
+    pub(crate) fn outcome(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize].get()
+    }
+
+    pub(crate) fn set_waiting(&self, waiting: u32) {
+        self.waiting.set(i64::from(waiting));
+    }
+}
+
+/// Answers to clients, by source and class of status. The gateway's own answers are 4xx and 5xx
+/// only.
+#[derive(Clone)]
+pub(super) struct Responses {
+    upstream: [Counter; 5],
+    gateway: [Counter; 2],
+}
+
+impl Responses {
+    fn of(family: &Family<Labels, Counter>, class: &str) -> Self {
+        let counter = |code: &str, source: &str| {
+            let (code, source) = (("code", code.to_owned()), ("source", source.to_owned()));
+            family.get_or_create(&vec![("class", class.to_owned()), code, source]).clone()
+        };
+        Self {
+            upstream: table::CODES.map(|code| counter(code, table::UPSTREAM)),
+            gateway: [3, 4].map(|at: usize| counter(table::CODES[at], table::GATEWAY)),
+        }
+    }
+
+    pub(super) fn count(&self, status: StatusCode, by_upstream: bool) {
+        // The message layer rejects statuses outside of 100 to 599.
+        let hundreds = usize::from(status.as_u16() / 100).clamp(1, 5);
+        if by_upstream {
+            self.upstream[hundreds - 1].inc();
+        } else {
+            self.gateway[hundreds.saturating_sub(4)].inc();
+        }
+    }
+}
+
+/// Bucket bounds in seconds: from less than a fast answer takes to longer than any client waits.
+pub(super) const BUCKETS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}
+
+/// The families of metrics that have a label for the class.
+pub(super) struct Families {
+    outcomes: Family<Labels, Counter>,
+    responses: Family<Labels, Counter>,
+    decisions: Family<Labels, Counter>,
+    shadow: Family<Labels, Counter>,
+    work: Family<Labels, Amount>,
+    /// Response times by class, in finer buckets than the scraped ones, for the history.
+    latencies: Mutex<HashMap<String, Arc<LiveLatencies>>>,
+    wait: Family<Labels, Histogram>,
+    service: Family<Labels, Histogram>,
+    waiting: Family<Labels, Gauge>,
+    earned: Family<Labels, Amount>,
+    info: Family<Labels, Gauge>,
+}
+
+impl Families {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let this = Self {
+            outcomes: Family::default(),
+            responses: Family::default(),
+            decisions: Family::default(),
+            shadow: Family::default(),
+            work: Family::default(),
+            latencies: Mutex::default(),
+            wait: Family::new_with_constructor(histogram),
+            service: Family::new_with_constructor(histogram),
+            waiting: Family::default(),
+            earned: Family::default(),
+            info: Family::default(),
+        };
+        table::REQUESTS.register(registry, this.outcomes.clone());
+        table::RESPONSES.register(registry, this.responses.clone());
+        table::DECISIONS.register(registry, this.decisions.clone());
+        table::SHADOW_REQUESTS.register(registry, this.shadow.clone());
+        table::WORK_SECONDS.register(registry, this.work.clone());
+        table::QUEUE_WAIT_SECONDS.register(registry, this.wait.clone());
+        table::SERVICE_SECONDS.register(registry, this.service.clone());
+        table::WAITING.register(registry, this.waiting.clone());
+        table::EARNED.register(registry, this.earned.clone());
+        table::CLASS_INFO.register(registry, this.info.clone());
+        this
+    }
+
+    /// Returns the counters of answers to messages that are not valid requests and so have no
+    /// class.
+    pub(super) fn classless(&self) -> Responses {
+        Responses::of(&self.responses, table::NO_CLASS)
+    }
+
+    pub(super) fn class(&self, name: &str, mode: Mode, percent: u8) -> ClassMetrics {
+        let class = || ("class", name.to_owned());
+        let decisions = |of: Mode| {
+            let (family, class) = (self.decisions.clone(), name.to_owned());
+            let decisions = Decisions { family, class, mode: of, counters: Arc::default() };
+            if of == mode || percent < 100 {
+                decisions.counters();
+            }
+            decisions
+        };
+        let outcome = |outcome: &Outcome| {
+            let labels = vec![class(), ("outcome", outcome.name().to_owned())];
+            self.outcomes.get_or_create(&labels).clone()
+        };
+        let shadow = |would: &Shadowed| {
+            let labels = vec![class(), ("would", would.name().to_owned())];
+            self.shadow.get_or_create(&labels).clone()
+        };
+        let work =
+            |kind: &str| self.work.get_or_create(&vec![class(), ("kind", kind.to_owned())]).clone();
+        ClassMetrics {
+            outcomes: Outcome::ALL.iter().map(outcome).collect(),
+            responses: Responses::of(&self.responses, name),
+            left_waiting: Counter::default(),
+            decisions: [decisions(Mode::Observe), decisions(Mode::Enforce)],
+            shadow: Shadowed::ALL.iter().map(shadow).collect(),
+            useful: work(table::USEFUL),
+            wasted: work(table::WASTED),
+            latencies: self.latencies(name),
+            wait: self.wait.get_or_create(&vec![class()]).clone(),
+            service: self.service.get_or_create(&vec![class()]).clone(),
+            waiting: self.waiting.get_or_create(&vec![class()]).clone(),
+            earned: self.earned.get_or_create(&vec![class()]).clone(),
+        }
+    }
+
+    /// Sets the tiers of the classes in force.
+    pub(super) fn set_tiers(&self, classes: &[ClassConfig]) {
+        self.info.clear();
+        for Class { name, tier, .. } in classes.iter().map(|class| &class.class) {
+            let labels = vec![("class", name.clone()), ("tier", tier.name().to_owned())];
+            self.info.get_or_create(&labels).set(1);
+        }
+    }
+
+    fn latencies(&self, class: &str) -> Arc<LiveLatencies> {
+        let mut all = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(class.to_owned()).or_default())
+    }
+}

@@ -1,0 +1,150 @@
+//! Metrics of the servers: written again at each scrape, as a reload may exchange the servers.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bywash_config::Server;
+use bywash_units::{Share, Time};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::durations::Durations;
+use super::snapshot::Snapshot;
+use super::{Labels, table};
+
+/// Counters of a server's requests.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    /// Requests sent on a connection that was opened for them.
+    pub(crate) on_new: AtomicU64,
+    /// Requests sent on a connection that had carried another one before.
+    pub(crate) on_reused: AtomicU64,
+    /// The time from a request to the head of its response.
+    pub(crate) to_head: Durations,
+}
+
+/// One server, as shown on the status page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ServerStatus {
+    /// Requests running there now.
+    pub(crate) running: u32,
+    pub(crate) state: ServerState,
+    /// Consecutive failed requests.
+    pub(crate) failures: u32,
+    /// Consecutive ejections.
+    pub(crate) ejections: u32,
+    /// Failed connections since the start.
+    pub(crate) connect_failures: u64,
+    /// Failed responses since the start.
+    pub(crate) response_failures: u64,
+    /// Responses of 500 or more since the start.
+    pub(crate) errors: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ServerState {
+    Up,
+    /// The server is back, with this weight.
+    SlowStart {
+        share: Share,
+    },
+    /// The server gets one request at a time until one succeeds.
+    Probation,
+    Ejected {
+        until: Time,
+    },
+    /// Probes have taken the server out.
+    Down,
+}
+
+impl ServerState {
+    /// All names that [`ServerState::name`] returns.
+    pub(crate) const NAMES: [&str; 5] = ["up", "slow_start", "probation", "ejected", "down"];
+
+    /// Returns the name of the state.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::SlowStart { .. } => "slow_start",
+            Self::Probation => "probation",
+            Self::Ejected { .. } => "ejected",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// The families of metrics that have a label for the server.
+pub(super) struct ServerFamilies {
+    requests: Family<Labels, Counter>,
+    to_head: Family<Labels, Snapshot>,
+    running: Family<Labels, Gauge>,
+    state: Family<Labels, Gauge>,
+    failures: Family<Labels, Counter>,
+    errors: Family<Labels, Counter>,
+}
+
+impl ServerFamilies {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let this = Self {
+            requests: Family::default(),
+            to_head: Family::default(),
+            running: Family::default(),
+            state: Family::default(),
+            failures: Family::default(),
+            errors: Family::default(),
+        };
+        table::SERVER_REQUESTS.register(registry, this.requests.clone());
+        table::SERVER_RESPONSE_HEAD.register(registry, this.to_head.clone());
+        table::SERVER_RUNNING.register(registry, this.running.clone());
+        table::SERVER_STATE.register(registry, this.state.clone());
+        table::SERVER_FAILURES.register(registry, this.failures.clone());
+        table::SERVER_ERRORS.register(registry, this.errors.clone());
+        this
+    }
+
+    pub(super) fn set<'a>(
+        &self,
+        servers: impl Iterator<Item = ((&'a Server, ServerStatus), &'a Traffic)>,
+    ) {
+        self.requests.clear();
+        self.to_head.clear();
+        self.running.clear();
+        self.state.clear();
+        self.failures.clear();
+        self.errors.clear();
+        for ((server, status), traffic) in servers {
+            self.write(&server.to_string(), &status);
+            self.write_traffic(&server.to_string(), traffic);
+        }
+    }
+
+    fn write_traffic(&self, name: &str, traffic: &Traffic) {
+        let server = || ("server", name.to_owned());
+        let of = [(table::NEW, &traffic.on_new), (table::REUSED, &traffic.on_reused)];
+        for (connection, count) in of {
+            let labels = vec![server(), ("connection", connection.to_owned())];
+            let count = count.load(Ordering::Relaxed);
+            self.requests.get_or_create(&labels).inner().store(count, Ordering::Relaxed);
+        }
+        self.to_head.get_or_create(&vec![server()]).set(traffic.to_head.read());
+    }
+
+    fn write(&self, name: &str, status: &ServerStatus) {
+        let server = || ("server", name.to_owned());
+        self.running.get_or_create(&vec![server()]).set(i64::from(status.running));
+        for state in ServerState::NAMES {
+            let labels = vec![server(), ("state", state.to_owned())];
+            self.state.get_or_create(&labels).set(i64::from(state == status.state.name()));
+        }
+        self.errors.get_or_create(&vec![server()]).inner().store(status.errors, Ordering::Relaxed);
+        let kinds = [
+            (table::CONNECT, status.connect_failures),
+            (table::RESPONSE, status.response_failures),
+        ];
+        for (kind, count) in kinds {
+            let labels = vec![server(), ("kind", kind.to_owned())];
+            self.failures.get_or_create(&labels).inner().store(count, Ordering::Relaxed);
+        }
+    }
+}

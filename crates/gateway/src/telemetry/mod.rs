@@ -1,0 +1,8 @@
+//! Records and reports of the requests that have ended.
+
+pub(crate) mod access_log;
+pub(crate) mod history;
+pub(crate) mod journal;
+pub(crate) mod metrics;
+pub(crate) mod orphans;
+pub(crate) mod traces;

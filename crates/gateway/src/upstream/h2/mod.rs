@@ -1,0 +1,323 @@
+//! HTTP/2 with an upstream: many exchanges on one connection, each a stream.
+//!
+//! The `h2` library splits a connection into handles and a future that reads and writes. That
+//! future is a task of the worker. Dropping an exchange drops its handles, and the library then
+//! resets the stream, so the upstream stops.
+//!
+//! **Requests that the server has not processed.** A stream that the server refuses
+//! (`REFUSED_STREAM`), or one above the last stream that its GOAWAY names, was not processed (RFC
+//! 9113 §8.7). That is not a failure of the server, and the request may be sent again whatever its
+//! method. Until the server has announced how many streams it accepts, a connection carries one.
+//!
+//! **No authentication of the connection.** HTTP/2 has none, and a server that accepts one
+//! nevertheless would attribute every later stream to the same user. So a connection on which NTLM
+//! or Negotiate was used carries no new stream. Streams that are already open were sent before
+//! that.
+//!
+//! **Disconnects do not harm the connection.** A client that leaves resets its stream, and frames
+//! that the server had sent by that time arrive late. The library counts such frames as errors, so
+//! its limit on them is disabled here: the server belongs to the operator.
+
+mod head;
+mod pulse;
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use bywash_message::{Fields, Framing, Response};
+use h2::client::{Builder, ResponseFuture, SendRequest};
+use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
+use http::Method;
+
+use self::pulse::{Beat, Pulse};
+use super::h1::LIMITS;
+use super::{Outbound, UpstreamError};
+use crate::io::body::{BodyError, Piece};
+use crate::io::stream::Stream;
+use crate::io::upload::Upload;
+
+/// The window for each response: the amount that a slow client may make the gateway hold.
+const STREAM_WINDOW: u32 = 256 * 1024;
+
+/// The largest window (RFC 9113 §6.9.1). If it were less than the sum of the windows of all
+/// streams, clients that do not read would stop all others on the connection. The memory is bounded
+/// by the limit on requests, each with the window of its stream.
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
+
+/// The number of streams that fill the connection's window. No more are opened on it.
+const MOST_STREAMS: usize = (CONNECTION_WINDOW / STREAM_WINDOW) as usize;
+
+/// The number of reset streams that are remembered for a second, so that late frames for them are
+/// ignored.
+const REMEMBERED: usize = 1024;
+
+/// A connection, as seen from each of its exchanges.
+#[derive(Clone)]
+pub(crate) struct Link {
+    sender: SendRequest<Bytes>,
+    secure: bool,
+    /// Counts the exchanges on the connection.
+    open: Rc<()>,
+    /// The connection has ended, or must carry nothing new.
+    over: Rc<Cell<bool>>,
+    pulse: Rc<Pulse>,
+    ping: Rc<RefCell<PingPong>>,
+}
+
+impl Link {
+    /// Performs the handshake. The connection's own task ends with the connection.
+    pub(super) async fn new(stream: Stream, secure: bool) -> io::Result<Self> {
+        let pulse = Rc::new(Pulse::default());
+        let stream = pulse::heard(stream, &pulse);
+        let (sender, mut connection) =
+            builder().handshake(stream).await.map_err(io::Error::other)?;
+        let ping = connection.ping_pong().ok_or_else(|| io::Error::other("taken already"))?;
+        let over = Rc::new(Cell::new(false));
+        let ended = Rc::clone(&over);
+        tokio::task::spawn_local(async move {
+            let _ = connection.await;
+            ended.set(true);
+        });
+        let ping = Rc::new(RefCell::new(ping));
+        Ok(Self { sender, secure, open: Rc::new(()), over, pulse, ping })
+    }
+
+    /// Advances the time by a second: pings a silent server, and gives up a server that does not
+    /// respond.
+    pub(super) fn tick(&mut self) {
+        match self.pulse.tick() {
+            Beat::Steady => {}
+            Beat::Ask => {
+                let mut ping = self.ping.borrow_mut();
+                // Takes the response to the previous PING. No task needs to be woken, because any
+                // byte counts.
+                let _ = ping.poll_pong(&mut Context::from_waker(Waker::noop()));
+                let _ = ping.send_ping(Ping::opaque());
+            }
+            Beat::Gone => self.over.set(true),
+        }
+    }
+
+    /// Returns whether the connection could carry another exchange at once. A server that has sent
+    /// GOAWAY only finishes the streams that it has.
+    pub(super) fn has_room(&mut self) -> bool {
+        let ready = self.sender.poll_ready(&mut Context::from_waker(Waker::noop()));
+        if matches!(ready, Poll::Ready(Err(_))) {
+            self.over.set(true);
+        }
+        let most = self.sender.current_max_send_streams().min(MOST_STREAMS);
+        !self.over.get() && self.in_use() < most
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.get()
+    }
+
+    /// Returns the number of exchanges on the connection. One of the handles is the pool's own.
+    pub(super) fn in_use(&self) -> usize {
+        Rc::strong_count(&self.open) - 1
+    }
+}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_max_send_streams(1)
+        .max_local_error_reset_streams(None)
+        .max_concurrent_reset_streams(REMEMBERED)
+        .max_header_list_size(LIMITS.bytes as u32)
+        .enable_push(false);
+    builder
+}
+
+/// A request and its response.
+pub(crate) struct Exchange {
+    /// A handle that counts as an exchange on the connection.
+    link: Link,
+    state: Result<State, Option<UpstreamError>>,
+    asked: Method,
+    upload: Upload,
+    uploaded: bool,
+    /// Data taken from the client, for which the upstream's window had no room yet.
+    data: Bytes,
+    sent: u64,
+    /// The server has not processed the request.
+    unprocessed: bool,
+}
+
+struct State {
+    send: SendStream<Bytes>,
+    response: ResponseFuture,
+    body: Option<RecvStream>,
+}
+
+impl Exchange {
+    pub(super) fn begin(mut link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
+        let ends = matches!(outbound.framing, Framing::None | Framing::Length(0));
+        let mut unprocessed = false;
+        if outbound.fields.authenticates_connection() {
+            link.over.set(true);
+        }
+        let state = match head::request(outbound, link.secure) {
+            Ok(request) => link.sender.send_request(request, ends).map_err(|_| {
+                // No byte of the request was sent.
+                unprocessed = true;
+                Some(UpstreamError::Closed)
+            }),
+            Err(fault) => Err(Some(UpstreamError::Upload(BodyError::Malformed(fault)))),
+        };
+        if state.is_ok() {
+            link.pulse.waits();
+        }
+        Self {
+            state: state.map(|(response, send)| State { send, response, body: None }),
+            link,
+            asked: outbound.method.clone(),
+            upload,
+            uploaded: ends,
+            data: Bytes::new(),
+            sent: 0,
+            unprocessed,
+        }
+    }
+
+    pub(super) const fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Returns whether the whole body has arrived from the client.
+    pub(super) const fn has_uploaded(&self) -> bool {
+        self.uploaded
+    }
+
+    /// Returns whether the request is waiting for its client.
+    pub(super) fn waits_for_client(&self) -> bool {
+        !self.uploaded && self.data.is_empty()
+    }
+
+    pub(super) fn lets_client_go(&mut self) {
+        self.upload = Upload::none();
+    }
+
+    /// Prevents new exchanges on the connection, because it has not responded in time or belongs to
+    /// one user.
+    pub(super) fn retire(&self) {
+        self.link.over.set(true);
+    }
+
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.state.as_ref().map_or(true, |state| state.body.is_none())
+    }
+
+    /// Returns whether the request was not processed, and may be sent again whatever its method.
+    pub(super) const fn is_unprocessed(&self) -> bool {
+        self.unprocessed
+    }
+
+    pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Result<(), UpstreamError> {
+        let Ok(state) = &mut self.state else { return Ok(()) };
+        while !self.uploaded {
+            if self.data.is_empty() {
+                match self.upload.poll_piece(cx) {
+                    Poll::Pending => return Ok(()),
+                    Poll::Ready(Err(error)) => return Err(UpstreamError::Upload(error)),
+                    Poll::Ready(Ok(Piece::Data(data))) => self.data = data,
+                    Poll::Ready(Ok(Piece::End(trailers))) => {
+                        self.uploaded = true;
+                        // Ignore errors: a server that does not read may have responded
+                        // nevertheless.
+                        let _ = match trailers {
+                            Some(fields) => state.send.send_trailers(fields.to_header_map()),
+                            None => state.send.send_data(Bytes::new(), true),
+                        };
+                        return Ok(());
+                    }
+                }
+            }
+            state.send.reserve_capacity(self.data.len());
+            let Poll::Ready(Some(Ok(capacity))) = state.send.poll_capacity(cx) else {
+                return Ok(());
+            };
+            let piece = self.data.split_to(capacity.min(self.data.len()));
+            self.sent += piece.len() as u64;
+            if state.send.send_data(piece, false).is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response, UpstreamError>> {
+        self.poll_upload(cx)?;
+        let state = match &mut self.state {
+            Ok(state) => state,
+            Err(error) => {
+                return Poll::Ready(Err(error.take().unwrap_or(UpstreamError::Closed)));
+            }
+        };
+        if let Poll::Ready(Some(Ok(interim))) = state.response.poll_informational(cx) {
+            let (parts, ()) = interim.into_parts();
+            let response = Response::from_h2(parts, &self.asked, true, &LIMITS);
+            return Poll::Ready(response.map_err(UpstreamError::Garbage));
+        }
+        let response = ready!(Pin::new(&mut state.response).poll(cx));
+        let (parts, body) = match response {
+            Ok(response) => response.into_parts(),
+            Err(error) => {
+                self.unprocessed = was_not_processed(&error);
+                return Poll::Ready(Err(failure(&error)));
+            }
+        };
+        self.link.pulse.answered();
+        let ends = body.is_end_stream();
+        state.body = Some(body);
+        let response = Response::from_h2(parts, &self.asked, ends, &LIMITS);
+        if response.as_ref().is_ok_and(|response| response.fields.authenticates_connection()) {
+            self.retire();
+        }
+        Poll::Ready(response.map_err(UpstreamError::Garbage))
+    }
+
+    pub(super) fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Piece, UpstreamError>> {
+        self.poll_upload(cx)?;
+        let body = self.state.as_mut().ok().and_then(|state| state.body.as_mut());
+        let Some(body) = body else { return Poll::Ready(Err(UpstreamError::Closed)) };
+        match ready!(body.poll_data(cx)) {
+            Some(Ok(data)) => {
+                let _ = body.flow_control().release_capacity(data.len());
+                Poll::Ready(Ok(Piece::Data(data)))
+            }
+            Some(Err(error)) => Poll::Ready(Err(failure(&error))),
+            None => {
+                let trailers = ready!(body.poll_trailers(cx)).map_err(|error| failure(&error))?;
+                let fields = trailers.as_ref().map(Fields::from_trailers);
+                Poll::Ready(Ok(Piece::End(fields.map(Box::new))))
+            }
+        }
+    }
+}
+
+/// Classifies an error. A connection that has ended may have been ending when the request went out.
+/// A stream reset was caused by the request itself.
+fn failure(error: &h2::Error) -> UpstreamError {
+    if error.is_go_away() || error.is_io() { UpstreamError::Closed } else { UpstreamError::Reset }
+}
+
+/// Returns whether the server has not processed the request (see the module). The library ends a
+/// stream for the server's GOAWAY only if it is above the last stream that the GOAWAY names.
+fn was_not_processed(error: &h2::Error) -> bool {
+    let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
+    error.is_remote() && (error.is_go_away() || refused)
+}
