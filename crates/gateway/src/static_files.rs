@@ -203,7 +203,9 @@ mod tests {
 
     fn fields(lines: &[(&str, &str)]) -> Fields {
         let mut fields = Fields::new();
-        lines.iter().for_each(|(name, value)| fields.push(name.as_bytes(), value.as_bytes()));
+        for (name, value) in lines {
+            fields.push(name.as_bytes(), value.as_bytes());
+        }
         fields
     }
 

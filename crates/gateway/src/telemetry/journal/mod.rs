@@ -217,7 +217,7 @@ impl Journal {
     /// Records a message that was refused as invalid.
     pub(crate) fn refused_message(&self, client: IpAddr, fault: &'static str, status: StatusCode) {
         let (fault, status) = (Some(fault), Some(status));
-        self.note(Arc::new(Entry { client, fault, status, ..Entry::now() }));
+        self.note(Arc::new(Entry { client, status, fault, ..Entry::now() }));
     }
 
     /// Returns a receiver of every entry from now on, for the thread that counts all of them.
