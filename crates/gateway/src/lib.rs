@@ -10,7 +10,7 @@
 //! includes the time while the gateway connects to a server and while an upload is blocked.
 //!
 //! **A message is parsed once, strictly** (crate `bywash_message`), and is then serialized again
-//! from the parsed form. The gateway implements HTTP/1 itself on both sides, on top of `wire.rs`;
+//! from the parsed form. The gateway implements HTTP/1 itself on both sides, on top of `io/wire.rs`;
 //! HTTP/2 is implemented by the `h2` library.
 //!
 //! # Modules

@@ -1,7 +1,7 @@
 //! Detects clients that have left and clients that take too long.
 //!
 //! Each connection is added once, at accept, to a [`bywash_sentry::Watch`] in the worker's own
-//! runtime. In addition, waiting requests read their bodies ahead (`request/upload.rs`), because
+//! runtime. In addition, waiting requests read their bodies ahead (`io/upload.rs`), because
 //! the kernel does not report a FIN that is behind more bytes than the socket's buffer holds.
 //!
 //! A connection's place in the table is `(index, generation)`. The generation voids events for an

@@ -69,7 +69,7 @@ pub enum Block {
 
 /// Forbids everything except the style in the page itself.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
-const STYLE: &str = include_str!("page/style.css");
+const STYLE: &str = include_str!("style.css");
 
 impl Report {
     /// Returns the page as HTML.

@@ -11,12 +11,12 @@ use crate::failure::Failure;
 use crate::proposed::{checked, prepare, write};
 use crate::streams::print;
 
-const HEAD: &str = include_str!("init/head.toml");
+const HEAD: &str = include_str!("head.toml");
 /// The server in the presets, in TOML syntax.
 const SERVER: &str = "\"http://127.0.0.1:3000\"";
 
 macro_rules! presets {
-    ($($name:literal)*) => { [$(($name, include_str!(concat!("init/presets/", $name, ".toml")))),*] };
+    ($($name:literal)*) => { [$(($name, include_str!(concat!("presets/", $name, ".toml")))),*] };
 }
 
 /// The limit in the presets, in TOML syntax.

@@ -25,7 +25,7 @@ use std::fmt;
 use crate::text::escape;
 
 /// The style of figures: colours, strokes and type.
-pub const STYLE: &str = include_str!("figure/style.css");
+pub const STYLE: &str = include_str!("style.css");
 
 /// The description of an axis.
 #[derive(Clone, Debug, Default)]

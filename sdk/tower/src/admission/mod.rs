@@ -5,7 +5,7 @@
 //! their own behind one (a connection pool, a model on a GPU). [`bywash_engine::Engine`] makes
 //! every decision: which request gets the next slot, which request is evicted from a full queue,
 //! when the queue becomes LIFO, and what `Retry-After` says. The module is only a driver of the
-//! engine, like the gateway's (`crates/gateway/src/driver.rs`), for one process and tokio's time.
+//! engine, like the gateway's (`crates/gateway/src/driver/mod.rs`), for one process and tokio's time.
 //!
 //! **Classes.** The application names the class of each request, and the name is trusted. A request
 //! of a [`Tier::Transact`] class has the standing of a transaction whose session has walked there.
