@@ -45,6 +45,9 @@ check: tools
 	scripts/check-advisories --self-test
 	scripts/check-advisories
 	scripts/check-docs
+	scripts/write-code-map --check
+	scripts/check-modules --self-test
+	scripts/check-modules
 	scripts/docs-site
 	scripts/check-claims
 
@@ -81,6 +84,7 @@ fuzz:
 docs: build
 	scripts/write-docs ./target/release/bywash
 	scripts/write-dashboard ./target/release/bywash > examples/grafana/bywash.json
+	scripts/write-code-map
 
 docs-site:
 	scripts/docs-site

@@ -1,4 +1,4 @@
-//! Measuring programs: what bywash decides, costs and notices, beside its peers.
+//! Programs that measure the decisions, the costs and the reactions of bywash and of its peers.
 //!
 //! The programs are in `src/bin`; here are the pieces they share. Sockets are plain `std::net`
 //! and epoll, because the exact bytes of a message and the exact manner of a close are what is

@@ -133,7 +133,9 @@ def cell(program, kind, visitors, processes, url, files, rho, seed, seconds):
     try:
         visitors.run(front, visitors.variant(WARM), 0.5 * rho, 1000 + seed)
         load = os.getloadavg()[0]
-        return visitors.run(front, visitors.variant(seconds), rho, seed) | {"load_average_before": load}
+        limits = play.Limits(process) if program in BYWASH else None
+        ran = visitors.run(front, visitors.variant(seconds), rho, seed) | {"load_average_before": load}
+        return ran | ({"limits": limits.stop()} if limits else {})
     finally:
         if process:
             processes.end(process)
@@ -167,6 +169,10 @@ def tables(root, kind):
             if ran.get("invalid"):
                 print(f"\n{ran['program']}, seed {seed}, is invalid: {ran['invalid']}")
         print()
+    for ran in sorted((ran for programs in runs.values() for ran in programs.get("slope", {}).values()), key=lambda ran: ran["load"]):
+        limits = [limit for limit in ran.get("limits", []) if limit is not None]
+        if limits:
+            print(f"slope at {ran['load']:g}, seed {ran['seed']}: limit every 10 s: {', '.join(f'{limit:g}' for limit in limits[::10])}")
     compare(means, kind)
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 import urllib.request
@@ -109,6 +110,29 @@ def haproxy(processes, url, maxconn, transactions):
     file.write_text(text)
     process = processes.start("haproxy", ["haproxy", "-db", "-f", file], lambda: stack.listens(port))
     return process, f"http://127.0.0.1:{port}"
+
+
+class Limits:
+    """Records the concurrency limit of a gateway each second, until `stop`."""
+
+    def __init__(self, process):
+        self.seen, self.stops = [], threading.Event()
+        self.metrics = f"http://{process.args[process.args.index('--admin') + 1]}/metrics"
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while not self.stops.wait(1):
+            try:
+                with urllib.request.urlopen(self.metrics, timeout=5) as answer:
+                    limit = re.search(r"^bywash_limit ([0-9.]+)", answer.read().decode(), re.M)
+                self.seen.append(float(limit[1]))
+            except OSError:
+                self.seen.append(None)
+
+    def stop(self):
+        """Stops recording. Returns the limit of each second; `None` where the gateway did not answer."""
+        self.stops.set()
+        return self.seen
 
 
 def bywash(processes, config):

@@ -1,4 +1,4 @@
-//! The ad server of seed 3 (*QoS in Parallelized E-Commerce Systems*): the application whose requests can be shared out
+//! The ad server of paper 3 (*QoS in Parallelized E-Commerce Systems*): the application whose requests can be shared out
 //! among threads.
 //!
 //! Advertisers contract impressions of their banners, publishers have slots, pages ask for banners by concepts. It

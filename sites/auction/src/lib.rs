@@ -1,4 +1,4 @@
-//! The auction of seed 5: a site in the manner of `RUBiS`, whose searches are the elephants.
+//! The auction of paper 5: a site in the manner of `RUBiS`, whose searches are the elephants.
 //!
 //! `RUBiS`'s PHP pages under their paths, the pages around them that its visitors walk through, and its picture, on SQLite,
 //! PostgreSQL or MariaDB. Written anew: what a page does is `RUBiS`'s, how it does it is ours.

@@ -1,4 +1,4 @@
-//! The virtual bookstore of seed 4 (Connection Sentry): the application whose orphans are stopped in its database.
+//! The virtual bookstore of paper 4 (Connection Sentry): the application whose orphans are stopped in its database.
 //!
 //! Six services and product files over HTTP/1.1, 4,309 books, in SQLite, PostgreSQL or MariaDB: home, search, browse,
 //! select, add to cart, buy. An order *is* a committed row.

@@ -1,4 +1,4 @@
-//! What applications under test share that have a database: SQLite in this process, PostgreSQL or MariaDB beside it.
+//! Connections to SQLite, PostgreSQL or MariaDB, which the applications under test share.
 //!
 //! [`Connection`] has what they need of each, so that every page is made by the same statements. Parameters are
 //! never text of a statement. Where dialects differ, [`Dialect`] has the difference. A worker has one [`Pooled`], made when

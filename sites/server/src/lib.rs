@@ -1,4 +1,4 @@
-//! What the applications under test share: an ordinary server, as applications are.
+//! An ordinary HTTP server, which the applications under test share.
 //!
 //! One thread reads requests and writes answers ([`Door`]); which pages there are, and what they say, is the application's
 //! ([`Application`]). Work waits in one bounded first-come-first-served [`Queue`] for a fixed number of workers, which

@@ -1,4 +1,4 @@
-//! The shop of seed 1 (LIFO-Pri): the application that the laboratory overloads.
+//! The shop of paper 1 (LIFO-Pri): the application that the laboratory overloads.
 //!
 //! Eight stages over real HTTP/1.1 and a real SQLite file: main, browse, search, details, login,
 //! shipping, payment, confirm. A confirmed order *is* a committed row, so what an experiment
