@@ -10,8 +10,8 @@ use bywash_engine::{ClassId, ClassSet};
 /// The process has seen more class names than there are class numbers.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "with those of earlier configurations there would be {0} classes, and there can be {most}; \
-     a restart forgets the old ones",
+    "too many classes: with those of earlier configurations there would be {0}, and at most {most} \
+     are allowed; a restart forgets the earlier ones",
     most = ClassSet::MOST
 )]
 pub struct TooManyClasses(usize);

@@ -341,7 +341,7 @@ fn a_kind_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back() 
         if code == Some(0) {
             break text;
         }
-        let said = "no kind of requests has the name `/quick`";
+        let said = "no kind of request has the name `/quick`";
         assert!(code == Some(1) && text.contains(said), "{text}");
         assert!(std::time::Instant::now() < end, "{text}");
         std::thread::sleep(std::time::Duration::from_millis(100));

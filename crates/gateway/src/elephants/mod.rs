@@ -136,7 +136,9 @@ impl Elephants {
         let said: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
         let decided = self.decide(shared, |book| book.file_says(wall::now(), &said));
         if let Err(why) = decided {
-            say(format_args!("rules of the file do not hold: {why}"));
+            say(format_args!(
+                "the [throttle] rules of the configuration file are not in force: {why}"
+            ));
         }
     }
 
@@ -237,7 +239,9 @@ impl Desk {
     pub(crate) fn inherit(&mut self, text: &str, inherited: Inherited) {
         match Book::read(text) {
             Ok(book) => (self.book, self.inherited) = (book, Some(inherited)),
-            Err(why) => say(format_args!("what was decided before of elephants is lost: {why}")),
+            Err(why) => say(format_args!(
+                "the earlier decisions about elephants are lost, because they cannot be read: {why}"
+            )),
         }
     }
 
@@ -271,7 +275,9 @@ fn load(shared: &Shared, directory: &std::path::Path) -> Book {
     book.unwrap_or_else(|error| {
         shared.metrics.gauges().state_unreadable.inc();
         let kept = aside::put(directory, name);
-        say(format_args!("starting without the rules that were approved before: {error}; {kept}"));
+        say(format_args!(
+            "starting without the rules that operators approved before: {error}; {kept}"
+        ));
         Book::default()
     })
 }

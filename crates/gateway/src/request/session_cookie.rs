@@ -175,7 +175,10 @@ impl SessionCookie {
         if let Some(warning) = warning
             && !self.told.swap(true, Ordering::Relaxed)
         {
-            say(format!("{warning}; sessions are unknown, and the order cannot prefer them"));
+            say(format!(
+                "{warning}; the gateway therefore knows no sessions, and the scheduler cannot \
+                 prefer them"
+            ));
         }
     }
 

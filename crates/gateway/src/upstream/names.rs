@@ -147,7 +147,9 @@ impl Name {
     /// Takes the result of a look-up, and logs a change between success and failure.
     fn found(&self, found: io::Result<Vec<SocketAddr>>) -> Result<(), Cause> {
         let (found, why) = match found {
-            Ok(all) if all.is_empty() => (Err(Cause::UnknownName), "it has no address".to_owned()),
+            Ok(all) if all.is_empty() => {
+                (Err(Cause::UnknownName), "the name has no address".to_owned())
+            }
             Ok(all) => (Ok(all), String::new()),
             Err(error) => (Err(Cause::of(&error)), error.to_string()),
         };
