@@ -177,7 +177,7 @@ type Id = (u64, u64);
 fn id_of(known: io::Result<Metadata>) -> io::Result<Option<Id>> {
     match known {
         Ok(known) if known.is_file() => Ok(Some((known.dev(), known.ino()))),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "what has this name is no file")),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
