@@ -396,7 +396,7 @@ mod tests {
         }
         server.write_all(b"lf").unwrap();
         let rest: Vec<String> = (0..=LOOKS).flat_map(|_| all(&mut follow)).collect();
-        assert_eq!(rest, ["!its end is gone"]);
+        assert_eq!(rest, ["!the end of the line is missing"]);
         assert!(follow.former.is_none());
     }
 
@@ -407,7 +407,7 @@ mod tests {
         stage.write("one\ntwo\nthr");
         assert_eq!(all(&mut follow), ["one", "two"]);
         stage.opened().set_len(0).unwrap();
-        assert_eq!(all(&mut follow), ["!its end is gone"]);
+        assert_eq!(all(&mut follow), ["!the end of the line is missing"]);
         stage.write("four\n");
         assert_eq!(all(&mut follow), ["four"]);
         stage.opened().set_len(0).unwrap();
