@@ -206,7 +206,8 @@ impl SessionCookie {
         self.answered.store(0, Ordering::Relaxed);
         self.carried.store(0, Ordering::Relaxed);
         say(format!(
-            "identify.session = \"auto\" has picked the cookie {picked}: {} answers set it and {} requests had it",
+            "identify.session = \"auto\" has picked the cookie {picked}: {} responses set it, and \
+             {} requests had it",
             picked.answers, picked.requests
         ));
     }
@@ -223,7 +224,8 @@ impl SessionCookie {
         let Some(name) = self.name() else {
             let set = (answered >= ENOUGH_TO_PICK).then(|| named(table))??;
             return Some(format!(
-                "identify.session = \"auto\" has picked no cookie after {answered} answered requests; responses set {set}"
+                "identify.session = \"auto\" has picked no cookie after {answered} answered \
+                 requests; responses set {set}"
             ));
         };
         let carried = self.carried.load(Ordering::Relaxed);

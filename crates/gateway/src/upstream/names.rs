@@ -166,13 +166,15 @@ impl Name {
             (Known::Addresses { fails, .. }, Err(_)) => {
                 if !std::mem::replace(fails, true) {
                     say(format!(
-                        "the server's name {host} does not resolve ({why}); its last addresses stay in use"
+                        "the server's name {host} does not resolve ({why}); the gateway continues \
+                         to use its last addresses"
                     ));
                 }
             }
             (Known::Nothing, Err(cause)) => {
                 say(format!(
-                    "the server's name {host} does not resolve ({why}); no request can be sent there"
+                    "the server's name {host} does not resolve ({why}); the gateway can send no \
+                     request there"
                 ));
                 *known = Known::Failed(cause);
             }

@@ -41,7 +41,7 @@ pub(super) enum Told {
     Fraction(Span, Span),
 }
 
-const PART: &str = "time as its format has it";
+const PART: &str = "time in the form that the format gives";
 
 impl Clock {
     /// Parses the text in the braces of `%{…}t`.
