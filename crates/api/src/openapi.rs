@@ -27,9 +27,11 @@ pub fn openapi() -> Value {
             "title": "bywash",
             "version": env!("CARGO_PKG_VERSION"),
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
-            "description": "What operators are told and may say. On the unix socket nothing is needed to come in; on loopback a token \
-                            (`bywash console`, or what `bywash` makes of the operators' key). The `Host` must be a loopback \
-                            address or `localhost`, and a page that asks the gateway's own.",
+            "description": "What operators can read and decide. On the unix socket, a request \
+                            needs no token. On loopback, it needs one: `bywash console` prints \
+                            one, and `bywash` makes one from the operators' key. The `Host` must \
+                            be a loopback address or `localhost`. A page in a browser that sends a \
+                            request must come from the gateway itself.",
         },
         "servers": [{ "url": "http://127.0.0.1:7070" }],
         "paths": paths,
@@ -101,12 +103,15 @@ fn content(body: &Body, schemas: &mut SchemaGenerator) -> Value {
 
 const fn meaning(status: u16) -> &'static str {
     match status {
-        400 => "It cannot be read, or makes no sense.",
-        401 => "No token, one that is over, or one that was not signed here.",
-        403 => "The token does not allow it, or a page of somebody else's asks.",
-        404 => "There is no such thing.",
-        409 => "Somebody else has decided meanwhile.",
-        _ => "It cannot be done now.",
+        400 => "The request cannot be parsed, or its values make no sense.",
+        401 => "The token is missing, has expired, or was not signed by this gateway.",
+        403 => {
+            "The token does not permit the operation, or the page that sent the request is not the \
+             console."
+        }
+        404 => "The path or the item does not exist.",
+        409 => "Another operator has decided meanwhile.",
+        _ => "The operation is not possible now.",
     }
 }
 

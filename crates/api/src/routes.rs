@@ -108,19 +108,19 @@ const POLICY: Body = Body::Json(of::<Policy>);
 const FILTERS: &[(&str, &str)] = &[
     ("class", "Name of the class"),
     ("level", "Name of the level"),
-    ("outcome", "What became of it"),
+    ("outcome", "The outcome"),
     ("decision", "run, shed, stop or wait"),
-    ("reason", "Why"),
-    ("status", "Of its answer"),
-    ("session", "Its session, as it is shown"),
-    ("standing", "What its session had proven"),
-    ("client", "Address of its client"),
-    ("rule", "Number of the elephant whose rule it came under"),
+    ("reason", "The reason"),
+    ("status", "Status of the response"),
+    ("session", "Name of the session, as the API shows it"),
+    ("standing", "Standing of the session"),
+    ("client", "Address of the client"),
+    ("rule", "Number of the elephant whose rule applied to the request"),
 ];
 
 /// The same filters, and a limit on the number of requests.
 const LAST: &[(&str, &str)] = &[
-    ("limit", "How many at most: 1 to 1000, 100 if nothing is said"),
+    ("limit", "The maximum number of entries: 1 to 1000; 100 if absent"),
     FILTERS[0],
     FILTERS[1],
     FILTERS[2],
@@ -139,73 +139,107 @@ pub const fn routes() -> &'static [Route] {
 }
 
 static ROUTES: &[Route] = &[
-    get("/livez", TEXT, "The process is alive.").open(),
+    get("/livez", TEXT, "Returns 200 while the process is alive.").open(),
     Route {
         problems: &[403, 503],
-        ..get("/readyz", TEXT, "It serves, and has not been told to stop.").open()
+        ..get("/readyz", TEXT, "Returns 200 while the gateway serves and is not stopping.").open()
     },
     get(
         "/metrics",
         Body::Other("application/openmetrics-text"),
-        "Counters, gauges and histograms for Prometheus: docs/reference/metrics.md.",
+        "Returns counters, gauges and histograms for Prometheus: docs/reference/metrics.md.",
     )
     .open(),
-    get("/", Body::Other("text/html"), "The console.").open(),
-    get("/v1/openapi.json", Body::Other("application/json"), "This document.").open(),
+    get("/", Body::Other("text/html"), "Returns the console.").open(),
+    get("/v1/openapi.json", Body::Other("application/json"), "Returns this document.").open(),
     Route {
         problems: &[400, 403, 503],
         ..get(
             "/v1/proof",
             Body::Json(of::<Proof>),
-            "That whoever answers has the operators' key, for whoever is about to send a token.",
+            "Proves that the gateway has the operators' key, before a client sends a token.",
         )
-        .query(&[("nonce", "32 hexadecimal digits that nobody could foresee")])
+        .query(&[("nonce", "32 hexadecimal digits that nobody can predict")])
         .open()
     },
-    get("/v1/status", Body::Json(of::<Status>), "How the gateway stands."),
+    get("/v1/status", Body::Json(of::<Status>), "Returns the state of the gateway."),
     get(
         "/v1/history",
         Body::Json(of::<Columns>),
-        "What became of requests: the last quarter of an hour second by second, or the last day minute by minute.",
+        "Returns the outcomes of requests: the last 15 minutes second by second, or the last day \
+         minute by minute.",
     )
     .query(&[
-        ("range", "15m or 24h; 15m if nothing is said"),
+        ("range", "15m or 24h; 15m if absent"),
         ("from", "Only rows with this number or a later one"),
     ]),
     get(
         "/v1/events",
         Body::Events,
-        "Server-sent events. `seconds` has rows of the history (as /v1/history) since the one that Last-Event-ID names; `anew` has \
-         all there are, as the gateway is another or some are missing: forget what was before. `changed` has the revisions \
-         of /v1/status whenever one of them is another.",
+        "Sends events. `seconds` has the rows of the history (as /v1/history) since the one that \
+         Last-Event-ID names. `anew` has all rows, because the gateway is another one or some rows \
+         are missing: discard earlier ones. `changed` has the revisions of /v1/status whenever one \
+         of them changes.",
     ),
-    get("/v1/requests", Body::Json(of::<Requests>), "The last requests that have ended, the newest first.")
-        .query(LAST),
+    get(
+        "/v1/requests",
+        Body::Json(of::<Requests>),
+        "Returns the last requests that have ended, the newest first.",
+    )
+    .query(LAST),
     get(
         "/v1/requests/{name}",
         Body::Json(of::<Explained>),
-        "One of the last 10,000, with the reason in words.",
+        "Returns one of the last 10,000 requests, with its reason explained.",
     )
     .named(),
-    get("/v1/tap", Body::Lines(of::<Request>), "Requests as they end, a line each.").query(FILTERS),
-    get("/v1/sessions", Body::Json(of::<Sessions>), "What sessions do and what they are worth, as it was learned."),
-    get("/v1/kinds", Body::Json(of::<Kinds>), "Which kinds of requests there are."),
+    get("/v1/tap", Body::Lines(of::<Request>), "Sends requests as they end, one per line.")
+        .query(FILTERS),
+    get(
+        "/v1/sessions",
+        Body::Json(of::<Sessions>),
+        "Returns what sessions do and what they are worth, as the gateway has learned it.",
+    ),
+    get(
+        "/v1/kinds",
+        Body::Json(of::<Kinds>),
+        "Returns the kinds of requests that the gateway distinguishes.",
+    ),
     post(
         "/v1/kinds/ask",
         Body::Json(of::<Ask>),
         DECIDED,
-        "A kind becomes an elephant by its name, so that a rule can be approved; it is forgotten if none is for an hour.",
+        "Makes a kind an elephant by its name, so that a rule for it can be approved. If none is \
+         approved for an hour, the gateway forgets the elephant.",
     ),
-    get("/v1/use", Body::Json(of::<Use>), "What was used of a resource over the last half an hour, and by which kinds.")
-        .query(&[("resource", "Its name in the file; the first if nothing is said")])
-        .named(),
-    get("/v1/elephants", Body::Json(of::<Elephants>), "Which requests cause the load, and what was decided of them."),
-    get("/v1/elephants/{number}", DECIDED, "One of them.").named(),
-    get("/v1/elephants/{number}/evidence", Body::Json(of::<Evidence>), "What its cost was read from.").named(),
+    get(
+        "/v1/use",
+        Body::Json(of::<Use>),
+        "Returns the use of a resource over the last 30 minutes, and the kinds of requests that \
+         caused it.",
+    )
+    .query(&[(
+        "resource",
+        "Name of the resource in the configuration file; the first resource if absent",
+    )])
+    .named(),
+    get(
+        "/v1/elephants",
+        Body::Json(of::<Elephants>),
+        "Returns the elephants: the requests that cause the load, and the decisions about them.",
+    ),
+    get("/v1/elephants/{number}", DECIDED, "Returns one elephant.").named(),
+    get(
+        "/v1/elephants/{number}/evidence",
+        Body::Json(of::<Evidence>),
+        "Returns the evidence for the cost of an elephant.",
+    )
+    .named(),
     get(
         "/v1/elephants/{number}/answers",
         Body::Json(of::<Answers>),
-        "What these requests and all others got over the last quarter of an hour.",
+        "Returns the responses to an elephant's requests and to all others over the last 15 \
+         minutes.",
     )
     .named(),
     Route {
@@ -215,23 +249,75 @@ static ROUTES: &[Route] = &[
             "/v1/elephants/{number}/preview",
             Body::Json(of::<Preview>),
             Body::Json(of::<Previewed>),
-            "What a rule would do; nothing is changed.",
+            "Predicts the effect of a rule. Changes nothing.",
         )
     },
-    post("/v1/elephants/{number}/approve", DECISION, DECIDED, "A rule holds it back, or the one that does is another."),
-    post("/v1/elephants/{number}/try", DECISION, DECIDED, "A rule holds it back for 10s to 10m and is measured."),
-    post("/v1/elephants/{number}/reject", DECISION, DECIDED, "It is not to be held back, nor proposed, for a while."),
-    post("/v1/elephants/{number}/undo", DECISION, DECIDED, "What was decided does not hold any more."),
-    get("/v1/policy", POLICY, "What is in force, and what of it overrides the file."),
-    post("/v1/policy/class", Body::Json(of::<SetClass>), POLICY, "A class is treated otherwise for a while."),
-    post("/v1/policy/{number}/undo", Body::Json(of::<Undo>), POLICY, "What the file says holds again."),
-    post("/v1/bypass", Body::Json(of::<SetBypass>), POLICY, "Nothing is decided for a while, or decisions are taken again."),
-    get("/v1/export", Body::Json(of::<Exported>), "What holds beside the file, as it would stand there."),
-    get("/v1/audit", Body::Json(of::<Audit>), "Who has decided what, and why.")
-        .query(&[("limit", "How many at most: 1 to 1000, 100 if nothing is said")]),
-    get("/v1/lab", Body::Json(of::<LabResults>), "Results of the laboratory."),
+    post(
+        "/v1/elephants/{number}/approve",
+        DECISION,
+        DECIDED,
+        "Approves a rule for an elephant, or changes the rule in force.",
+    ),
+    post(
+        "/v1/elephants/{number}/try",
+        DECISION,
+        DECIDED,
+        "Tries a rule for 10s to 10m and measures its effect.",
+    ),
+    post(
+        "/v1/elephants/{number}/reject",
+        DECISION,
+        DECIDED,
+        "Rejects a proposal: for a while, the gateway neither holds these requests back nor \
+         proposes it.",
+    ),
+    post("/v1/elephants/{number}/undo", DECISION, DECIDED, "Ends the decision about an elephant."),
+    get(
+        "/v1/policy",
+        POLICY,
+        "Returns the policy in force and the overrides of the configuration file.",
+    ),
+    post(
+        "/v1/policy/class",
+        Body::Json(of::<SetClass>),
+        POLICY,
+        "Overrides the mode of a class for a limited time.",
+    ),
+    post(
+        "/v1/policy/{number}/undo",
+        Body::Json(of::<Undo>),
+        POLICY,
+        "Ends an override: the setting of the configuration file is in force again.",
+    ),
+    post(
+        "/v1/bypass",
+        Body::Json(of::<SetBypass>),
+        POLICY,
+        "Starts a bypass for a limited time, or ends it. While bypassed, the gateway takes no \
+         decisions.",
+    ),
+    get(
+        "/v1/export",
+        Body::Json(of::<Exported>),
+        "Returns the overrides and rules that are not in the configuration file, in its syntax.",
+    ),
+    get(
+        "/v1/audit",
+        Body::Json(of::<Audit>),
+        "Returns the last decisions, each with its author and reason.",
+    )
+    .query(&[("limit", "The maximum number of entries: 1 to 1000; 100 if absent")]),
+    get(
+        "/v1/lab",
+        Body::Json(of::<LabResults>),
+        "Returns a list of the results of the laboratory.",
+    ),
     Route {
         problems: &[400, 401, 403, 404, 413],
-        ..get("/v1/lab/{name}", Body::Json(of::<serde_json::Value>), "One of them, as it was written.")
+        ..get(
+            "/v1/lab/{name}",
+            Body::Json(of::<serde_json::Value>),
+            "Returns one result, as it was written.",
+        )
     },
 ];

@@ -25,12 +25,14 @@ pub struct Effect {
 pub enum Unpredicted {
     /// A request may use any amount of this resource while it runs.
     #[error(
-        "none: what one request uses of this resource at most while it runs is not known, and others may get faster \
-         with it or not; try the rule, which measures it"
+        "none: it is not known how much of this resource one request can use while it runs, and \
+         whether others get faster with the rule; try the rule to measure it"
     )]
     Unbounded,
     /// Nothing in the rule limits bytes.
-    #[error("none: how many run at once does not limit bytes; give the rule --bytes or --rate")]
+    #[error(
+        "none: a limit on requests at once does not limit bytes; give the rule --bytes or --rate"
+    )]
     NotBytes,
 }
 

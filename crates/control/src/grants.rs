@@ -135,15 +135,15 @@ impl Grants {
     /// Returns the fault of these grants, if there is one.
     pub fn wrong(&self) -> Option<&'static str> {
         if !(1..=Self::MOST).contains(&self.at_once) {
-            Some("1 to 100000 may run at once")
+            Some("1 to 100000 requests may run at once")
         } else if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e6)) {
-            Some("a rate is above 0 and up to 1000000 a second")
+            Some("a rate must be above 0 and at most 1000000 a second")
         } else if self.queue > Self::MOST {
-            Some("up to 100000 may wait")
+            Some("at most 100000 requests may wait")
         } else if self.wait > Span::from_secs(3600) {
-            Some("nobody waits longer than an hour (1h)")
+            Some("a request may wait an hour (1h) at most")
         } else if self.bytes.is_some_and(|bytes| !Self::BYTES.contains(&bytes)) {
-            Some("8000 to 4000000000 bytes a second may go through")
+            Some("the limit on bytes must be from 8000 to 4000000000 a second")
         } else {
             None
         }

@@ -26,16 +26,21 @@ pub struct Word {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WordError {
     /// The author is missing.
-    #[error("say who you are: it stands beside the rule as long as that holds")]
+    #[error(
+        "the author is missing: say who you are, as the decision shows it to the other operators"
+    )]
     Nobody,
     /// The reason is missing.
-    #[error("say why: whoever comes next decides by that")]
+    #[error("the reason is missing: say why, as other operators decide by it")]
     NoReason,
     /// A text is too long, or has control characters.
-    #[error("who and why are up to 200 characters on one line")]
+    #[error("author and reason have up to 200 characters each, on one line")]
     Unreadable,
     /// The duration is out of bounds.
-    #[error("it may hold for 10s to 30 days (720h): what is to stay belongs in the file")]
+    #[error(
+        "a decision holds for 10s to 30 days (720h): put a permanent setting into the \
+         configuration file"
+    )]
     Lasts,
 }
 

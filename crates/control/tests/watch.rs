@@ -258,7 +258,7 @@ fn an_elephants_rule_leaves_alone_what_is_a_kind_of_its_own() {
     let (by, why, lasts) = ("me".into(), "it is slow".into(), Span::from_secs(3600));
     read.approve(now, 1, Change::default(), Word { by, why, lasts }).unwrap();
     assert_eq!(exempt(&read), ["/account"]);
-    assert!(read.exported().contains("# in the file it holds these back too: \"/account\""));
+    assert!(read.exported().contains("# in the file, the rule also applies to: \"/account\""));
     // In the file, a pattern applies to all that it matches.
     let grants =
         Grants { bytes: None, ..read.entries()[0].found.as_ref().map(Grants::proposed).unwrap() };

@@ -88,37 +88,47 @@ impl Reason {
     /// Returns an explanation for an operator who reads a refusal.
     pub const fn explanation(self) -> &'static str {
         match self {
-            Self::SlotFree => "A slot was free and nobody waited.",
-            Self::Best => "It was the best of the requests that waited.",
+            Self::SlotFree => "A slot was free and no request waited.",
+            Self::Best => "It was the best of the waiting requests.",
             Self::FloorShare => {
-                "Its class, or the rule that it is under, had waited longest; each gets a floor share."
+                "Its class, or the rule that applies to it, had waited longest; each class and \
+                 rule gets a floor share."
             }
             Self::AfterOthers => {
-                "A rule lets requests of its kind run when no other waits, and none did."
+                "A rule lets requests of its kind run only while no other request waits, and none \
+                 did."
             }
-            Self::QueueFull => "The queue was full and nothing worse waited in it.",
-            Self::PushedOut => "The queue was full and a better request came.",
+            Self::QueueFull => "The queue was full, and no worse request waited in it.",
+            Self::PushedOut => {
+                "The queue was full, and a better request arrived, so this one was evicted."
+            }
             Self::SetBack => {
-                "The queue was full, and it ranked behind others because of its session or its address: requests of that \
-                 were stopped as their clients were slow, it asked again and again although it was refused, it had its \
-                 share of the slots, or slow clients held the slots and nothing was known of it."
+                "The queue was full, and it ranked behind others because of its session or \
+                 address. Either requests of that session or address were stopped because their \
+                 clients were slow, or it repeated refused requests again and again, or it held \
+                 its share of the slots, or slow clients held the slots and nothing was known of \
+                 it."
             }
-            Self::PrincipalCap => "Its session or address had too many requests waiting.",
-            Self::WaitedTooLong => "It had waited as long as a request may.",
+            Self::PrincipalCap => {
+                "Its session or address had as many requests waiting as one may \
+                 (`order.principal_cap`)."
+            }
+            Self::WaitedTooLong => "It had waited for the longest time that a request may wait.",
             Self::Reconfigured => "A new configuration left no place for it in the queue.",
             Self::Throttled => {
-                "A rule that an operator has approved holds requests of its kind back, and it would have had \
-                 to wait too long."
+                "An approved rule limits requests of its kind, and it would have had to wait \
+                 longer than the rule allows."
             }
             Self::ClientLeft => "Its client closed the connection.",
-            Self::RanTooLong => "It had run as long as a request of its class may.",
+            Self::RanTooLong => "It had run for the longest time that its class allows.",
             Self::MemoryFull => "The gateway had no memory left for its body (`limits.memory`).",
             Self::GaveWay => {
-                "Requests that waited were about to be lost, and its own run promised less than theirs."
+                "Waiting requests were about to be lost, and the rest of its own run promised less \
+                 than theirs."
             }
             Self::SlowClient => {
-                "Its client was slow to send or to read, others waited, and slow clients held more slots \
-                 than they may."
+                "Its client was slow to send or to read, other requests waited, and slow clients \
+                 held more slots than they may (`queue.slow_share`)."
             }
         }
     }

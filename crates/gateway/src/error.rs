@@ -30,7 +30,7 @@ pub enum GatewayError {
     #[error(transparent)]
     Tls(bywash_tls::TlsError),
     /// A key that only a restart can change.
-    #[error("{0} can be changed by a restart only; nothing was changed")]
+    #[error("{0} can only be changed by a restart")]
     Fixed(&'static str),
     /// There have been too many classes.
     #[error(transparent)]
@@ -44,8 +44,8 @@ pub enum GatewayError {
 /// The process has seen more class names than there are class numbers.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "with those of earlier configurations there would be {0} classes, and there can be {most}; \
-     a restart forgets the old ones",
+    "too many classes: with those of earlier configurations there would be {0}, and at most {most} \
+     are allowed; a restart forgets the earlier ones",
     most = ClassSet::MOST
 )]
 pub struct TooManyClasses(pub(crate) usize);

@@ -33,13 +33,13 @@ fn of_families(metrics: &[&Metric], text: &str) -> Vec<String> {
     let mut names = BTreeSet::new();
     for metric in metrics {
         if !names.insert(metric.name) {
-            found.push(format!("{} stands twice in the table", metric.name));
+            found.push(format!("{} is in the table twice", metric.name));
         }
         let help = format!("# HELP {} {}.", metric.name, metric.help);
         let kind = format!("# TYPE {} {}", metric.name, metric.kind.name());
         for wanted in [help, kind] {
             if text.lines().filter(|line| **line == wanted).count() != 1 {
-                found.push(format!("the text does not have once: {wanted}"));
+                found.push(format!("the text does not contain exactly once: {wanted}"));
             }
         }
     }
@@ -60,11 +60,11 @@ fn of_sample(metric: &Metric, line: &str) -> Option<String> {
     }
     let wanted: BTreeSet<_> = metric.labels.iter().map(|label| label.name).collect();
     if labels.keys().copied().collect::<BTreeSet<_>>() != wanted {
-        return Some(format!("other labels than in the table: {line}"));
+        return Some(format!("the labels differ from those in the table: {line}"));
     }
     metric.labels.iter().find_map(|label| match label.words {
         Words::Fixed(words) if !words().contains(&labels[label.name]) => {
-            Some(format!("`{}` has no such word: {line}", label.name))
+            Some(format!("label `{}` has no such value: {line}", label.name))
         }
         Words::Fixed(_) | Words::Configured => None,
     })
@@ -123,11 +123,11 @@ took_seconds_bucket{le=\"+Inf\"} 1
     #[test]
     fn each_difference_is_found() {
         for (from, to, what) in [
-            ("turns Turns", "turns Twists", "does not have once: # HELP turns"),
-            ("turns counter", "turns gauge", "does not have once: # TYPE turns"),
-            ("way=\"left\"", "way=\"up\"", "`way` has no such word"),
-            ("way=\"left\",", "", "other labels"),
-            ("_sum 1.5", "_sum{way=\"left\"} 1.5", "other labels"),
+            ("turns Turns", "turns Twists", "does not contain exactly once: # HELP turns"),
+            ("turns counter", "turns gauge", "does not contain exactly once: # TYPE turns"),
+            ("way=\"left\"", "way=\"up\"", "`way` has no such value"),
+            ("way=\"left\",", "", "the labels differ"),
+            ("_sum 1.5", "_sum{way=\"left\"} 1.5", "the labels differ"),
             ("took_seconds_count", "took_seconds_number", "no metric has the sample"),
             ("# EOF", "# TYPE odd gauge", "odd is registered and not"),
         ] {
@@ -135,6 +135,6 @@ took_seconds_bucket{le=\"+Inf\"} 1
             assert!(matches!(&found[..], [one] if one.contains(what)), "{what}: {found:?}");
         }
         let twice = differences(&[&WALK, &WALK], GOOD);
-        assert!(twice.contains(&"turns stands twice in the table".to_owned()), "{twice:?}");
+        assert!(twice.contains(&"turns is in the table twice".to_owned()), "{twice:?}");
     }
 }

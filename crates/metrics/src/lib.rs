@@ -97,7 +97,7 @@ impl Metric {
     /// If it has no label or several, or if the configuration gives the label's values.
     pub fn words(&self) -> Vec<&'static str> {
         let [Label { words: Words::Fixed(words), .. }] = self.labels else {
-            panic!("{} has no single label with fixed words", self.name)
+            panic!("{} has no single label with fixed values", self.name)
         };
         words()
     }

@@ -11,7 +11,7 @@ pub fn reference(about: &str, subjects: &[&Subject]) -> String {
     let mut out = format!("# Metrics\n\n{about}\n");
     for subject in subjects {
         let _ = writeln!(out, "\n## {}\n\n{}\n", subject.title, subject.about);
-        out.push_str("| metric | kind, unit | labels | what it says | what to do |\n");
+        out.push_str("| metric | kind, unit | labels | meaning | what to do |\n");
         out.push_str("|---|---|---|---|---|\n");
         for metric in subject.metrics {
             row(&mut out, metric);

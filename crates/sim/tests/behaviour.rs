@@ -76,7 +76,7 @@ fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     let limit = PartChoice { name: "slope".into(), parameters: numbers.into() };
     scenario.policies[1].limit = Some(limit);
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("3 is above 2");
-    assert!(error.to_string().contains("`initial` 3 does not lie between 1 and 2"), "{error}");
+    assert!(error.to_string().contains("`initial` 3 is not between 1 and 2"), "{error}");
 }
 
 #[test]

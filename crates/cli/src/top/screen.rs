@@ -290,7 +290,7 @@ mod tests {
         screen.hear(News::Considered(Verb::Approve, Box::new(elephant("/slow")), told), 0);
         typed(&mut screen, "too much\ny");
         assert!(matches!(todo.try_recv(), Ok(Errand::Say(_))));
-        screen.hear(News::Refused("somebody else has decided meanwhile".into()), 0);
+        screen.hear(News::Refused("another operator has decided meanwhile".into()), 0);
         assert!(matches!(screen.over, Over::Text { text, .. } if text.contains("meanwhile")));
     }
 

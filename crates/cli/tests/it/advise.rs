@@ -139,7 +139,7 @@ fn workers_and_cores_reach_the_file_and_the_unit_is_named() {
     assert!(toml.contains("# Cores: not given (--cores). Workers: 3."), "{toml}");
     assert_eq!(found["forecast"]["places"], 3);
     let unit = found["log"]["files"][0]["durations"].as_str().unwrap();
-    assert!(unit.starts_with("seconds behind rt="), "{unit}");
+    assert!(unit.starts_with("seconds after rt="), "{unit}");
     let (by, toml, _) = of(&["--workers", "30", "--cores", "4"]);
     assert!(by == "cores" && toml.contains("\nlimit = 8\n"), "{toml}");
     let (by, toml, found) = of(&[]);

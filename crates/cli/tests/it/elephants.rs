@@ -193,7 +193,7 @@ fn a_rule_of_the_file_holds_and_only_the_file_can_change_it() {
     let number =
         all.iter().find(|entry| entry["pattern"] == "/slow?...").unwrap()["number"].to_string();
     let (code, text) = site.elephants(&[&["undo", &number][..], &WHO].concat());
-    assert!(code == Some(1) && text.contains("stands in the file"), "{text}");
+    assert!(code == Some(1) && text.contains("is in the configuration file"), "{text}");
     let (_, text) = site.elephants(&["list"]);
     assert!(
         text.contains("file without an end") || text.contains("No resource has been read yet"),
@@ -214,8 +214,8 @@ fn a_decision_that_cannot_be_made_is_told_why() {
         (&["approve", "7", "--by", "x", "--why", "y"][..], "there is no elephant 7"),
         (&["approve", "1", "--by", "x", "--why", "y", "--for", "1000h"], "30 days"),
         (&["approve", "1", "--by", "x", "--why", "y", "--at-once", "0"], "may run at once"),
-        (&["try", "1", "--by", "x", "--why", "y", "--for", "1h"], "a trial takes"),
-        (&["undo", "1", "--by", "x", "--why", "y"], "nothing holds"),
+        (&["try", "1", "--by", "x", "--why", "y", "--for", "1h"], "a trial lasts"),
+        (&["undo", "1", "--by", "x", "--why", "y"], "no decision in force"),
         (&["show", "7"], "there is no elephant 7"),
     ] {
         let (code, text) = site.elephants(what);
@@ -344,7 +344,7 @@ fn a_kind_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back() 
         if code == Some(0) {
             break text;
         }
-        let said = "no kind of requests has the name `/quick`";
+        let said = "no kind of request has the name `/quick`";
         assert!(code == Some(1) && text.contains(said), "{text}");
         assert!(std::time::Instant::now() < end, "{text}");
         std::thread::sleep(std::time::Duration::from_millis(100));

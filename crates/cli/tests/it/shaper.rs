@@ -80,7 +80,7 @@ fn a_gateway_says_what_holds_bytes_back_and_that_the_shaper_has_ended() {
         );
         let mut shaper = place.run();
         let mut gateway = Gateway::start(&["--config", &folder.file("bywash.toml", text)]);
-        gateway.hear("have a lane of the network device");
+        gateway.hear("use lanes of the network device");
         let admin = gateway.operators();
         let told = |what: &[&str], words: &str| {
             let outcome = bywash(&[&["elephants"], what, &["--admin", &admin]].concat());
@@ -89,7 +89,7 @@ fn a_gateway_says_what_holds_bytes_back_and_that_the_shaper_has_ended() {
         told(&["show", "1"], "bytes     by a lane of the network device");
         signal(&shaper, "TERM");
         assert_eq!(wait(&mut shaper, SOON), Some(0));
-        gateway.hear("held back by buckets: no device has a lane for them");
+        gateway.hear("not by lanes: no device has a lane for them");
         told(&["show", "1"], "bytes     by a bucket: no device has a lane for them");
         told(&["list"], "Bytes are limited by a bucket");
         assert!(get(&gateway.clients(), "/big").contains("200 OK"), "it goes on");

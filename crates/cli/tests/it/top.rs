@@ -200,7 +200,7 @@ fn a_class_is_enforced_for_some_and_a_decision_that_somebody_else_has_overtaken_
     let why = ["--by", "bo", "--why", "mine", "--admin", &admin];
     assert_eq!(bywash(&[&["policy", "enforce", "confirm"], &why[..]].concat()).code, Some(0));
     terminal.types("y");
-    terminal.shows("somebody else has decided meanwhile");
+    terminal.shows("another operator has decided meanwhile");
     terminal.types(" ");
     terminal.until("what was decided", |lines| {
         lines.iter().any(|line| line.contains("confirm") && line.contains("enforce*"))

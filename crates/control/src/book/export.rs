@@ -22,7 +22,8 @@ impl Book {
 }
 
 fn write(to: &mut String, entry: &Entry, rule: &Rule) {
-    let until = rule.until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
+    let until =
+        rule.until.map_or_else(|| "without an end".to_owned(), |until| format!("until {until}"));
     let mut line = |text: String| {
         to.push_str(&text);
         to.push('\n');
@@ -35,7 +36,7 @@ fn write(to: &mut String, entry: &Entry, rule: &Rule) {
     line("mode = \"enforce\"".to_owned());
     if !rule.exempt.is_empty() {
         let exempt: Vec<String> = rule.exempt.iter().map(|name| quoted(name)).collect();
-        line(format!("# in the file it holds these back too: {}", exempt.join(", ")));
+        line(format!("# in the file, the rule also applies to: {}", exempt.join(", ")));
     }
     let grants = &rule.grants;
     line(format!("at_once = {}", grants.at_once));

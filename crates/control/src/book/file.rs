@@ -45,7 +45,7 @@ impl Book {
                 at,
                 What::Undone,
                 "the file",
-                "it does not stand there any more",
+                "the rule is no longer in the configuration file",
             ));
         }
         for rule in rules {

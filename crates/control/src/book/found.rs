@@ -53,7 +53,7 @@ impl Book {
                     at,
                     What::Proposed,
                     "bywash",
-                    "it was found to use much",
+                    "these requests use much of a resource",
                 ));
             }
             notes.extend(self.act(now, at, act));
@@ -141,7 +141,9 @@ impl Book {
         }
         let word = Word {
             by: "bywash".into(),
-            why: "the file says that elephants are to be held back without asking".into(),
+            why: "the configuration file says to hold back elephants without asking \
+                  (`elephants.act`)"
+                .into(),
             lasts: AUTO,
         };
         let grants = Grants::proposed(found);

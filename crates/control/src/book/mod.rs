@@ -37,7 +37,7 @@ const ASKED: Span = Span::from_secs(3600);
 
 /// Why a stored document cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("this is no book of elephants: {0}")]
+#[error("the document is not one of elephants: {0}")]
 pub struct BookError(#[from] serde_json::Error);
 
 /// A rule in the form in which it is applied.

@@ -7,29 +7,29 @@ use crate::word::WordError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// No elephant has this number.
-    #[error("there is no elephant {0}: `bywash elephants list` has them all")]
+    #[error("there is no elephant {0}: `bywash elephants list` lists them all")]
     Unknown(u32),
     /// The author, the reason or the duration is invalid.
     #[error(transparent)]
     Word(#[from] WordError),
     /// Some of the requests are transactions.
-    #[error("some of these requests are transactions: what earns is not held back")]
+    #[error("some of these requests are transactions, which no rule may hold back")]
     Transacts,
     /// The limits make no sense.
     #[error("{0}")]
     Grants(&'static str),
     /// The trial is too long.
-    #[error("a trial takes 10s to 10m: approve the rule if it is to hold for longer")]
+    #[error("a trial lasts 10s to 10m: approve the rule if it is to hold for longer")]
     Trial,
     /// There are too many rules.
-    #[error("{MOST_RULES} rules hold already: undo one first")]
+    #[error("{MOST_RULES} rules are in force, and there can be no more: undo one first")]
     Many,
     /// The rule is in the file, and only the file can change it.
-    #[error("this rule stands in the file: change it there, and reload")]
+    #[error("this rule is in the configuration file: change it there, and reload")]
     InFile,
     /// The revision has changed: another decision came first.
     #[error(
-        "somebody else has decided meanwhile (revision {is}, you have seen {seen}): look again"
+        "another operator has decided meanwhile (revision {is}, you have seen {seen}): look again"
     )]
     Conflict {
         /// The current revision.
@@ -38,9 +38,11 @@ pub enum Refused {
         seen: u64,
     },
     /// There are too many decisions.
-    #[error("{MOST_ENTRIES} elephants are remembered, and something holds of each: undo one first")]
+    #[error(
+        "{MOST_ENTRIES} elephants are remembered, each with a decision in force: undo one first"
+    )]
     Full,
     /// No decision is in force that could be undone.
-    #[error("nothing holds of elephant {0} that could be undone")]
+    #[error("elephant {0} has no decision in force that could be undone")]
     Nothing(u32),
 }

@@ -81,17 +81,17 @@ pub struct Override {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOverridden {
     /// No override has this number.
-    #[error("there is no override {0}: `bywash policy` has them all")]
+    #[error("there is no override {0}: `bywash policy` lists them all")]
     Unknown(u32),
     /// No class has this name.
-    #[error("there is no class `{}`: `bywash policy` has them all", shown(.0))]
+    #[error("there is no class `{}`: `bywash policy` lists them all", shown(.0))]
     NoClass(String),
     /// The percentage is not in the range from 1 to 100.
-    #[error("of 1 to 100 visitors in a hundred")]
+    #[error("the percentage of clients must be from 1 to 100")]
     Percent,
     /// A percentage was given together with mode `observe`, in which all clients are observed.
     #[error(
-        "a part of all visitors can be enforced: where a class only observes, all are observed"
+        "only mode enforce takes a percentage: in mode observe, a class is observed for all clients"
     )]
     Observed,
     /// The author, the reason or the duration is invalid.
@@ -99,7 +99,7 @@ pub enum NotOverridden {
     Word(#[from] WordError),
     /// The revision has changed: another decision came first.
     #[error(
-        "somebody else has decided meanwhile (revision {is}, you have seen {seen}): look again"
+        "another operator has decided meanwhile (revision {is}, you have seen {seen}): look again"
     )]
     Conflict {
         /// The current revision.
@@ -116,7 +116,7 @@ fn shown(text: &str) -> String {
 
 /// Why stored overrides cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("these are no overrides: {0}")]
+#[error("the document is not one of overrides: {0}")]
 pub struct OverridesError(#[from] serde_json::Error);
 
 /// The version of the document that [`Overrides::text`] writes.
@@ -314,7 +314,7 @@ impl Overrides {
     pub fn configured(&mut self, now: Timestamp, classes: &[&str]) -> Vec<Note> {
         // A revision from before the reload must not match the state after it.
         self.revision = next_revision(self.revision, now);
-        self.end(now, "the class is gone from the file", |one| match &one.target {
+        self.end(now, "the class is no longer in the configuration file", |one| match &one.target {
             Target::Class { class, .. } => !classes.contains(&class.as_str()),
             Target::Bypass => false,
         })

@@ -21,9 +21,9 @@ const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter
     Parameter { name, domain: Domain::Count { min: 1, max: MOST, default }, why }
 }
 
-const MIN: Parameter = slots("min", 1, "It never falls below this.");
-const MAX: Parameter = slots("max", 1000, "It never rises above this.");
-const INITIAL: Parameter = slots("initial", 16, "Where it starts.");
+const MIN: Parameter = slots("min", 1, "The lowest value of the limit.");
+const MAX: Parameter = slots("max", 1000, "The highest value of the limit.");
+const INITIAL: Parameter = slots("initial", 16, "The initial value of the limit.");
 const WINDOW: Parameter = Parameter {
     name: "window",
     domain: Domain::Span {
@@ -31,23 +31,23 @@ const WINDOW: Parameter = Parameter {
         max: Span::from_secs(60),
         default: Span::from_secs(1),
     },
-    why: "Time over which latency is averaged; ten answers at least.",
+    why: "Time over which latency is averaged; at least ten answers.",
 };
 
 /// All limits; the first is the default.
 pub static LIMITS: [LimitPolicy; 5] = [
     Policy {
         name: "fixed",
-        source: "seed 1, the worker pool",
-        about: "Always the same number.",
+        source: "paper 1, the worker pool",
+        about: "A fixed number of slots.",
         parameters: &[slots("slots", 16, "Requests that all servers together work on at once.")],
         build: |settings| Box::new(Fixed::new(settings)),
     },
     Policy {
         name: "slope",
         source: "bywash",
-        about: "The fewest slots that keep the application busy: Little's law on latency and \
-                throughput, checked by running with fewer for a moment.",
+        about: "Finds the fewest slots that keep the application busy: by Little's law on latency \
+                and throughput, tested by short runs with fewer slots.",
         parameters: &[
             MIN,
             MAX,
@@ -59,8 +59,8 @@ pub static LIMITS: [LimitPolicy; 5] = [
                     max: Span::from_secs(3600),
                     default: Span::from_secs(10),
                 },
-                why: "Time between two looks at how long requests take with fewer beside them; up \
-                      to three times as long while nothing changes.",
+                why: "Time between two probes, which measure latency with fewer requests at once; \
+                      up to three times as long while nothing changes.",
             },
         ],
         build: |settings| Box::new(Slope::new(settings)),
@@ -68,7 +68,8 @@ pub static LIMITS: [LimitPolicy; 5] = [
     Policy {
         name: "aimd",
         source: "Netflix concurrency-limits, AIMDLimit",
-        about: "One more with every answer, a tenth less with every one that came too late.",
+        about: "Raises the limit by one with each answer in time while at least half of the slots \
+                are in use, and lowers it with each answer that is too late.",
         parameters: &[
             MIN,
             MAX,
@@ -80,12 +81,12 @@ pub static LIMITS: [LimitPolicy; 5] = [
                     max: Span::from_secs(3600),
                     default: Span::from_secs(5),
                 },
-                why: "An answer that took longer came too late.",
+                why: "Latency above which an answer is too late.",
             },
             Parameter {
                 name: "backoff",
                 domain: Domain::Share { min: 0.5, max: 0.99, default: 0.9 },
-                why: "What is left of the limit after one that came too late.",
+                why: "Factor by which an answer that is too late multiplies the limit.",
             },
         ],
         build: |settings| Box::new(Aimd::new(settings)),
@@ -93,15 +94,15 @@ pub static LIMITS: [LimitPolicy; 5] = [
     Policy {
         name: "vegas",
         source: "Netflix concurrency-limits, VegasLimit",
-        about: "Counts the requests that wait inside the application by how far latency lies above \
-                the least that was seen.",
+        about: "Estimates how many requests wait inside the application from how far latency is \
+                above the lowest latency seen.",
         parameters: &[MIN, MAX, INITIAL, WINDOW],
         build: |settings| Box::new(Vegas::new(settings)),
     },
     Policy {
         name: "gradient2",
         source: "Netflix concurrency-limits, Gradient2Limit",
-        about: "Follows the ratio of latency over a long and over a short time.",
+        about: "Follows the ratio of latency over a long time to latency over a short time.",
         parameters: &[MIN, MAX, INITIAL, WINDOW],
         build: |settings| Box::new(Gradient2::new(settings)),
     },
@@ -132,12 +133,12 @@ impl LimitSettings {
         }
         let (min, max, first) = (self.count("min"), self.count("max"), self.first());
         if min > max {
-            return Some(alloc::format!("`min` {min} lies above `max` {max}"));
+            return Some(alloc::format!("`min` {min} is above `max` {max}"));
         }
         // A limit without such a parameter chooses its own start.
         let start = self.has(first).then(|| self.count(first));
         let start = start.filter(|start| !(min..=max).contains(start))?;
-        Some(alloc::format!("`{first}` {start} does not lie between {min} and {max}"))
+        Some(alloc::format!("`{first}` {start} is not between {min} and {max}"))
     }
 
     /// Returns the same limit with `slots` as its initial number, if that lies in the parameter's

@@ -11,17 +11,17 @@ use crate::request::Class;
 const CAPACITY: Parameter = Parameter {
     name: "capacity",
     domain: Domain::Count { min: 1, max: 1_000_000, default: 100 },
-    why: "Places in the queue. More places mean longer waits, not more served.",
+    why: "Places in the queue. More places mean longer waits, not more requests served.",
 };
 const UPPER: Parameter = Parameter {
     name: "upper",
     domain: Domain::Share { min: 0.0, max: 1.0, default: 0.90 },
-    why: "CPU utilisation above which the newest go first.",
+    why: "CPU utilisation above which the newest requests go first.",
 };
 const LOWER: Parameter = Parameter {
     name: "lower",
     domain: Domain::Share { min: 0.0, max: 1.0, default: 0.75 },
-    why: "CPU utilisation below which the oldest go first again.",
+    why: "CPU utilisation below which the oldest requests go first again.",
 };
 const INTERVAL: Parameter = Parameter {
     name: "interval",
@@ -35,40 +35,41 @@ const INTERVAL: Parameter = Parameter {
 const BROWSE: Parameter = Parameter {
     name: "browse",
     domain: Domain::Count { min: 1, max: 1_000_000, default: 50 },
-    why: "Places in each browsing queue whose class sets none.",
+    why: "Places in the queue of each browsing class that sets no number of its own.",
 };
 const TRANSACT: Parameter = Parameter {
     name: "transact",
     domain: Domain::Count { min: 1, max: 1_000_000, default: 25 },
-    why: "Places in each transaction queue whose class sets none.",
+    why: "Places in the queue of each transaction class that sets no number of its own.",
 };
 
 const FLOOR_SHARE: Parameter = Parameter {
     name: "floor_share",
     domain: Domain::Share { min: 0.0, max: 0.5, default: 0.02 },
-    why: "Part of the dispatches that goes to the class which has waited longest.",
+    why: "Share of the dispatches that goes to the class that has waited longest.",
 };
 const PRINCIPAL_CAP: Parameter = Parameter {
     name: "principal_cap",
     domain: Domain::Count { min: 1, max: 1_000_000, default: 8 },
-    why: "Requests that one session or address may have waiting.",
+    why: "Maximum number of waiting requests of one session or address.",
 };
 const RUNNING_SHARE: Parameter = Parameter {
     name: "running_share",
     domain: Domain::Share { min: 0.01, max: 1.0, default: 0.5 },
-    why: "Part of the slots that one session or address may hold while others wait; 1 for all.",
+    why: "Share of the slots that one session or address may hold while others wait; 1 for all.",
 };
 const RETRIES: Parameter = Parameter {
     name: "retries",
     domain: Domain::Choice(&["declared", "all", "none"]),
-    why: "Which repetitions rank below the first attempts of their kind: those that say so \
-          themselves, also those that were recognised, or none.",
+    why: "Which retries rank below first attempts of their kind: those that declare themselves \
+          (declared), also those that the gateway recognises (all), or none.",
 };
 const SIGNAL: Parameter = Parameter {
     name: "signal",
     domain: Domain::Choice(&["head-age", "sojourn", "loss", "cpu", "pressure"]),
-    why: "What tells overload: the age of the oldest waiting request, the least waiting time of \
-          those served, the share of arrivals lost, the CPU, or the pressure on it.",
+    why: "The measurement that detects overload: the age of the oldest waiting request, the lowest \
+          waiting time of those served, the share of arrivals lost, the CPU utilisation, or the \
+          CPU pressure.",
 };
 const PATIENCE: Parameter = Parameter {
     name: "patience",
@@ -77,17 +78,17 @@ const PATIENCE: Parameter = Parameter {
         max: Span::from_secs(3600),
         default: Span::from_secs(20),
     },
-    why: "Median patience of clients; head-age and sojourn call a tenth of it overload.",
+    why: "Median patience of clients; for head-age and sojourn, a tenth of it is overload.",
 };
 const PRESSURE: Parameter = Parameter {
     name: "pressure",
     domain: Domain::Share { min: 0.0, max: 1.0, default: 0.40 },
-    why: "Pressure above which the newest go first, until it is half of that.",
+    why: "CPU pressure above which the newest requests go first, until it falls to half of that.",
 };
 const LOSS: Parameter = Parameter {
     name: "loss",
     domain: Domain::Share { min: 0.0, max: 1.0, default: 0.05 },
-    why: "Loss above which the newest go first, until it is a fifth of that.",
+    why: "Loss above which the newest requests go first, until it falls to a fifth of that.",
 };
 /// The parameters of all schedulers that rank requests and evict the worst.
 const RANKED: &[Parameter] = &[
@@ -110,44 +111,46 @@ pub static POLICIES: [Policy; 5] = [
     Policy {
         name: "session-first",
         source: "bywash",
-        about: "Transactions of proven sessions, then sessions in progress, then new ones; the \
-                worst waiting request is pushed out.",
+        about: "Transactions of proven sessions first, then sessions in progress, then new ones; \
+                when the queue is full, the worst waiting request is evicted.",
         parameters: RANKED,
         build: session_first,
     },
     Policy {
         name: "value-index",
         source: "bywash",
-        about: "Expected revenue per second of work first, learned from what sessions do and what \
-                their entry signals mean; the worst waiting request is pushed out.",
+        about: "Highest expected revenue per second of work first, learned from what sessions do \
+                and from their entry signals; when the queue is full, the worst waiting request is \
+                evicted.",
         parameters: RANKED,
         build: value_index,
     },
     Policy {
         name: "lifo-pri",
-        source: "seed 1, LIFO-Pri",
-        about: "A queue per class, revenue first by length × utility; browsing newest first while \
-                the CPU is overloaded.",
+        source: "paper 1, LIFO-Pri",
+        about: "A queue per class: transactions first, then the highest length × utility; browsing \
+                goes newest first while the CPU is overloaded.",
         parameters: &[BROWSE, TRANSACT, UPPER, LOWER, INTERVAL],
         build: |settings, classes| Box::new(ByClass::lifo_pri(settings, classes)),
     },
     Policy {
         name: "always-fifo",
-        source: "seed 1, 8Q-AF",
-        about: "A queue per class, revenue first by length × utility; always oldest first.",
+        source: "paper 1, 8Q-AF",
+        about: "A queue per class: transactions first, then the highest length × utility; always \
+                oldest first.",
         parameters: &[BROWSE, TRANSACT],
         build: |settings, classes| Box::new(ByClass::always_fifo(settings, classes)),
     },
     Policy {
         name: "single-queue",
-        source: "seed 1, SQ",
-        about: "One queue for everything, as a server without overload control has.",
+        source: "paper 1, SQ",
+        about: "One queue for all requests, as in a server without overload control.",
         parameters: &[
             CAPACITY,
             Parameter {
                 name: "order",
                 domain: Domain::Choice(&["fifo", "lifo"]),
-                why: "Whether the oldest or the newest goes first.",
+                why: "Whether the oldest or the newest request goes first.",
             },
         ],
         build: |settings, _| Box::new(Single::new(settings)),

@@ -18,31 +18,33 @@ pub static TERMINATIONS: [TerminationPolicy; 4] = [
     Policy {
         name: "marginal",
         source: "bywash",
-        about: "Stops a request that has run past its class's most; and when requests are about to be lost, one \
-                that promises less than half of what those that wait promise for a second of service.",
+        about: "Stops a request that has run past the `run_max` of its class. When waiting \
+                requests are about to be lost, it also stops a request that promises less than \
+                half of what they promise for a second of service.",
         parameters: &[],
         build: |_| Box::new(Marginal::default()),
     },
     Policy {
         name: "loss",
-        source: "seed 2, SERT",
-        about: "A threshold between the least and the most of a class: the more of its requests were \
-                lost in the last interval, the lower.",
+        source: "paper 2, SERT",
+        about: "Stops a request at a threshold between `run_min` and `run_max` of its class: the \
+                more of the class's requests were lost in the last interval, the lower the \
+                threshold.",
         parameters: &[
             Parameter {
                 name: "alpha",
                 domain: Domain::Number { min: 0.0, max: 100.0, default: 4.0 },
-                why: "How soon the threshold falls as the loss rises: at 1 in a straight line.",
+                why: "How fast the threshold falls as the loss rises; 1 is a straight line.",
             },
             Parameter {
                 name: "low",
                 domain: Domain::Share { min: 0.0, max: 1.0, default: 0.05 },
-                why: "Up to this loss the most is granted.",
+                why: "Loss up to which the threshold is `run_max`.",
             },
             Parameter {
                 name: "high",
                 domain: Domain::Share { min: 0.0, max: 1.0, default: 0.15 },
-                why: "From this loss on the least is granted.",
+                why: "Loss from which on the threshold is `run_min`.",
             },
             Parameter {
                 name: "interval",
@@ -58,15 +60,15 @@ pub static TERMINATIONS: [TerminationPolicy; 4] = [
     },
     Policy {
         name: "fixed",
-        source: "seed 2, fixed thresholds",
-        about: "Stops whoever has run past its class's most, whatever the load.",
+        source: "paper 2, fixed thresholds",
+        about: "Stops every request that has run past the `run_max` of its class, at any load.",
         parameters: &[],
         build: |_| Box::new(Fixed),
     },
     Policy {
         name: "never",
-        source: "seed 2, AC",
-        about: "Stops nobody.",
+        source: "paper 2, AC",
+        about: "Stops no request.",
         parameters: &[],
         build: |_| Box::new(Never),
     },

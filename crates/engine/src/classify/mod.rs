@@ -116,7 +116,7 @@ pub struct Tie {
 
 impl fmt::Display for Tie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` stands in two classes", self.pattern)
+        write!(f, "`{}` is in two classes", self.pattern)
     }
 }
 

@@ -78,17 +78,18 @@ impl fmt::Display for BadPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Long => "a pattern has at most 512 characters and 24 segments",
-            Self::Path => "a pattern is a path: write /export/**",
+            Self::Path => "a pattern needs a path: write /export/**",
             Self::Method => {
-                "in front of the path stands a method in capitals (or *) and a space, or nothing"
+                "in front of the path, write a method in capitals (or *) and a space, or nothing"
             }
-            Self::Rest => "`**` is the last segment, by itself",
+            Self::Rest => "`**` must be the last segment, by itself",
             Self::Star => {
-                "`*` is a whole segment, stands before its ending (/*/*.html) or at the end of a value"
+                "`*` must be a whole segment, be before its ending (/*/*.html) or at the end of a \
+                 value"
             }
             Self::Character => "percent-encode spaces, # and characters that are not ASCII",
             Self::Parameter => {
-                "behind the `?` stand up to 8 names, or name=value, each once, and perhaps `...`"
+                "after the `?`, write up to 8 names or name=value, each once, and perhaps `...`"
             }
         })
     }

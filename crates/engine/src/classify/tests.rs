@@ -119,7 +119,7 @@ fn case_is_ignored_where_the_application_ignores_it() {
 #[test]
 fn the_same_pattern_in_two_classes_is_an_error() {
     let ties = Classifier::new(rules(&["GET /p/**", "/p/**?..."]), ClassId(2), false).unwrap_err();
-    assert_eq!(ties[0].to_string(), "`/p/**` stands in two classes");
+    assert_eq!(ties[0].to_string(), "`/p/**` is in two classes");
 }
 
 #[test]

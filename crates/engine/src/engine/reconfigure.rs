@@ -60,7 +60,7 @@ impl Engine {
     ) {
         let (before, after) = (self.classes.len(), classes.len());
         assert!(after >= before, "{before} classes cannot become {after}");
-        assert!(after == before || order.is_some(), "new classes need an order that knows them");
+        assert!(after == before || order.is_some(), "new classes need a scheduler that knows them");
         self.sessions.resize(now, options.sessions, options.session_ttl, proving(&classes));
         self.attempts.reconfigure(options.retry_window);
         if self.learning.kinds() != options.learn.kinds {

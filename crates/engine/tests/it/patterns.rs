@@ -13,7 +13,7 @@ fn the_same_pattern_in_two_classes_is_found_with_another_method_between_them() {
     let rules = (0..).zip(rules).map(|(class, text)| rule(text, class));
     let errors = Classifier::new(rules, ClassId(9), false).unwrap_err();
     assert_eq!(errors.len(), 1, "{errors:?}");
-    assert_eq!(errors[0].to_string(), "`/p` stands in two classes");
+    assert_eq!(errors[0].to_string(), "`/p` is in two classes");
 }
 
 #[test]

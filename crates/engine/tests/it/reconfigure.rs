@@ -172,7 +172,7 @@ fn a_class_does_not_lose_its_index() {
 }
 
 #[test]
-#[should_panic(expected = "an order that knows them")]
+#[should_panic(expected = "a scheduler that knows them")]
 fn a_new_class_does_not_come_to_an_order_that_does_not_know_it() {
     let mut site = Site::busy("session-first", &[]);
     let more: Vec<Class> = classes().into_iter().chain(classes()).collect();

@@ -54,7 +54,8 @@ impl Who {
             Self::Named(operator) => match said {
                 Some(said) if said != operator.name() => Err(Refused::new(
                     Code::Forbidden,
-                    "the token says who you are: leave `by` out, or ask for a token of your own",
+                    "`by` differs from the name in the token: omit `by`, or use a token with your \
+                     own name",
                 )),
                 Some(_) | None => Ok(operator.name().to_owned()),
             },
@@ -87,7 +88,7 @@ pub(super) fn proof(shared: &Shared, place: &str, nonce: Option<&str>) -> Answer
     let is_fit =
         |nonce: &&str| nonce.len() == 32 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
     let nonce = nonce.filter(is_fit);
-    let nonce = nonce.ok_or_else(|| Refused::invalid("`nonce` is 32 hexadecimal digits"))?;
+    let nonce = nonce.ok_or_else(|| Refused::invalid("`nonce` must be 32 hexadecimal digits"))?;
     let keys = keys(shared).map_err(|why| Refused::new(Code::Unavailable, why))?;
     let proof = keys.proof(nonce, place);
     Ok(document(&Proof { proof }))
@@ -101,7 +102,10 @@ pub(super) fn enter(
     access: Access,
 ) -> Result<Who, Refused> {
     if !host_is_loopback(&request.authority) {
-        return Err(forbidden("ask for this listener by its loopback address, or as localhost"));
+        return Err(forbidden(
+            "this `Host` is not allowed: use the loopback address of the admin listener, or \
+             localhost",
+        ));
     }
     if access == Access::Anybody {
         return Ok(Who::Local);
@@ -109,10 +113,12 @@ pub(super) fn enter(
     comes_from_here(request)?;
     let who = if is_local { Who::Local } else { Who::Named(proven(shared, token(request))?) };
     if matches!(&who, Who::Named(operator) if access == Access::Decider && !operator.decides) {
-        return Err(forbidden("this token only reads: `bywash console` makes one that decides"));
+        return Err(forbidden(
+            "this token is read-only: `bywash console` makes one that permits decisions",
+        ));
     }
     if request.method == Method::POST && request.fields.named(b"bywash-admin").next().is_none() {
-        return Err(forbidden("a POST takes the field Bywash-Admin"));
+        return Err(forbidden("a POST needs the header field Bywash-Admin"));
     }
     Ok(who)
 }
@@ -130,7 +136,9 @@ fn comes_from_here(request: &Request) -> Result<(), Refused> {
     if field(b"origin").is_some_and(|origin| !is_own(origin))
         || field(b"sec-fetch-site").is_some_and(|site| !is_same(site))
     {
-        return Err(forbidden("only the console's own pages may ask"));
+        return Err(forbidden(
+            "only pages of this console may send requests, and this one comes from another origin",
+        ));
     }
     Ok(())
 }
@@ -143,12 +151,13 @@ fn proven(shared: &Shared, token: Option<&[u8]>) -> Result<Operator, Refused> {
     let unauthorised = |why: String| Refused::new(Code::Unauthorised, why);
     let keys = keys(shared).map_err(unauthorised)?;
     let token = token.ok_or_else(|| {
-        let why = "a token is needed: `bywash console` makes one, or say --key FILE";
+        let why = "the request has no token: `bywash console` makes one, or give the command --key \
+                   FILE";
         unauthorised(why.to_owned())
     })?;
     read(&keys, token, Moment::from_millis(unix_ms())).map_err(|why| match why {
         Unproven::Over => {
-            Refused::new(Code::Expired, "the token is over: `bywash console` makes another")
+            Refused::new(Code::Expired, "the token has expired: `bywash console` makes a new one")
         }
         Unproven::Malformed | Unproven::Forged => unauthorised(why.to_string()),
     })
@@ -164,7 +173,8 @@ fn keys(shared: &Shared) -> Result<OperatorKeys, String> {
     let settings = shared.settings();
     let path = settings.config.listen.operators_key.as_ref();
     let path = path.ok_or(
-        "there is no operators' key: set listen.operators_key, or listen on a unix socket",
+        "the gateway has no operators' key: set listen.operators_key, or set listen.admin to a \
+         unix socket",
     )?;
     let text = bywash_files::own_secret(path).map_err(|why| unreadable(path, &why))?;
     let secrets = Secrets::parse(&text).map_err(|why| unreadable(path, &why))?;

@@ -52,8 +52,9 @@ fn shown(shared: &Shared, number: u32) -> Result<Elephant, Refused> {
 }
 
 pub(super) fn number_of(text: &str) -> Result<u32, Refused> {
-    text.parse()
-        .map_err(|_| Refused::not_found("it is called by its number, as in /v1/elephants/3"))
+    text.parse().map_err(|_| {
+        Refused::not_found("the path needs the number of an elephant, as in /v1/elephants/3")
+    })
 }
 
 /// Returns the predicted effect of a rule.
@@ -88,7 +89,7 @@ pub(super) async fn decide(
     let mut word = word(who.author(by)?, why, lasts.as_deref())?;
     if matches!(verb, Verb::Reject | Verb::Undo) && change != Change::default() {
         return Err(Refused::invalid(
-            "`change` is for a rule: there is none to be changed by that",
+            "`change` sets the limits of a rule: only approve and try take it",
         ));
     }
     let now = wall::now();
@@ -130,8 +131,8 @@ pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
     let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
         let name = escaped(&pattern.chars().take(80).collect::<String>());
         return Err(Refused::not_found(format!(
-            "no kind of requests has the name `{name}`: `/v1/kinds` has them all, and none while the file names no \
-             resource to look at"
+            "no kind of request has the name `{name}`: `/v1/kinds` lists them all; the list is \
+             empty while the configuration file has no [resource.NAME]"
         )));
     };
     let mut number = 0;
@@ -200,8 +201,9 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
 fn evaded(pattern: &str) -> Option<String> {
     let wider = pattern.parse::<Pattern>().ok()?.with_others()?;
     Some(format!(
-        "a rule for `{pattern}` does not hold a request with any other parameter, as `&x=1`; a [throttle] in the file with \
-         match = \"{wider}\" holds these as well"
+        "a rule for `{pattern}` does not apply to a request with another parameter, such as \
+         `&x=1`; to include those, add a [throttle] table with match = \"{wider}\" to the \
+         configuration file"
     ))
 }
 

@@ -48,13 +48,14 @@ pub(super) struct Guest {
 pub(super) enum TooMany {
     /// The most connections watch that may.
     #[error(
-        "{WATCHERS} connections watch already (/v1/events, /v1/tap), and there may be no more: close some"
+        "{WATCHERS} connections already follow /v1/events or /v1/tap, and the gateway allows no \
+         more: close some"
     )]
     All,
     /// This operator has enough watching connections.
     #[error(
-        "you watch by {WATCHERS_OF_ONE} connections already (consoles, `bywash top`, `bywash tap`), and one name may have no \
-         more: close some"
+        "you already have {WATCHERS_OF_ONE} connections that follow events (consoles, `bywash \
+         top`, `bywash tap`), and the gateway allows no more for one name: close some"
     )]
     Own,
 }

@@ -46,7 +46,8 @@ impl Held {
         self.counted.borrow_mut().set(words.len());
         if before + words.len() > MOST {
             self.give_back();
-            let why = "others have not read their answers yet: ask again in some seconds";
+            let why = "clients of the admin listener have not read too many answers yet: retry in \
+                       a few seconds";
             return Err(Refused::new(Code::Unavailable, why));
         }
         Ok(())

@@ -32,12 +32,12 @@ pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Ans
     let range = match wanted.get("range").map(String::as_str) {
         None | Some("15m") => Range::Seconds,
         Some("24h") => Range::Minutes,
-        Some(_) => return Err(Refused::invalid("say ?range=15m or ?range=24h")),
+        Some(_) => return Err(Refused::invalid("`range` must be 15m or 24h")),
     };
     let from = match wanted.get("from").map(|from| from.parse()) {
         None => 0,
         Some(Ok(from)) => from,
-        Some(Err(_)) => return Err(Refused::invalid("`from` is the number of a row")),
+        Some(Err(_)) => return Err(Refused::invalid("`from` must be the number of a row")),
     };
     let columns = shared.chronicle.history().columns(range, from);
     Ok(document(&columns))

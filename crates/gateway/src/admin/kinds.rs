@@ -72,7 +72,10 @@ fn first(shared: &Shared) -> Result<String, Refused> {
     let looked = shared.elephants.findings().sight.looked();
     let first = looked.into_iter().next().map(|looked| looked.name);
     first.ok_or_else(|| {
-        Refused::not_found("no resource is looked at: name one in the file, [resource.NAME]")
+        Refused::not_found(
+            "the gateway measures no resource: add a [resource.NAME] table to the configuration \
+             file",
+        )
     })
 }
 
@@ -81,9 +84,15 @@ pub(super) fn evidence(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
     let entries = shared.elephants.findings().book.get().entries().to_vec();
     let entry = entries.iter().find(|entry| entry.number == number);
-    let entry = entry.ok_or_else(|| Refused::not_found("there is no elephant of this number"))?;
-    let nothing =
-        || Refused::not_found("it stands in the file, and was not found: there is no evidence");
+    let entry = entry.ok_or_else(|| {
+        Refused::not_found("no elephant has this number: /v1/elephants lists them all")
+    })?;
+    let nothing = || {
+        Refused::not_found(
+            "there is no evidence: the rule is in the configuration file, and the gateway has not \
+             found these requests to be elephants",
+        )
+    };
     let found = entry.found.as_ref().ok_or_else(nothing)?;
     let of = of_resource(&entries, &found.resource);
     let own = of.iter().position(|(other, _)| other.number == number).ok_or_else(nothing)?;
@@ -116,7 +125,7 @@ fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<
     let spent = shared.elephants.watched().spent(resource, &kinds, slots, bytes);
     spent.ok_or_else(|| {
         let name = escaped(&resource.chars().take(40).collect::<String>());
-        Refused::not_found(format!("no resource that is looked at has the name `{name}`"))
+        Refused::not_found(format!("no measured resource has the name `{name}`"))
     })
 }
 

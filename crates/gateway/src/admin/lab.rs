@@ -35,7 +35,7 @@ pub(super) async fn list(shared: &Shared) -> Answered {
 }
 
 pub(super) async fn show(shared: &Shared, name: &str) -> Answered {
-    let none = || Refused::not_found("there is no result of this name: /v1/lab has them all");
+    let none = || Refused::not_found("no result has this name: /v1/lab lists them all");
     let folder = folder(shared).filter(|_| is_name(name)).ok_or_else(none)?;
     let path = folder.join(name);
     let read = beside(move || bywash_files::text(&path, LARGEST)).await?;
@@ -45,7 +45,7 @@ pub(super) async fn show(shared: &Shared, name: &str) -> Answered {
     })?;
     // The answer declares the text as JSON.
     if serde_json::from_str::<serde::de::IgnoredAny>(&words).is_err() {
-        return Err(Refused::invalid("this file is no JSON"));
+        return Err(Refused::invalid("the file is not valid JSON"));
     }
     Ok(text(StatusCode::OK, "application/json", words))
 }
@@ -58,7 +58,7 @@ async fn beside<T: Send + 'static>(
     read: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
     let read = tokio::task::spawn_blocking(read).await;
-    read.map_err(|_| Refused::new(Code::Unavailable, "the folder could not be read"))
+    read.map_err(|_| Refused::new(Code::Unavailable, "the folder of results cannot be read"))
 }
 
 fn found(folder: &Path) -> std::io::Result<Vec<LabResult>> {

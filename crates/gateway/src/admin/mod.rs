@@ -252,7 +252,7 @@ impl Operator {
             door::enter(&self.shared, self.is_local, request, bywash_api::Access::Anybody)?;
             return match request.method {
                 Method::GET | Method::HEAD => Ok(file),
-                _ => Err(Refused::new(Code::MethodNotAllowed, "only GET and HEAD")),
+                _ => Err(Refused::new(Code::MethodNotAllowed, "this path takes only GET and HEAD")),
             };
         }
         let (route, parameter) = route_of(&request.method, path)?;
@@ -352,7 +352,7 @@ impl Operator {
             "/v1/elephants/{number}/reject" => Verb::Reject,
             "/v1/elephants/{number}/undo" => Verb::Undo,
             // A test asks for every route of the table.
-            _ => return Err(Refused::not_found("nobody answers this")),
+            _ => return Err(Refused::not_found("no handler answers this path")),
         };
         elephants::decide(shared, who, parameter, verb, said(request, body).await?).await
     }
@@ -373,7 +373,7 @@ fn route_of<'p>(method: &Method, path: &'p str) -> Result<(&'static Route, &'p s
         if is_known {
             Refused::new(Code::MethodNotAllowed, escaped(&format!("{path} does not take {method}")))
         } else {
-            Refused::not_found("there is no such thing: /v1/openapi.json says what there is")
+            Refused::not_found("no operation has this path: /v1/openapi.json lists all operations")
         }
     })
 }
@@ -415,7 +415,7 @@ fn metrics(shared: &Shared) -> Reply {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             text(StatusCode::OK, kind, words)
         }
-        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written"),
+        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"),
     }
 }
 

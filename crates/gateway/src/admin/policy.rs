@@ -84,8 +84,9 @@ async fn override_for(
         let mut word = word;
         if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
             word = word.until(now, end);
-            remarks
-                .push(format!("it ends at {end}, as was decided before: --for says another time"));
+            remarks.push(format!(
+                "the override still ends at {end}, as decided before; --for sets another time"
+            ));
         }
         overrides.set(now, target, word, revision, &settings.class_names())
     });
@@ -94,8 +95,9 @@ async fn override_for(
 
 /// Ends an override.
 pub(super) async fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -> Answered {
-    let number =
-        number.parse().map_err(|_| Refused::not_found("an override is called by its number"))?;
+    let number = number.parse().map_err(|_| {
+        Refused::not_found("the path needs the number of an override, as in /v1/policy/3/undo")
+    })?;
     let by = who.author(undo.by)?;
     let decided = overrides::decide(shared, false, |overrides, _| {
         overrides.undo(wall::now(), number, &by, &undo.why, undo.revision)
@@ -133,7 +135,7 @@ async fn answered(
 /// Waits for a bounded time until a decision is saved. Returns a remark if it is not.
 pub(super) async fn unwritten(shared: &Shared, version: Option<Version>) -> Option<String> {
     let why = shared.state_writer.result(version).await?;
-    Some(format!("it holds until the process ends; it could not be written down: {why}"))
+    Some(format!("the decision holds until the process ends, because it could not be saved: {why}"))
 }
 
 const fn code_of(why: &NotOverridden) -> Code {

@@ -30,8 +30,8 @@ const WAITING: usize = 64;
 pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     let is_name = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = u64::from_str_radix(name, 16).ok().filter(|_| is_name);
-    let number =
-        number.ok_or_else(|| Refused::invalid("a request's name is sixteen hexadecimal digits"))?;
+    let number = number
+        .ok_or_else(|| Refused::invalid("the name of a request has sixteen hexadecimal digits"))?;
     let entry = shared.journal.find(number).filter(|entry| entry.decided.is_some());
     let entry = entry.ok_or_else(|| {
         let all = shared.journal.last();
@@ -40,8 +40,8 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
             now.saturating_sub(first.time).div_ceil(1000)
         });
         Refused::not_found(format!(
-            "no such request among the last {} that have ended, which came in the last {seconds} s; the access log may \
-             have it",
+            "the request is not among the last {} that have ended, which cover the last {seconds} \
+             s; the access log may have it",
             all.len()
         ))
     })?;
@@ -69,7 +69,7 @@ pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Resul
             let value = escaped(&value.chars().take(40).collect::<String>());
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             return Err(Refused::invalid(format!(
-                "there is no {name} `{value}`; there is: {known}"
+                "there is no {name} `{value}`; known values: {known}"
             )));
         }
     }
@@ -88,7 +88,10 @@ pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answer
 /// Streams every request that ends from now on and matches all of `wanted`, one per line.
 pub(super) fn tap(shared: &Arc<Shared>, wanted: &BTreeMap<String, String>, pass: Pass) -> Answered {
     let Some(entries) = shared.journal.watch() else {
-        return Err(Refused::new(Code::Unavailable, "enough people watch already"));
+        return Err(Refused::new(
+            Code::Unavailable,
+            "too many connections already follow /v1/tap: close some",
+        ));
     };
     let (lines, words) = mpsc::channel(WAITING);
     tokio::task::spawn_local(follow(Arc::clone(shared), entries, lines, wanted.clone(), pass));

@@ -29,19 +29,21 @@ pub(super) async fn said<T: DeserializeOwned>(
     let kind = request.fields.named(b"content-type").next().unwrap_or_default();
     let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     if !kind.eq_ignore_ascii_case(b"application/json") {
-        return Err(Refused::invalid("what is said here is JSON: Content-Type: application/json"));
+        return Err(Refused::invalid(
+            "the body must be JSON, with the header field Content-Type: application/json",
+        ));
     }
     let mut bytes = Vec::new();
     while let Some(piece) = next(&mut body).await? {
         bytes.extend_from_slice(&piece);
         if bytes.len() > MOST {
-            return Err(Refused::invalid("that is more than a decision can say"));
+            return Err(Refused::invalid("the body is too large: a decision has at most 16 KiB"));
         }
     }
     // serde would accept an array for an object, and its errors about other values name types of
     // the program.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Refused::invalid("what is said here is one JSON object: `{ … }`"));
+        return Err(Refused::invalid("the body must be one JSON object: `{ … }`"));
     }
     serde_json::from_slice(&bytes).map_err(|error| {
         // The error quotes the body. It is escaped, as it may be shown anywhere as text.
@@ -53,7 +55,7 @@ async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, Refused> {
     match poll_fn(|cx| body.poll_piece(cx)).await {
         Ok(Piece::Data(data)) => Ok(Some(data)),
         Ok(Piece::End(_)) => Ok(None),
-        Err(why) => Err(Refused::new(Code::Invalid, format!("the body: {why}"))),
+        Err(why) => Err(Refused::new(Code::Invalid, format!("the body cannot be read: {why}"))),
     }
 }
 
@@ -86,8 +88,10 @@ pub(super) fn query(
     match pairs.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => {
             let name = escaped(&name.chars().take(40).collect::<String>());
-            let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
-            Err(Refused::invalid(format!("`{name}` cannot be asked for; there is {known}")))
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Err(Refused::invalid(format!(
+                "unknown query parameter `{name}`; known parameters: {known}"
+            )))
         }
         None => Ok(pairs),
     }
@@ -97,5 +101,5 @@ pub(super) fn query(
 pub(super) fn limit(query: &BTreeMap<String, String>) -> Result<usize, Refused> {
     let Some(text) = query.get("limit") else { return Ok(100) };
     let limit = text.parse().ok().filter(|limit| (1..=1000).contains(limit));
-    limit.ok_or_else(|| Refused::invalid("`limit` is 1 to 1000"))
+    limit.ok_or_else(|| Refused::invalid("`limit` must be from 1 to 1000"))
 }

@@ -18,7 +18,7 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let (must_save, unreadable) = findings.book.open(directory);
     if let Some(why) = unreadable {
         shared.metrics.gauges().state_unreadable.inc();
-        say(format_args!("starting without the rules that were approved before: {why}"));
+        say(format_args!("starting without the rules that operators approved before: {why}"));
     }
     let now = wall::now();
     let book = findings.book.get_mut();
@@ -40,7 +40,7 @@ pub(crate) fn configured(shared: &Shared) {
     let said: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
     let decided = decide(shared, |book| book.file_says(wall::now(), &said));
     if let Err(why) = decided {
-        say(format_args!("rules of the file do not hold: {why}"));
+        say(format_args!("the [throttle] rules of the configuration file are not in force: {why}"));
     }
 }
 

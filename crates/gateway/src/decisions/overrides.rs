@@ -46,14 +46,14 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
 /// Bypasses for a while, because earlier decisions are unknown.
 fn fail_safe(shared: &Shared, overrides: &mut Overrides, why: &str) -> Option<Note> {
     say(format_args!(
-        "what operators had overridden cannot be read ({why}), so nothing is decided for {BYPASSED}: \
-         `bywash bypass off` ends that"
+        "the overrides of operators cannot be read ({why}), so the gateway is bypassed for {BYPASSED}: \
+         `bywash bypass off` ends the bypass"
     ));
     shared.metrics.gauges().state_unreadable.inc();
     if overrides.bypasses() {
         return None;
     }
-    let why = format!("what was overridden before cannot be read: {}", escaped(why));
+    let why = format!("the saved overrides cannot be read: {}", escaped(why));
     let why = why.chars().take(200).collect();
     let word = Word { by: "bywash".into(), why, lasts: BYPASSED };
     overrides.set(wall::now(), Target::Bypass, word, None, &[]).ok()

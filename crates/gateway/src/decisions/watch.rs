@@ -171,7 +171,7 @@ impl Watcher {
             Ok(notes)
         });
         if let Err(why @ DecisionError::Refused(_)) = decided {
-            say(format_args!("an elephant was found, and {why}"));
+            say(format_args!("findings about elephants were not recorded: {why}"));
         }
     }
 }
@@ -344,7 +344,7 @@ fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
         let exporter = Exporter::new(url, STEP).map_err(|why| why.to_string())?;
         return Ok(sampler.add(name, exporter));
     }
-    let none = || format!("there is no {}", escaped(read));
+    let none = || format!("there is nothing with the name {}", escaped(read));
     let parts: Vec<&str> = read.split('/').collect();
     Ok(match parts.as_slice() {
         ["host", "cpu"] => sampler.add(name, Processors::new(Root::host())),

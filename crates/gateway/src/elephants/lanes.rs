@@ -89,8 +89,10 @@ impl Lanes {
 
 fn say(missing: Option<Without>) {
     match missing {
-        None => talk::say("elephants' answers have a lane of the network device"),
-        Some(why) => talk::say(format_args!("elephants' answers are held back by buckets: {why}")),
+        None => talk::say("answers to elephants use lanes of the network device"),
+        Some(why) => talk::say(format_args!(
+            "answers to elephants are limited by token buckets, not by lanes: {why}"
+        )),
     }
 }
 

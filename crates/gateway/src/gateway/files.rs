@@ -92,9 +92,10 @@ impl fmt::Display for Files {
         } = self;
         write!(
             f,
-            "limits.connections {clients} + {closing} closing, {running} slots + {idle} idle connections to servers, \
-             upstream.pinned_connections {pinned}, limits.observed {observed}, limits.streams {streams}, {probes} probes, {admin} for operators and \
-             {others} others make {}",
+            "limits.connections {clients} + {closing} closing + {running} for slots + {idle} idle \
+             connections to servers + upstream.pinned_connections {pinned} + limits.observed \
+             {observed} + limits.streams {streams} + {probes} probes + {admin} for operators + \
+             {others} others = {}",
             self.sum()
         )
     }

@@ -138,9 +138,8 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
 fn read_learned(bytes: &[u8]) -> Option<Learned> {
     let learned = Learned::read(bytes);
     if learned.is_none() {
-        say(
-            "starting without what was learned before: it cannot be read; another version has written it, perhaps",
-        );
+        say("starting without the learned state: it cannot be read; perhaps another version has \
+             written it");
     }
     learned
 }
@@ -402,7 +401,7 @@ fn reloaded() -> Note {
         subject: Subject::File,
         what: What::Reloaded,
         by: "the file".into(),
-        why: "it was read again, and is in force".into(),
+        why: "the configuration file was reloaded and is in force".into(),
         grants: None,
         until: None,
         unwritten: None,

@@ -133,9 +133,11 @@ where
     if is_ready.recv().is_ok() {
         return Ok(server);
     }
-    let panicked = || Err(io::Error::other("it has panicked"));
+    let panicked = || Err(io::Error::other("the thread has panicked"));
     let ended = server.join().unwrap_or_else(|_| panicked());
-    Err(GatewayError::Thread(ended.err().unwrap_or_else(|| io::Error::other("it has ended"))))
+    Err(GatewayError::Thread(
+        ended.err().unwrap_or_else(|| io::Error::other("the thread has ended")),
+    ))
 }
 
 /// Calls the engine when its timer is due: when a request has waited as long as it may.

@@ -85,7 +85,7 @@ pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
             Ok(Ended::Told) => break,
             Err(error) if number == 0 => return Err(error),
             Ok(Ended::Failed) | Err(_) if *start.life.borrow() >= Life::Drains => break,
-            Ok(Ended::Failed) => say_restart("a task of it has ended or panicked"),
+            Ok(Ended::Failed) => say_restart("one of its tasks has ended or panicked"),
             Err(error) => say_restart(error),
         }
         start.shared.metrics.worker_restarted();
@@ -100,7 +100,8 @@ fn say_restart(why: impl std::fmt::Display) {
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("a worker");
     say(format!(
-        "{name} has failed ({why}); this is a fault in bywash. Its connections are cut off and it starts again"
+        "{name} has failed: {why}. This is a fault in bywash. The connections of the worker are \
+         cut off, and it restarts"
     ));
 }
 

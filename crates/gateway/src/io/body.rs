@@ -23,7 +23,7 @@ pub(crate) enum BodyError {
     #[error("malformed")]
     Malformed(Fault),
     /// The client closed the connection before the end of the body.
-    #[error("it broke off")]
+    #[error("the client closed the connection too early")]
     BrokenOff,
     /// The client sends the body too slowly.
     #[error("too slow")]

@@ -57,19 +57,23 @@ impl LocalFault {
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
             Self::ProcessFiles => {
-                "this process has as many files open as it may: raise LimitNOFILE (ulimit -n), see `bywash doctor`"
+                "this process has reached its limit of open files: raise LimitNOFILE (ulimit -n), \
+                 see `bywash doctor`"
             }
             Self::SystemFiles => {
-                "this machine has as many files open as it may: raise the sysctl fs.file-max"
+                "this machine has reached its limit of open files: raise the sysctl fs.file-max"
             }
             Self::Ports => {
-                "no local port is free for a connection to the server: widen the sysctl net.ipv4.ip_local_port_range, or name more servers"
+                "no local port is free for a connection to the server: widen the sysctl \
+                 net.ipv4.ip_local_port_range, or add servers"
             }
             Self::Memory => {
-                "the kernel has no memory for another socket: see net.ipv4.tcp_mem and the memory of the machine"
+                "the kernel has no memory for another socket: check net.ipv4.tcp_mem and the \
+                 memory of the machine"
             }
             Self::Requests => {
-                "limits.observed requests run without a slot: raise it, or enforce a limit"
+                "as many requests run without a slot as limits.observed allows: raise it, or set \
+                 classes to mode `enforce`"
             }
         }
     }

@@ -208,7 +208,7 @@ pub(super) fn looping(voice: &Voice, mut record: Box<Record>) -> Reply {
     record.ends(Outcome::UpstreamError, StatusCode::LOOP_DETECTED);
     let mut fields = Fields::new();
     fields.push(b"Proxy-Status", b"bywash; error=proxy_loop_detected");
-    let text = "This request goes round in a circle.";
+    let text = "This request has passed through too many gateways: the proxies form a loop.";
     let problem = Problem { kind: PLAIN, text, retry_after: None };
     voice.say(StatusCode::LOOP_DETECTED, fields, &problem)
 }
@@ -308,10 +308,10 @@ const fn detail_of(error: &UpstreamError) -> &'static str {
         UpstreamError::ResponseTimeout(_) => "response_timeout",
         UpstreamError::IdleTimeout(_) => "idle_timeout",
         UpstreamError::TotalTimeout => "total_timeout",
-        UpstreamError::Closed => "the server closed before it had answered",
+        UpstreamError::Closed => "the server closed the connection before it had answered",
         UpstreamError::Reset => "the server reset the stream",
         UpstreamError::Upload(_) => "the request's body",
-        UpstreamError::Switched => "the server switched protocols unasked",
+        UpstreamError::Switched => "the server switched protocols without being asked",
         UpstreamError::Garbage(fault) => fault.name(),
         UpstreamError::TooManyStreams => "limits.streams",
         UpstreamError::Local(fault) => fault.name(),

@@ -35,7 +35,9 @@ impl Inherited {
             // one.
             let kept =
                 kept(directory, name, "before", |file, aside| std::fs::hard_link(file, aside));
-            say(format_args!("decisions that were handed over take the place of others: {kept}"));
+            say(format_args!(
+                "decisions that the previous process handed over replace the saved ones; {kept}"
+            ));
         }
     }
 
@@ -60,7 +62,7 @@ fn kept(
     let aside = std::iter::once(first).chain(others).find(|path| !path.exists());
     let aside = aside.expect("there is always another number");
     match put(&directory.join(name), &aside) {
-        Ok(()) => format!("they are kept in {}", aside.display()),
-        Err(error) => format!("they could not be put aside: {error}"),
+        Ok(()) => format!("the old file is kept as {}", aside.display()),
+        Err(error) => format!("the old file could not be set aside: {error}"),
     }
 }

@@ -77,7 +77,7 @@ pub(crate) enum DecisionError<R: std::error::Error + 'static> {
     #[error(transparent)]
     Refused(#[from] R),
     /// Another process is reading the decisions just now.
-    #[error("another process is taking over: ask again")]
+    #[error("another process is taking over: retry in a few seconds")]
     HandedOver,
 }
 

@@ -293,7 +293,7 @@ impl Saving {
             Ok(()) => {
                 self.written = version;
                 if self.failure.take().is_some() {
-                    say(format_args!("{}: what was decided is written down now", document.name()));
+                    say(format_args!("{}: the decisions are saved now", document.name()));
                 }
                 if self.submitted == version {
                     (self.text, self.retry, self.since) = (None, None, None);
@@ -303,8 +303,8 @@ impl Saving {
                 let why = error.to_string();
                 if self.failure.replace(why.clone()).is_none() {
                     say(format_args!(
-                        "{}: what was decided holds until the process ends; it could not be written down: {why}; it is \
-                         tried again every {RETRY:?}",
+                        "{}: the decisions hold until the process ends, because they could not be \
+                         saved: {why}; the gateway retries every {RETRY:?}",
                         document.name()
                     ));
                 }

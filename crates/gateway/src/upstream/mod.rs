@@ -66,26 +66,26 @@ pub(crate) enum UpstreamError {
     #[error("no answer within {0:?}")]
     ResponseTimeout(Duration),
     /// The response paused for too long.
-    #[error("the answer stood still for {0:?}")]
+    #[error("the answer paused for {0:?}")]
     IdleTimeout(Duration),
     /// The whole exchange took too long.
-    #[error("the exchange took longer than it may")]
+    #[error("the exchange took longer than `total_timeout` allows")]
     TotalTimeout,
     /// The server closed or reset the connection before the response was complete.
-    #[error("the connection ended before the answer")]
+    #[error("the connection ended before the answer was complete")]
     Closed,
     /// The server reset the stream.
-    #[error("the upstream reset the stream")]
+    #[error("the server reset the stream")]
     Reset,
     /// The client's body broke off or is malformed, or its head cannot be expressed to this server.
     /// The upstream is not to blame.
-    #[error("the client's message is not what it should be: {0}")]
+    #[error("the client's message is invalid: {0}")]
     Upload(BodyError),
     /// The server switched to another protocol without being asked to.
-    #[error("the upstream switched protocols unasked")]
+    #[error("the server switched protocols without being asked")]
     Switched,
     /// The server sent something that is not HTTP.
-    #[error("the answer is no HTTP: {}", .0.name())]
+    #[error("the answer is not valid HTTP: {}", .0.name())]
     Garbage(Fault),
     /// The limit on open streams is reached.
     #[error("too many streams are open")]

@@ -111,7 +111,7 @@ impl Name {
     fn found(&self, found: io::Result<Vec<SocketAddr>>) -> Result<(), NameFailure> {
         let (found, why) = match found {
             Ok(all) if all.is_empty() => {
-                (Err(NameFailure::UnknownName), "it has no address".to_owned())
+                (Err(NameFailure::UnknownName), "the name has no address".to_owned())
             }
             Ok(all) => (Ok(all), String::new()),
             Err(error) => (Err(cause_of(&error)), error.to_string()),
@@ -129,13 +129,15 @@ impl Name {
             (Known::Addresses { fails, .. }, Err(_)) => {
                 if !std::mem::replace(fails, true) {
                     say(format!(
-                        "the server's name {host} does not resolve ({why}); its last addresses stay in use"
+                        "the server's name {host} does not resolve ({why}); the gateway continues \
+                         to use its last addresses"
                     ));
                 }
             }
             (Known::Nothing, Err(cause)) => {
                 say(format!(
-                    "the server's name {host} does not resolve ({why}); no request can be sent there"
+                    "the server's name {host} does not resolve ({why}); the gateway can send no \
+                     request there"
                 ));
                 *known = Known::Failed(cause);
             }

@@ -42,7 +42,7 @@ fn every_route_of_the_table_has_its_answer_and_asks_for_a_token_unless_it_is_ope
         let answer = ask(address, route.method, &path, &fields);
         let expected = if route.method == "POST" { &[400][..] } else { &[200, 404][..] };
         assert!(expected.contains(&answer.status().unwrap()), "{path}: {}", answer.text());
-        assert!(!answer.text().contains("nobody answers this"), "{path}");
+        assert!(!answer.text().contains("no handler answers this path"), "{path}");
     }
 }
 
@@ -246,7 +246,7 @@ fn three_hundred_watchers_keep_neither_probes_nor_decisions_out() {
         assert_eq!(ask(address, "GET", probe, "").status(), Some(200), "{probe}");
     }
     let refusal = ask(address, "GET", "/v1/events", &reads);
-    assert!(refusal.text().contains("you watch by 16 connections"), "{}", refusal.text());
+    assert!(refusal.text().contains("you already have 16 connections"), "{}", refusal.text());
     let refusal = ask(address, "GET", "/v1/tap", &reads);
     assert_eq!(refusal.status(), Some(503), "a tap watches too");
     // Other operators can still watch, and decide.

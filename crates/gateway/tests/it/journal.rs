@@ -81,7 +81,7 @@ fn what_is_no_name_and_what_nobody_knows_is_said_to_be_so() {
     gateway.sends("GET / HTTP/1.1\r\n\r\n").answer().unwrap();
     let unknown = admin(gateway.admin(), "/v1/requests/0000000000000000");
     assert_eq!(unknown.status(), Some(404));
-    let reach = "among the last 1 that have ended, which came in the last";
+    let reach = "among the last 1 that have ended, which cover the last";
     assert!(unknown.text().contains(reach), "{}", unknown.text());
 }
 

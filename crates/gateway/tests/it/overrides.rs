@@ -354,7 +354,7 @@ fn who_does_not_say_how_long_leaves_the_end_that_there_is() {
     let first = bypass(json!({ "for": "20m" }));
     let second = bypass(json!({}));
     assert_eq!(first["overrides"][0]["until"], second["overrides"][0]["until"]);
-    assert!(second["remarks"][0].as_str().unwrap().contains("as was decided before"), "{second}");
+    assert!(second["remarks"][0].as_str().unwrap().contains("as decided before"), "{second}");
     let third = bypass(json!({ "for": "30m" }));
     assert_ne!(third["overrides"][0]["until"], second["overrides"][0]["until"]);
     assert!(third["remarks"].is_null(), "{third}");

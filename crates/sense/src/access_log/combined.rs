@@ -99,7 +99,7 @@ fn named<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     }
 }
 
-const TIMES: &str = "time in seconds behind rt= and urt=";
+const TIMES: &str = "time in seconds after rt= and urt=";
 
 #[cfg(test)]
 mod tests {

@@ -177,7 +177,7 @@ type Id = (u64, u64);
 fn id_of(known: io::Result<Metadata>) -> io::Result<Option<Id>> {
     match known {
         Ok(known) if known.is_file() => Ok(Some((known.dev(), known.ino()))),
-        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "what has this name is no file")),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -396,7 +396,7 @@ mod tests {
         }
         server.write_all(b"lf").unwrap();
         let rest: Vec<String> = (0..=LOOKS).flat_map(|_| all(&mut follow)).collect();
-        assert_eq!(rest, ["!its end is gone"]);
+        assert_eq!(rest, ["!the end of the line is missing"]);
         assert!(follow.former.is_none());
     }
 
@@ -407,7 +407,7 @@ mod tests {
         stage.write("one\ntwo\nthr");
         assert_eq!(all(&mut follow), ["one", "two"]);
         stage.opened().set_len(0).unwrap();
-        assert_eq!(all(&mut follow), ["!its end is gone"]);
+        assert_eq!(all(&mut follow), ["!the end of the line is missing"]);
         stage.write("four\n");
         assert_eq!(all(&mut follow), ["four"]);
         stage.opened().set_len(0).unwrap();

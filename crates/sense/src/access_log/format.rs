@@ -75,11 +75,11 @@ impl Format {
     /// Returns the unit of the durations in the log.
     pub fn unit(&self) -> &'static str {
         match self {
-            Self::Usual => "seconds behind rt= and urt=, microseconds of bywash",
+            Self::Usual => "seconds after rt= and urt=, microseconds in the log of bywash",
             Self::Apache(log_format) => log_format.unit(),
             Self::Nginx | Self::Caddy => "seconds",
             Self::HaProxy | Self::Envoy => "milliseconds",
-            Self::W3c => "milliseconds of IIS, else seconds",
+            Self::W3c => "milliseconds in the log of IIS, else seconds",
         }
     }
 }

@@ -15,7 +15,7 @@ use super::Flaw;
 pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Flaw> {
     // serde would also accept an array for a structure, in the order of its fields.
     if !text.starts_with('{') {
-        return Err(Flaw::Json("no object".to_owned()));
+        return Err(Flaw::Json("it does not begin with `{`".to_owned()));
     }
     serde_json::from_str(text).map_err(|error| Flaw::Json(told(&error)))
 }

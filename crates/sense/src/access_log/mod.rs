@@ -170,11 +170,11 @@ impl fmt::Display for Flaw {
         match self {
             Self::TooLong => write!(f, "longer than {LONGEST} bytes"),
             Self::Control => f.write_str("control characters"),
-            Self::Json(why) => write!(f, "not such an object: {why}"),
+            Self::Json(why) => write!(f, "not a valid JSON object of this format: {why}"),
             Self::Part(part) => write!(f, "no {part}"),
-            Self::Time => f.write_str("its time is before 1990 or after 2199"),
-            Self::Cut => f.write_str("its end is gone"),
-            Self::Duration => f.write_str("it took longer than a day"),
+            Self::Time => f.write_str("the time is before 1990 or after 2199"),
+            Self::Cut => f.write_str("the end of the line is missing"),
+            Self::Duration => f.write_str("the request took longer than a day"),
         }
     }
 }

@@ -100,7 +100,7 @@ impl Directives {
             return self.directive(directive).map(|()| Line::Aside);
         }
         if self.columns.is_empty() {
-            return Err(Flaw::Part("#Fields: before it"));
+            return Err(Flaw::Part("line #Fields: before it"));
         }
         let told = self.told(text)?;
         let date = told.date.ok_or(Flaw::Part("date like 2023-11-14"))?;
@@ -135,7 +135,7 @@ impl Directives {
             // If this directive is invalid, the columns of the following lines are unknown.
             self.columns.clear();
             if value.split_ascii_whitespace().count() > MOST {
-                return Err(Flaw::Part("#Fields: with so many columns as there may be"));
+                return Err(Flaw::Part("line #Fields: with an allowed number of columns"));
             }
             self.columns.extend(value.split_ascii_whitespace().map(Column::of));
         }
@@ -143,7 +143,7 @@ impl Directives {
     }
 
     fn told<'a>(&self, text: &'a str) -> Result<Told<'a>, Flaw> {
-        const COLUMNS: Flaw = Flaw::Part("as many columns as #Fields: has");
+        const COLUMNS: Flaw = Flaw::Part("line with as many columns as #Fields:");
         let (mut told, mut rest) = (Told::default(), text);
         for column in &self.columns {
             let (value, behind) = field(rest).ok_or(COLUMNS)?;
@@ -176,7 +176,7 @@ impl Directives {
             // IIS writes no fractions.
             Software::Untold if text.contains('.') => seconds(text, TAKEN),
             Software::Untold => {
-                Err(Flaw::Part("#Software: before it, which tells its time's unit"))
+                Err(Flaw::Part("line #Software: before it, which tells the unit of its time"))
             }
         }
     }
@@ -287,7 +287,7 @@ mod tests {
             let line = LINE.replacen(from, to, 1);
             assert!(after(&[HEAD, FIELDS]).parse(&line).is_err(), "{to}");
         }
-        assert_eq!(after(&[]).parse(LINE), Err(Flaw::Part("#Fields: before it")));
+        assert_eq!(after(&[]).parse(LINE), Err(Flaw::Part("line #Fields: before it")));
         assert!(after(&[]).parse("# no directive").is_err());
         let many = format!("#Fields: {}", "x ".repeat(MOST + 1));
         assert!(after(&[HEAD, FIELDS]).parse(&many).is_err());

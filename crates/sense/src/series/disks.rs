@@ -34,7 +34,7 @@ impl Source for Disks {
         let text = self.root.text(DISKSTATS)?;
         let disks: Option<Vec<(&str, u64)>> = text.lines().map(disk).collect();
         let disks = disks.ok_or_else(|| {
-            self.root.form(DISKSTATS, "a line is a device's numbers, its name and its counters")
+            self.root.form(DISKSTATS, "lines with a device's numbers, its name and its counters")
         })?;
         let at = clock.now();
         let whole = disks.into_iter().filter(|(name, _)| is_whole(&self.root, name));

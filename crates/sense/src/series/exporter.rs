@@ -44,13 +44,13 @@ pub struct Exporter {
 #[derive(Debug, Error)]
 pub enum Refused {
     /// The URL is not valid or not supported.
-    #[error("it is no URL like http://127.0.0.1:9100/metrics")]
+    #[error("not a URL such as http://127.0.0.1:9100/metrics")]
     NoUrl,
     /// The password would be sent to any server that answers under this name.
-    #[error("it has a password: exporters are asked without one, over a network that is trusted")]
+    #[error("the URL has a password: bywash reads exporters without one, over a trusted network")]
     Password,
     /// No more threads can be started.
-    #[error("its thread cannot be started: {0}")]
+    #[error("the thread that reads the exporter cannot be started: {0}")]
     Thread(#[from] io::Error),
 }
 
@@ -75,12 +75,12 @@ pub enum Failed {
     },
     /// The response contains no metric that is used.
     #[error(
-        "{0} has no metric that is known: is it node_exporter, mysqld_exporter or postgres_exporter, and \
+        "{0} has no known metric: is it node_exporter, mysqld_exporter or postgres_exporter, and \
          does it reach its database?"
     )]
     Nothing(String),
     /// The thread has ended because of a bug.
-    #[error("the thread that asks {0} has ended")]
+    #[error("the thread that reads {0} has ended")]
     Ended(String),
 }
 

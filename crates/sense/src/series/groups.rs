@@ -70,8 +70,8 @@ impl Group {
     /// Returns the CPU time of the group in seconds.
     fn cpu(&self) -> Result<f64, Unreadable> {
         let (path, unit, expected) = match self.tree {
-            Tree::Two => (self.unified("cpu.stat"), 1e6, "it has a line `usage_usec`"),
-            Tree::One => (self.one("cpuacct", "cpuacct.usage"), 1e9, "it is a number"),
+            Tree::Two => (self.unified("cpu.stat"), 1e6, "a line `usage_usec`"),
+            Tree::One => (self.one("cpuacct", "cpuacct.usage"), 1e9, "a number"),
         };
         let text = self.root.text(&path)?;
         let number = match self.tree {

@@ -48,7 +48,8 @@ impl Source for Network {
         let at = clock.now();
         let interfaces: Option<Vec<Interface<'_>>> = text.lines().skip(2).map(interface).collect();
         let interfaces = interfaces.filter(|_| text.lines().count() >= 2).ok_or_else(|| {
-            self.root.form(DEV, "after two lines each is an interface's name and its counters")
+            self.root
+                .form(DEV, "after two lines, on each line an interface's name and its counters")
         })?;
         let readings = interfaces
             .into_iter()

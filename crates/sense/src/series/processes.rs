@@ -138,7 +138,7 @@ impl Processes {
         let number = number.filter(|number| *number > 1);
         number
             .map(Some)
-            .ok_or_else(|| self.root.form(file, "the number of a process in its first line"))
+            .ok_or_else(|| self.root.form(file, "the PID of a process in the first line"))
     }
 
     fn is_chosen(&self, number: u32, name: &str) -> bool {

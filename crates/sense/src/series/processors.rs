@@ -48,5 +48,5 @@ pub(super) fn count(root: &Root) -> Result<f64, Unreadable> {
 
 fn ticks(root: &Root) -> Result<Ticks, Unreadable> {
     let stat = root.text(STAT)?;
-    Ticks::parse(&stat).ok_or_else(|| root.form(STAT, "it begins with the line of all processors"))
+    Ticks::parse(&stat).ok_or_else(|| root.form(STAT, "the line of all processors first"))
 }

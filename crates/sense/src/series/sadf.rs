@@ -57,16 +57,18 @@ pub struct Told {
 pub enum NoSadf {
     /// The file is not output of `sadf -j`. Holds the message of the parser, with control
     /// characters escaped.
-    #[error("it is not what `sadf -j` prints: {0}")]
+    #[error("the file is not what `sadf -j` prints: {0}")]
     Form(String),
     /// The times are local and the zone is unknown.
     #[error(
-        "its moments are of a zone that it does not name: print it without -t and -T, or say the zone"
+        "the times are in a zone that the file does not name: print it without -t and -T, or give \
+         the zone"
     )]
     Local,
     /// The percentages would refer to another number of processors.
     #[error(
-        "the host was started with another number of processors: print both parts by themselves (-s, -e)"
+        "the number of processors of the host changed at a restart: print the parts before and \
+         after it separately (-s, -e)"
     )]
     Processors,
 }

@@ -47,7 +47,7 @@ pub enum Unreadable {
         error: io::Error,
     },
     /// The content has another form than expected.
-    #[error("{path} is not as expected: {expected}")]
+    #[error("{path}: unexpected content; expected: {expected}")]
     Form {
         /// The path of the file.
         path: String,
@@ -66,7 +66,8 @@ pub enum Unreadable {
     },
     /// There is no such process, or this user may not see it.
     #[error(
-        "no process {0}: is it running, is it called so in `ps -eo comm`, and may this user see it (hidepid)?"
+        "no process {0}: check that it runs, that `ps -eo comm` shows this name, and that this \
+         user may see it (hidepid)"
     )]
     NoProcess(String),
     /// An exporter returned an error.

@@ -57,7 +57,7 @@ impl Source for Stalls {
         for of in ["cpu", "io", "memory"] {
             let path = self.path(of);
             let stalled = Stalled::parse(&self.root.text(&path)?)
-                .ok_or_else(|| self.root.form(&path, "a line is `some … total=` microseconds"))?;
+                .ok_or_else(|| self.root.form(&path, "a line `some … total=MICROSECONDS`"))?;
             let full = stalled.full.filter(|_| of != "cpu" || self.group.is_some());
             for (kind, total) in [("some", Some(stalled.some)), ("full", full)] {
                 let Some(total) = total else { continue };

@@ -172,8 +172,7 @@ fn what_is_no_exporter_is_told_so() {
                 .write_all(b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
         );
     });
-    for (address, expected) in
-        [(redirects, "status 302"), (page, "no metric that is known"), (down, "503")]
+    for (address, expected) in [(redirects, "status 302"), (page, "no known metric"), (down, "503")]
     {
         let said = wait_for(&mut exporter(address, PATIENCE)).unwrap_err().to_string();
         assert!(said.contains(expected), "{said}");

@@ -58,7 +58,7 @@ fn disks_are_whole_ones() {
     fs::remove_dir_all(host.0.path().join("sys")).unwrap();
     assert_eq!(told(&read(&mut Disks::new(host.root()))), disks, "names alone tell it too");
     host.write("proc/diskstats", "254 0 vda 1 2 three\n");
-    assert!(fails(&mut Disks::new(host.root())).contains("diskstats is not as expected"));
+    assert!(fails(&mut Disks::new(host.root())).contains("diskstats: unexpected content"));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn interfaces_lead_elsewhere_unless_asked() {
     assert_eq!(read(&mut Network::new(host.root()))[0].capacity, None);
     for strange in ["", "a\n", "a\nb\neth0: 1 2 3\n", "a\nb\neth0 1 2 3 4 5 6 7 8 9\n"] {
         host.write("proc/net/dev", strange);
-        assert!(fails(&mut Network::new(host.root())).contains("not as expected"), "{strange}");
+        assert!(fails(&mut Network::new(host.root())).contains("unexpected content"), "{strange}");
     }
 }
 
@@ -109,7 +109,7 @@ fn pressure_is_told_of_a_host_and_of_a_group() {
         let some = ("cgroup/system.slice/mariadb.service/pressure/cpu/some", 1.5, Some(1.0));
         assert_eq!(told(&readings)[0], some);
         host.write("proc/pressure/io", "full total=1\n");
-        assert!(fails(&mut Stalls::host(host.root())).contains("pressure/io is not as expected"));
+        assert!(fails(&mut Stalls::host(host.root())).contains("pressure/io: unexpected content"));
     }
 }
 
@@ -145,7 +145,7 @@ fn a_group_has_processors_up_to_its_quota_and_bytes_of_disks() {
     assert_eq!(says(&two), expected(12.345_678, Some(2.0), 0.0, 0.0)[..1], "all the host has");
     two.write("sys/fs/cgroup/system.slice/mariadb.service/cpu.stat", "usage_usec -1\n");
     let mut group = Group::new(two.root(), name).unwrap();
-    assert!(fails(&mut group).contains("cpu.stat is not as expected"));
+    assert!(fails(&mut group).contains("cpu.stat: unexpected content"));
     let mut none = Group::new(two.root(), "system.slice/none.service").unwrap();
     assert!(fails(&mut none).contains("No such file"));
 }
@@ -183,10 +183,7 @@ fn processes_of_a_host_are_chosen_with_what_they_start() {
         fs::create_dir(host.0.path().join("run")).unwrap();
         for text in ["", "php", "-5", "0", "1", "99999999999"] {
             host.write("run/fpm.pid", text);
-            assert!(
-                fails(&mut led).contains("the number of a process in its first line"),
-                "{text}"
-            );
+            assert!(fails(&mut led).contains("the PID of a process in the first line"), "{text}");
         }
         host.write("run/fpm.pid", "601\n/var/lib/php\n");
         assert_eq!(told(&read(&mut led)), [("process/fpm/cpu", 0.0, Some(2.0))]);

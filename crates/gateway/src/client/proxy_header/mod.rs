@@ -39,7 +39,7 @@ pub(crate) enum Bad {
     #[error("the line of a PROXY header is longer than 107 bytes")]
     Endless,
     /// Version 1: a line that deviates from section 2.1 in any byte.
-    #[error("a malformed line as PROXY header")]
+    #[error("a malformed line in a PROXY header")]
     Line,
     /// Version 2: a wrong version, or a command that is neither `LOCAL` nor `PROXY`.
     #[error("an unknown command in a PROXY header")]
@@ -51,7 +51,7 @@ pub(crate) enum Bad {
     #[error("a PROXY header of more than 2064 bytes")]
     Long,
     /// Version 2: shorter than its addresses, or with additions that overrun it.
-    #[error("a PROXY header that does not add up")]
+    #[error("a PROXY header whose lengths do not match")]
     Length,
     /// Version 2: the header was damaged on the way (section 2.2.3).
     #[error("the checksum of a PROXY header is wrong")]

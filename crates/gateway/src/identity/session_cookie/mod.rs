@@ -176,7 +176,10 @@ impl SessionCookie {
         if let Some(warning) = warning
             && !self.told.swap(true, Ordering::Relaxed)
         {
-            say(format!("{warning}; sessions are unknown, and the order cannot prefer them"));
+            say(format!(
+                "{warning}; the gateway therefore knows no sessions, and the scheduler cannot \
+                 prefer them"
+            ));
         }
     }
 
@@ -204,7 +207,8 @@ impl SessionCookie {
         self.answered.store(0, Ordering::Relaxed);
         self.carried.store(0, Ordering::Relaxed);
         say(format!(
-            "identify.session = \"auto\" has picked the cookie {picked}: {} answers set it and {} requests had it",
+            "identify.session = \"auto\" has picked the cookie {picked}: {} responses set it, and \
+             {} requests had it",
             picked.answers, picked.requests
         ));
     }
@@ -221,7 +225,8 @@ impl SessionCookie {
         let Some(name) = self.name() else {
             let set = (answered >= ENOUGH_TO_PICK).then(|| named(table))??;
             return Some(format!(
-                "identify.session = \"auto\" has picked no cookie after {answered} answered requests; responses set {set}"
+                "identify.session = \"auto\" has picked no cookie after {answered} answered \
+                 requests; responses set {set}"
             ));
         };
         let carried = self.carried.load(Ordering::Relaxed);

@@ -85,10 +85,10 @@ impl Level {
 
     const fn explanation(self) -> &'static str {
         match self {
-            Self::Calm => "nothing is held back",
-            Self::Shrink => "windows and buffers are small",
-            Self::Close => "clients that send no request in time are closed soon",
-            Self::Refuse => "large bodies are refused, new connections take the place of idle ones",
+            Self::Calm => "no restrictions",
+            Self::Shrink => "windows and buffers are smaller",
+            Self::Close => "connections of clients that send no request in time are closed sooner",
+            Self::Refuse => "large bodies are refused, and new connections replace idle ones",
         }
     }
 

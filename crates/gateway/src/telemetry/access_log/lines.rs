@@ -51,7 +51,9 @@ impl Lines {
                 self.waiting.clear();
                 self.rest = 0;
                 if let Some(lost) = self.failing.take() {
-                    say(format!("the access log can be written again; {lost} lines were lost"));
+                    say(format!(
+                        "the access log can be written again; {lost} lines were lost meanwhile"
+                    ));
                 }
             }
             Err(error) => self.fails(written, &error, lost),
@@ -75,7 +77,7 @@ impl Lines {
         lost.fetch_add(now_lost, Ordering::Relaxed);
         if self.failing.is_none() {
             say(format!(
-                "the access log cannot be written ({error}); lines are lost, and counted in \
+                "the access log cannot be written: {error}. Lost lines are counted in \
                  bywash_access_log_dropped_total"
             ));
         }

@@ -41,7 +41,7 @@ pub(super) enum Told {
     Fraction(Span, Span),
 }
 
-const PART: &str = "time as its format has it";
+const PART: &str = "time in the form that the format gives";
 
 impl Clock {
     /// Parses the text in the braces of `%{…}t`.
@@ -130,7 +130,11 @@ fn parts(format: &str) -> Result<Vec<Part>, &'static str> {
             Some('s') => parts.push(Part::Since1970),
             Some('F') => parts.extend([Part::Year, dash, Part::Month, dash, Part::Day]),
             Some('T') => parts.extend([Part::Hour, colon, Part::Minute, colon, Part::Second]),
-            _ => return Err("of strftime, only %Y %m %b %d %F %H %M %S %T %z %s and %% are read"),
+            _ => {
+                return Err(
+                    "of strftime, bywash reads only %Y %m %b %d %F %H %M %S %T %z %s and %%",
+                );
+            }
         }
     }
     let has = |part| parts.contains(&part);

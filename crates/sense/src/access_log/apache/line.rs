@@ -94,7 +94,9 @@ impl LogFormat {
         for (at, piece) in self.pieces.iter().enumerate() {
             match piece {
                 Piece::Literal(literal) => {
-                    rest = rest.strip_prefix(&**literal).ok_or(Flaw::Part("text of its format"))?;
+                    rest = rest
+                        .strip_prefix(&**literal)
+                        .ok_or(Flaw::Part("text that the format has here"))?;
                 }
                 Piece::Time { clock, end } => {
                     let (time, behind) = clock.read(rest)?;
@@ -107,13 +109,18 @@ impl LogFormat {
                         Some(Piece::Literal(literal)) => literal,
                         Some(Piece::Field(_) | Piece::Time { .. }) | None => "",
                     };
-                    let end = end_of_field(rest, next).ok_or(Flaw::Part("text of its format"))?;
+                    let end = end_of_field(rest, next)
+                        .ok_or(Flaw::Part("text that the format has here"))?;
                     told.take(*field, &rest[..end])?;
                     rest = &rest[end..];
                 }
             }
         }
-        if rest.is_empty() { Ok(told) } else { Err(Flaw::Part("end where its format has one")) }
+        if rest.is_empty() {
+            Ok(told)
+        } else {
+            Err(Flaw::Part("end after the last field of the format"))
+        }
     }
 }
 
@@ -172,7 +179,7 @@ impl<'a> Told<'a> {
 
     /// Records a duration. Keeps the most precise of several.
     fn took_so_many(&mut self, text: &str, unit: Span) -> Result<(), Flaw> {
-        let took = duration(text, unit, "time that it took")?;
+        let took = duration(text, unit, "duration")?;
         if self.took.is_none_or(|(_, known)| unit < known) {
             self.took = Some((took, unit));
         }

@@ -87,7 +87,7 @@ impl FormatFlaw {
     /// Returns the flaw of a name that no format has.
     pub(super) fn name(text: &str) -> Self {
         let names = "`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c` or a LogFormat with `%`";
-        Self(format!("`{}` is no format: write {names}", shown(text)))
+        Self(format!("`{}` is not a known format: write {names}", shown(text)))
     }
 
     fn of(directive: &str, why: &str) -> Self {
@@ -123,7 +123,7 @@ impl FromStr for LogFormat {
         let mut rest = text.trim();
         while !rest.is_empty() {
             if pieces.len() == MOST {
-                return Err(FormatFlaw::of(rest, "more pieces than a format may have"));
+                return Err(FormatFlaw::of(rest, "the format has too many pieces"));
             }
             rest = if rest.starts_with('%') {
                 let (piece, behind) = directive(rest)?;
@@ -166,10 +166,13 @@ impl LogFormat {
             Piece::Literal(_) | Piece::Field(_) => false,
         };
         if !self.pieces.iter().any(tells_time) {
-            return Err(FormatFlaw::of(&self.written, "it has no time: add %t"));
+            return Err(FormatFlaw::of(&self.written, "the format has no time: add %t"));
         }
         if !self.has(&[Field::Request, Field::Path, Field::PathAndQuery]) {
-            return Err(FormatFlaw::of(&self.written, "it has no target: add %r, or %m and %U%q"));
+            return Err(FormatFlaw::of(
+                &self.written,
+                "the format has no target: add %r, or %m and %U%q",
+            ));
         }
         Ok(())
     }
@@ -183,13 +186,13 @@ fn push(pieces: &mut Vec<Piece>, piece: Piece, written: &str) -> Result<(), Form
             *path = Field::PathAndQuery;
         }
         (Some(Piece::Field(_)), Piece::Field(_) | Piece::Time { .. }) => {
-            let why = "cannot be told from the field right before it: put a space between them";
+            let why = "cannot be distinguished from the field before it: put a space between them";
             return Err(FormatFlaw::of(written, why));
         }
         (Some(Piece::Time { clock, .. }), Piece::Field(_) | Piece::Time { .. })
             if !clock.has_an_end() =>
         {
-            let why = "cannot be told from the time right before it: put something between them";
+            let why = "cannot be distinguished from the time before it: put a text between them";
             return Err(FormatFlaw::of(written, why));
         }
         (_, piece) => pieces.push(piece),
@@ -225,7 +228,7 @@ fn literal(text: &str) -> Result<(String, &str), FormatFlaw> {
 
 /// Parses `%`, modifiers, an argument in braces, and a letter (two after `^`).
 fn directive(text: &str) -> Result<(Piece, &str), FormatFlaw> {
-    let fail = || FormatFlaw::of(text, "no directive of mod_log_config");
+    let fail = || FormatFlaw::of(text, "not a directive of mod_log_config");
     if let Some(rest) = text.strip_prefix("%%") {
         return Ok((Piece::Literal("%".to_owned()), rest));
     }
@@ -281,7 +284,7 @@ fn piece(letter: &str, argument: Option<&str>, last: Option<bool>) -> Result<Pie
         (letter, _) if letter.starts_with(|c: char| c == '^' || c.is_ascii_alphabetic()) => {
             Field::Other
         }
-        _ => return Err("no directive of mod_log_config"),
+        _ => return Err("not a directive of mod_log_config"),
     };
     Ok(Piece::Field(field))
 }

@@ -8,7 +8,8 @@ use super::label;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "Configuration",
-    about: "Which file is in force, whether the last one was taken, and when certificates end.",
+    about: "Which file is in force, whether the last reload succeeded, and when certificates \
+            expire.",
     metrics: &[
         &CONFIG_INFO,
         &CONFIG_RELOADS,
@@ -34,30 +35,31 @@ pub(crate) static CONFIG_INFO: Metric = Metric {
     }],
     help: "1 for the configuration file that is in force",
     remedy: Do(
-        "Gateways of one site have different hashes: one of them was not reloaded, or has another file. Certificates, keys \
-         and pages beside the file are not part of it.",
+        "If gateways of one site have different hashes, one of them was not reloaded, or has \
+         another file. Certificates, keys and pages next to the file do not count.",
     ),
 };
 pub(crate) static CONFIG_RELOADS: Metric = Metric {
     name: "bywash_config_reloads",
     kind: Counter,
     unit: "reloads",
-    labels: &[label("result", "`success`: in force; `failure`: nothing was changed", || {
-        vec![SUCCESS, FAILURE]
-    })],
+    labels: &[label(
+        "result",
+        "`success`: the new file is in force; `failure`: nothing changed",
+        || vec![SUCCESS, FAILURE],
+    )],
     help: "Reloads of the configuration",
-    remedy: Nothing(
-        "`bywash_config_last_reload_successful` says whether there is anything to be done.",
-    ),
+    remedy: Nothing("`bywash_config_last_reload_successful` says whether you have to act."),
 };
 pub(crate) static CONFIG_LAST_RELOAD_SUCCESSFUL: Metric = Metric {
     name: "bywash_config_last_reload_successful",
     kind: Gauge,
     unit: "0 or 1",
     labels: &[],
-    help: "0 if the last reload failed: the configuration before it is still in force",
+    help: "0 if the last reload failed; the previous configuration is still in force",
     remedy: Do(
-        "Standard error says why, and so does `bywash check FILE`. A restart would fail, or take another configuration.",
+        "Standard error says why, and so does `bywash check FILE`. A restart would fail, or use \
+         another configuration.",
     ),
 };
 pub(crate) static CONFIG_LAST_RELOAD_SUCCESS: Metric = Metric {
@@ -66,7 +68,7 @@ pub(crate) static CONFIG_LAST_RELOAD_SUCCESS: Metric = Metric {
     unit: "seconds since 1970",
     labels: &[],
     help: "When the configuration in force was read, at the start or by a reload",
-    remedy: Nothing("It says what a change in other numbers may come from."),
+    remedy: Nothing("It shows whether a reload explains a change in other numbers."),
 };
 pub(crate) static CERTIFICATE_EXPIRY: Metric = Metric {
     name: "bywash_certificate_expiry_timestamp_seconds",
@@ -74,11 +76,12 @@ pub(crate) static CERTIFICATE_EXPIRY: Metric = Metric {
     unit: "seconds since 1970",
     labels: &[Label {
         name: CERTIFICATE,
-        says: "its file, as in `tls.certificates` or `upstream.tls_certificate`",
+        says: "the certificate's file, as in `tls.certificates` or `upstream.tls_certificate`",
         words: Words::Configured,
     }],
-    help: "When a certificate ends, as it was read at the start or by the last reload",
+    help: "When a certificate expires, as read at the start or by the last reload",
     remedy: Do(
-        "Renew it. A new file is taken within a second, and by SIGHUP; if this does not move then, the reload failed.",
+        "Renew it. The gateway loads a new file within a second, and at SIGHUP. If this value does \
+         not change then, the reload failed.",
     ),
 };

@@ -9,7 +9,8 @@ use crate::elephants::NoLane;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "Elephants",
-    about: "What rules hold back. Which rules there are, whose and why: `bywash elephants list`.",
+    about: "The requests and answers that rules limit. `bywash elephants list` shows the rules, \
+            their authors and their reasons.",
     metrics: &[&HELD, &LANES, &HELD_ANSWERS],
 };
 
@@ -20,8 +21,8 @@ pub(crate) static HELD: Metric = Metric {
     labels: &[],
     help: "Requests that wait under a rule for elephants",
     remedy: Do(
-        "If it does not fall: the rule lets fewer run than come; let it run more at once, or undo it once the crowd has \
-         gone (`bywash elephants undo`).",
+        "If it does not fall, more such requests come than the rule lets run. Raise the limit of \
+         the rule, or undo the rule once the rush is over (`bywash elephants undo`).",
     ),
 };
 pub(crate) static LANES: Metric = Metric {
@@ -29,21 +30,23 @@ pub(crate) static LANES: Metric = Metric {
     kind: Gauge,
     unit: "0 or 1",
     labels: &[],
-    help: "1 while there are lanes of the device for elephants' answers",
+    help: "1 while the device has lanes for answers to elephants",
     remedy: Do(
-        "If it was 1: has `bywash shaper` ended, or has the device come anew? Without lanes buckets hold back.",
+        "If it was 1 before, either `bywash shaper` has ended, or the device was removed and \
+         created again. Without lanes, token buckets limit the answers.",
     ),
 };
 pub(crate) static HELD_ANSWERS: Metric = Metric {
     name: "bywash_held_answers",
     kind: Counter,
     unit: "answers",
-    labels: &[label("lane", "`yes`, or why there is none for it", || {
+    labels: &[label("lane", "`yes`, or why the answer has no lane", || {
         ["yes"].into_iter().chain(NoLane::all().map(NoLane::name)).collect()
     })],
-    help: "Answers whose bytes a rule holds back: by a lane of the network device (yes), or by a bucket and why",
+    help: "Answers whose bytes a rule limits: by a lane of the network device (yes), or by a token \
+           bucket and why",
     remedy: Nothing(
-        "It says by what answers are held back. `not_permitted`: the gateway wants `CAP_NET_RAW` for lanes. `unseen`: \
-         its sandbox wants `AF_NETLINK`.",
+        "It shows what limits the answers. `not_permitted`: the gateway needs `CAP_NET_RAW` for \
+         lanes. `unseen`: its sandbox needs `AF_NETLINK`.",
     ),
 };

@@ -50,7 +50,7 @@ const LEVEL: Label =
     Label { name: "level", says: "one of `levels.names`", words: Words::Configured };
 const OUTCOME: Label = Label {
     name: "outcome",
-    says: "what became of it",
+    says: "its outcome",
     words: Words::Fixed(|| Outcome::ALL.map(Outcome::name).into()),
 };
 

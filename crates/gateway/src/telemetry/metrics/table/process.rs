@@ -10,7 +10,7 @@ use crate::process::panics::Thread;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "The gateway",
-    about: "How the process is.",
+    about: "The state of the gateway's process.",
     metrics: &[
         &BYPASSED,
         &DECISIONS_UNWRITTEN,
@@ -28,26 +28,27 @@ pub(super) static SUBJECT: Subject = Subject {
     ],
 };
 
-const THREAD: Label =
-    label("thread", "the kind of thread that has panicked", || Thread::NAMES.into());
+const THREAD: Label = label("thread", "the kind of thread that panicked", || Thread::NAMES.into());
 
 pub(crate) static BYPASSED: Metric = Metric {
     name: "bywash_bypassed",
     kind: Gauge,
     unit: "0 or 1",
     labels: &[],
-    help: "1 while no decisions are taken",
-    remedy: Do("`bywash bypass off`, once the fault is found for which somebody put it on."),
+    help: "1 while the gateway is bypassed and takes no decisions",
+    remedy: Do("Run `bywash bypass off` once the fault for which an operator switched it on is \
+                found."),
 };
 pub(crate) static DECISIONS_UNWRITTEN: Metric = Metric {
     name: "bywash_decisions_unwritten",
     kind: Gauge,
     unit: "documents",
     labels: &[],
-    help: "Documents of operators' decisions (overrides, elephants) that could not be written to `state.directory`",
+    help: "Documents of operators' decisions (overrides, elephants) that could not be saved in \
+           `state.directory`",
     remedy: Do(
-        "The decisions hold, but only until the process ends. `bywash status` says why; make room on the disk: writing is \
-         tried again every 5 s.",
+        "The decisions hold only until the process ends. `bywash status` says why they could not \
+         be saved. If the disk is full, make room: the gateway retries every 5 s.",
     ),
 };
 pub(crate) static STATE_UNREADABLE: Metric = Metric {
@@ -57,8 +58,8 @@ pub(crate) static STATE_UNREADABLE: Metric = Metric {
     labels: &[],
     help: "Documents of operators' decisions that could not be read when the process started",
     remedy: Do(
-        "Standard error says why, and where the file is kept. If it was the overrides, nothing is decided: look at what was \
-         overridden, then `bywash bypass off`.",
+        "Standard error says why, and where the file is kept. If the overrides could not be read, \
+         the gateway is bypassed: check what was overridden, then run `bywash bypass off`.",
     ),
 };
 pub(crate) static DRAINING: Metric = Metric {
@@ -68,7 +69,8 @@ pub(crate) static DRAINING: Metric = Metric {
     labels: &[],
     help: "1 while the gateway is stopping",
     remedy: Do(
-        "It lasts for `stop.delay` and `stop.grace`. Longer: end the process by a second signal.",
+        "It lasts for `stop.delay` and `stop.grace`. If it lasts longer, end the process with a \
+         second signal.",
     ),
 };
 pub(crate) static PANICS: Metric = Metric {
@@ -78,8 +80,8 @@ pub(crate) static PANICS: Metric = Metric {
     labels: &[THREAD],
     help: "Panics of the gateway's threads",
     remedy: Do(
-        "A panic is a fault in bywash: report it with its lines on standard error. A panic of a connection's task ended \
-         that connection only.",
+        "A panic is a fault in bywash: report it with its lines on standard error. A panic in a \
+         connection's task ended only that connection.",
     ),
 };
 pub(crate) static WORKER_RESTARTS: Metric = Metric {
@@ -87,10 +89,11 @@ pub(crate) static WORKER_RESTARTS: Metric = Metric {
     kind: Counter,
     unit: "restarts",
     labels: &[],
-    help: "Workers that failed and started again, each at most once a second",
+    help: "Workers that failed and restarted, each at most once a second",
     remedy: Do(
-        "Each restart cut off the connections of a worker, and `/readyz` was 503 meanwhile. It is a fault in bywash, see \
-         `bywash_panics_total`; if it goes on, go back to the version before.",
+        "Each restart cut off the connections of a worker, and `/readyz` returned 503 meanwhile. \
+         It is a fault in bywash, see `bywash_panics_total`. If it continues, go back to the \
+         previous version.",
     ),
 };
 pub(crate) static ACCESS_LOG_DROPPED: Metric = Metric {
@@ -100,7 +103,8 @@ pub(crate) static ACCESS_LOG_DROPPED: Metric = Metric {
     labels: &[],
     help: "Lines of the access log that could not be written",
     remedy: Do(
-        "The disk is full or slow, or who reads standard output does not keep up. Requests did not wait for it.",
+        "The disk is full or slow, or the reader of standard output is too slow. Requests did not \
+         wait for it.",
     ),
 };
 pub(crate) static STDERR_DROPPED: Metric = Metric {
@@ -108,33 +112,35 @@ pub(crate) static STDERR_DROPPED: Metric = Metric {
     kind: Counter,
     unit: "lines",
     labels: &[],
-    help: "Lines for standard error that were dropped, because it was not read",
-    remedy: Do("Look at what reads the standard error of the process. Nothing else waited for it."),
+    help: "Lines for standard error that were dropped because nothing read them in time",
+    remedy: Do("Check what reads the standard error of the process. Nothing else waited for it."),
 };
 pub(crate) static TAP_MISSED: Metric = Metric {
     name: "bywash_tap_missed",
     kind: Counter,
     unit: "entries",
     labels: &[],
-    help: "Entries that whoever watches was too slow for",
-    remedy: Do("Ask `bywash tap` for less (`--class`, `--outcome`); the access log has them all."),
+    help: "Entries that were dropped because a watcher (`bywash tap`) was too slow",
+    remedy: Do("Limit `bywash tap` (`--class`, `--outcome`). The access log has all entries."),
 };
 pub(crate) static DROPPED_SPANS: Metric = Metric {
     name: "bywash_dropped_spans",
     kind: Counter,
     unit: "spans",
     labels: &[],
-    help: "Spans that did not arrive at the collector of log.traces",
-    remedy: Do("Is the collector there, does it keep up? Requests did not wait for it."),
+    help: "Spans that the collector of log.traces did not receive",
+    remedy: Do("Check that the collector runs and is fast enough. Requests did not wait for it."),
 };
 pub(crate) static MEMORY_USED: Metric = Metric {
     name: "bywash_memory_used_bytes",
     kind: Gauge,
     unit: "bytes",
     labels: &[],
-    help: "Memory that clients make the gateway hold: buffers, connections, requests, bodies, answers",
+    help: "Memory that the gateway holds for clients: buffers, connections, requests, bodies, \
+           answers",
     remedy: Do(
-        "Near bywash_memory_budget_bytes: more memory, or fewer `limits.connections`. `bywash doctor` has the arithmetic.",
+        "If it approaches bywash_memory_budget_bytes: give the gateway more memory, or lower \
+         `limits.connections`. `bywash doctor` shows the calculation.",
     ),
 };
 pub(crate) static MEMORY_BUDGET: Metric = Metric {
@@ -142,19 +148,22 @@ pub(crate) static MEMORY_BUDGET: Metric = Metric {
     kind: Gauge,
     unit: "bytes",
     labels: &[],
-    help: "The most of it that there may be: limits.memory",
-    remedy: Nothing("It is what bywash_memory_used_bytes is compared with."),
+    help: "The memory budget for clients: limits.memory",
+    remedy: Nothing("Compare bywash_memory_used_bytes with it."),
 };
 pub(crate) static MEMORY_LEVEL: Metric = Metric {
     name: "bywash_memory_level",
     kind: Gauge,
     unit: "0 or 1",
-    labels: &[label("state", "what is done near the budget", || {
+    labels: &[label("state", "what the gateway does near the budget", || {
         Level::ALL.map(Level::name).into()
     })],
-    help: "1 at the level of the overload manager: calm, shrink (small windows and buffers), close (short keep-alive), refuse (no large bodies, new connections take the place of idle ones)",
+    help: "1 at the current level of the overload manager: calm, shrink (small windows and \
+           buffers), close (short keep-alive), refuse (no large bodies, new connections replace \
+           idle ones)",
     remedy: Do(
-        "Beyond calm: see who holds memory, in bywash_connections and `bywash status`. Many connections from few addresses are \
-         an attack: `limits.connections_per_address`. Else: more memory.",
+        "At any level but calm: bywash_connections and `bywash status` show what holds memory. \
+         Many connections from few addresses are an attack: set `limits.connections_per_address`. \
+         Otherwise, add memory.",
     ),
 };

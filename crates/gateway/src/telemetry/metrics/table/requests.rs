@@ -11,8 +11,8 @@ use super::{CLASS, OUTCOME, label};
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "Requests",
-    about: "Whether what matters gets through, who is refused, why, and how long it takes. `bywash explain NAME` says \
-            it of one request.",
+    about: "Whether the important requests are served, which requests are refused and why, and how \
+            long requests take. `bywash explain NAME` shows one request.",
     metrics: &[
         &REQUESTS,
         &RESPONSES,
@@ -27,9 +27,10 @@ pub(super) static SUBJECT: Subject = Subject {
     ],
 };
 
-const MODE: Label = label("mode", "`enforce` if it was carried out, `observe` if not", || {
-    [Mode::Observe, Mode::Enforce].map(Mode::name).into()
-});
+const MODE: Label =
+    label("mode", "`enforce` if the gateway carried it out, `observe` if not", || {
+        [Mode::Observe, Mode::Enforce].map(Mode::name).into()
+    });
 const REASON: Label = label("reason", "why", || {
     Reason::ALL.iter().map(|reason| reason.name()).chain([STILL_WAITING]).collect()
 });
@@ -47,7 +48,7 @@ const KIND: Label =
     });
 pub(crate) const USEFUL: &str = "useful";
 pub(crate) const WASTED: &str = "wasted";
-const TIER: Label = label("tier", "its tier", || TIERS.map(Tier::name).into());
+const TIER: Label = label("tier", "the tier of the class", || TIERS.map(Tier::name).into());
 const TIERS: [Tier; 2] = [Tier::Transact, Tier::Browse];
 
 pub(crate) static REQUESTS: Metric = Metric {
@@ -55,30 +56,35 @@ pub(crate) static REQUESTS: Metric = Metric {
     kind: Counter,
     unit: "requests",
     labels: &[CLASS, OUTCOME],
-    help: "Requests by what became of them",
-    remedy: Do(
-        "`shed`, `expired`: there is more to do than the application can; bywash_decisions_total says why each was \
-         refused. `late`, `orphaned`: it is done too late; let fewer wait (`queue.max_wait`, `upstream.limit`). \
-         `upstream_error`: look at the servers. `terminated`: a longer `run_max` if such answers are of use. \
-         `throttled`: `bywash elephants list` says by which rule.",
-    ),
+    help: "Requests by outcome",
+    remedy: Do("`shed`, `expired`: more requests come than the application can serve; \
+                bywash_decisions_total says why each was refused. `late`, `orphaned`: requests are \
+                served too late; let fewer wait (`queue.max_wait`, `upstream.limit`). \
+                `upstream_error`: check the servers. `terminated`: raise `run_max` if such answers \
+                are useful. `throttled`: `bywash elephants list` shows by which rule."),
 };
 pub(crate) static RESPONSES: Metric = Metric {
     name: "bywash_responses",
     kind: Counter,
     unit: "answers",
     labels: &[
-        Label { says: "a class of the configuration; `-`: the message was no request", ..CLASS },
-        label("code", "the class of its status", || CODES.into()),
+        Label {
+            says: "a class of the configuration, or `-` if the message was not a valid request",
+            ..CLASS
+        },
+        label("code", "the class of the status code", || CODES.into()),
         label(
             "source",
-            "`upstream`: the application's answer; `gateway`: one of bywash itself",
+            "`upstream`: the application's answer; `gateway`: an answer of bywash itself",
             || vec![UPSTREAM, GATEWAY],
         ),
     ],
-    help: "Answers to clients, counted at their end; a request whose client left before has none",
+    help: "Answers to clients, counted at their end; a request whose client left earlier has none",
     remedy: Do(
-        "`5xx` of the `upstream`: look at the application's log; bywash_server_errors_total says of which server. `5xx` of the `gateway`: refusals and failed servers, as bywash_requests_total and bywash_decisions_total say. `4xx` of the `gateway`: bywash_malformed_messages_total, `limits` and `principal_cap`.",
+        "`5xx` of the `upstream`: check the application's log; bywash_server_errors_total says \
+         which server. `5xx` of the `gateway`: refusals and failed servers, see \
+         bywash_requests_total and bywash_decisions_total. `4xx` of the `gateway`: see \
+         bywash_malformed_messages_total, `limits` and `principal_cap`.",
     ),
 };
 /// Classes of status codes.
@@ -92,12 +98,12 @@ pub(crate) static DECISIONS: Metric = Metric {
     kind: Counter,
     unit: "decisions",
     labels: &[CLASS, MODE, REASON],
-    help: "Decisions of the engine; in mode observe they were not carried out",
+    help: "Decisions of the engine; in mode observe, the gateway did not carry them out",
     remedy: Do(
-        "`queue_full`, `pushed_out`, `waited_too_long`: more capacity, or fewer requests (`bywash elephants list` says \
-         which cause the load); a longer queue only makes waits longer. `principal_cap`, `set_back`: see whose they are. \
-         `gave_way`, `ran_too_long`: as `terminated` above. docs/reference/refusals.md explains each \
-         reason.",
+        "`queue_full`, `pushed_out`, `waited_too_long`: add capacity, or reduce requests (`bywash \
+         elephants list` shows which cause the load); a longer queue only makes waits longer. \
+         `principal_cap`, `set_back`: find the session or address. `gave_way`, `ran_too_long`: as \
+         `terminated` above. docs/reference/refusals.md explains each reason.",
     ),
 };
 pub(crate) static SHADOW_REQUESTS: Metric = Metric {
@@ -105,10 +111,11 @@ pub(crate) static SHADOW_REQUESTS: Metric = Metric {
     kind: Counter,
     unit: "requests",
     labels: &[CLASS, WOULD],
-    help: "Requests that were only observed, by what enforcing would have made of them",
+    help: "Observed requests, by what the gateway would have done with them if it enforced",
     remedy: Do(
-        "Before a class goes to `enforce`: if more would be `refused` or `stopped` than you want, raise \
-         `upstream.limit` or `run_max` first. `waiting` says that the limit is below what the application does at once.",
+        "Check it before you set a class to `enforce`. If more would be `refused` or `stopped` \
+         than you want, raise `upstream.limit` or `run_max` first. `waiting` means that the limit \
+         is lower than the number of requests that the application really works on at once.",
     ),
 };
 pub(crate) static WORK_SECONDS: Metric = Metric {
@@ -116,22 +123,21 @@ pub(crate) static WORK_SECONDS: Metric = Metric {
     kind: Counter,
     unit: "seconds",
     labels: &[CLASS, KIND],
-    help: "Service time in seconds: useful of requests answered in time, wasted of all others",
-    remedy: Do(
-        "If much is wasted: bywash_requests_total says on whom. `orphaned`: the application works on for clients who \
-         have gone, let it stop (the stop daemon, the SDKs). `late`: a lower `upstream.limit`. `upstream_error`: \
-         look at the servers.",
-    ),
+    help: "Service time in seconds: useful for requests answered in time, wasted for all others",
+    remedy: Do("If much is wasted, bywash_requests_total says on which outcome. `orphaned`: the \
+                application works on for clients that have left; let it stop (the stop daemon, the \
+                SDKs). `late`: lower `upstream.limit`. `upstream_error`: check the servers."),
 };
 pub(crate) static QUEUE_WAIT_SECONDS: Metric = Metric {
     name: "bywash_queue_wait_seconds",
     kind: Histogram,
     unit: "seconds",
     labels: &[CLASS],
-    help: "Time from arrival to the start of service, or to the end without one",
+    help: "Time from arrival to the start of service, or to the end of a request that never ran",
     remedy: Do(
-        "If a class that matters waits long: is its tier `transact`, does it have `after`, is its session known? If \
-         all wait long: a shorter `queue.max_wait` refuses sooner, only more capacity serves more.",
+        "If an important class waits long, check that its tier is `transact`, that it has `after`, \
+         and that its session is known. If all classes wait long, a shorter `queue.max_wait` \
+         refuses sooner; only more capacity serves more.",
     ),
 };
 pub(crate) static SERVICE_SECONDS: Metric = Metric {
@@ -139,11 +145,12 @@ pub(crate) static SERVICE_SECONDS: Metric = Metric {
     kind: Histogram,
     unit: "seconds",
     labels: &[CLASS],
-    help: "Time from the start of service until the whole answer was handed to the client's connection",
+    help: "Time from the start of service until the gateway has written the whole answer to the \
+           client's connection",
     remedy: Do(
-        "If it grows with bywash_running: the limit is above what the application can work on at once, lower \
-         `upstream.limit` or let it be found (`limit.policy = \"slope\"`). If it grows alone: the application or its \
-         database has become slower.",
+        "If it grows with bywash_running, the limit is higher than the application can work on at \
+         once: lower `upstream.limit`, or let the gateway find it (`limit.policy = \"slope\"`). If \
+         it grows alone, the application or its database has become slower.",
     ),
 };
 pub(crate) static WAITING: Metric = Metric {
@@ -151,20 +158,19 @@ pub(crate) static WAITING: Metric = Metric {
     kind: Gauge,
     unit: "requests",
     labels: &[CLASS],
-    help: "Requests that wait for a slot; in mode observe: would wait",
-    remedy: Do(
-        "If it never falls to 0: there is more to do than the application can, see bywash_decisions_total.",
-    ),
+    help: "Requests that wait for a slot; in mode observe, requests that would wait",
+    remedy: Do("If it never falls to 0, more requests come than the application can serve: see \
+                bywash_decisions_total."),
 };
 pub(crate) static EARNED: Metric = Metric {
     name: "bywash_earned",
     kind: Counter,
     unit: "the unit of `earns`",
     labels: &[CLASS],
-    help: "What successful answers brought, by `earns` of their class",
+    help: "Revenue of successful answers, by the `earns` of their class",
     remedy: Do(
-        "If it stands still while transactions are served: has the page with `earns` another path or status, does the \
-         application still send `earns_header`?",
+        "If it stands still while transactions are served, check that the page with `earns` still \
+         has the same path and status, and that the application still sends `earns_header`.",
     ),
 };
 pub(crate) static CLASS_INFO: Metric = Metric {
@@ -174,6 +180,7 @@ pub(crate) static CLASS_INFO: Metric = Metric {
     labels: &[CLASS, TIER],
     help: "1 for each class of the configuration in force, with its tier",
     remedy: Nothing(
-        "Queries put tiers together with it: `… * on (job, instance, class) group_left (tier) bywash_class_info`.",
+        "Queries join tiers with it: `… * on (job, instance, class) group_left (tier) \
+         bywash_class_info`.",
     ),
 };

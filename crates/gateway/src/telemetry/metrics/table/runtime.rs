@@ -8,8 +8,8 @@ use super::label;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "The process",
-    about: "Which program runs, what it uses of the machine, and how workers share the engine. Names that begin with \
-            `process_` are those of all Prometheus clients.",
+    about: "The version of the program, its use of the machine, and how workers share the engine. \
+            Names that begin with `process_` are those that all Prometheus clients use.",
     metrics: &[
         &BUILD_INFO,
         &RESIDENT_MEMORY,
@@ -33,23 +33,22 @@ pub(crate) static BUILD_INFO: Metric = Metric {
     kind: Gauge,
     unit: "always 1",
     labels: &[
-        built("version", "of the program"),
-        built("os", "what it was built for"),
-        built("arch", "what it was built for"),
+        built("version", "the version of the program"),
+        built("os", "the operating system that it was built for"),
+        built("arch", "the processor architecture that it was built for"),
         label("traces", "whether it can send spans", || vec!["yes", "no"]),
     ],
     help: "1 for the program that runs",
-    remedy: Nothing("It says which gateways of a site have which version."),
+    remedy: Nothing("It shows which gateways of a site have which version."),
 };
 pub(crate) static RESIDENT_MEMORY: Metric = Metric {
     name: "process_resident_memory_bytes",
     kind: Gauge,
     unit: "bytes",
     labels: &[],
-    help: "Memory that the process has",
-    remedy: Do(
-        "If it grows beyond what `bywash doctor` says it may come to: report it, with bywash_memory_used_bytes.",
-    ),
+    help: "Resident memory of the process",
+    remedy: Do("If it exceeds the maximum that `bywash doctor` prints, report it together with \
+                bywash_memory_used_bytes."),
 };
 pub(crate) static OPEN_FDS: Metric = Metric {
     name: "process_open_fds",
@@ -57,10 +56,8 @@ pub(crate) static OPEN_FDS: Metric = Metric {
     unit: "files",
     labels: &[],
     help: "Files and sockets that the process has open",
-    remedy: Do(
-        "Near process_max_fds: raise LimitNOFILE (`ulimit -n`), or lower `limits.connections`; `bywash doctor` has the \
-         arithmetic.",
-    ),
+    remedy: Do("If it approaches process_max_fds: raise LimitNOFILE (`ulimit -n`), or lower \
+                `limits.connections`. `bywash doctor` shows the calculation."),
 };
 pub(crate) static MAX_FDS: Metric = Metric {
     name: "process_max_fds",
@@ -68,7 +65,7 @@ pub(crate) static MAX_FDS: Metric = Metric {
     unit: "files",
     labels: &[],
     help: "Files and sockets that the process may have open",
-    remedy: Nothing("It is what process_open_fds is compared with."),
+    remedy: Nothing("Compare process_open_fds with it."),
 };
 pub(crate) static CPU_SECONDS: Metric = Metric {
     name: "process_cpu_seconds",
@@ -77,8 +74,8 @@ pub(crate) static CPU_SECONDS: Metric = Metric {
     labels: &[],
     help: "CPU time of the process",
     remedy: Do(
-        "If it comes near what the machine or its control group grants (`listen.workers` cores): more cores, or more \
-         gateways.",
+        "If it approaches what the machine or its control group grants (`listen.workers` cores), \
+         add cores or gateways.",
     ),
 };
 pub(crate) static START_TIME: Metric = Metric {
@@ -86,8 +83,8 @@ pub(crate) static START_TIME: Metric = Metric {
     kind: Gauge,
     unit: "seconds since 1970",
     labels: &[],
-    help: "When the process was started",
-    remedy: Do("If it changes and nobody has restarted the gateway: standard error says why."),
+    help: "When the process started",
+    remedy: Do("If it changes although nobody has restarted the gateway, standard error says why."),
 };
 pub(crate) static THREADS: Metric = Metric {
     name: "process_threads",
@@ -95,17 +92,17 @@ pub(crate) static THREADS: Metric = Metric {
     unit: "threads",
     labels: &[],
     help: "Threads of the process",
-    remedy: Nothing("There are as many as workers, and about ten for everything else."),
+    remedy: Nothing("There is one for each worker, and about ten for everything else."),
 };
 pub(crate) static ENGINE_LOCK_HELD: Metric = Metric {
     name: "bywash_engine_lock_held_seconds",
     kind: Histogram,
     unit: "seconds",
     labels: &[],
-    help: "How long a thread held the lock of the engine; one hold in 61 is timed",
+    help: "How long a thread held the lock of the engine; one in 61 holds is timed",
     remedy: Nothing(
-        "Long holds explain bywash_engine_lock_wait_seconds. Once in ten seconds a hold is longer, because the values of \
-         requests are computed in it.",
+        "Long holds explain bywash_engine_lock_wait_seconds. Every ten seconds one hold is longer, \
+         because the engine computes the values of requests in it.",
     ),
 };
 pub(crate) static ENGINE_LOCK_WAIT: Metric = Metric {
@@ -113,9 +110,10 @@ pub(crate) static ENGINE_LOCK_WAIT: Metric = Metric {
     kind: Histogram,
     unit: "seconds",
     labels: &[],
-    help: "For how long a thread waited for the engine, each time that another had it",
+    help: "How long a thread waited for the lock of the engine, each time that another thread held \
+           it",
     remedy: Do(
-        "The rate of its sum is how many threads wait at any moment. If that is much of `listen.workers`: fewer workers \
-         serve as much; then more gateways.",
+        "The rate of its sum is the mean number of threads that wait. If that is a large part of \
+         `listen.workers`, fewer workers serve as much: add gateways instead.",
     ),
 };

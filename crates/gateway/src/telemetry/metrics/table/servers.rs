@@ -11,7 +11,8 @@ use crate::process::local_fault::LocalFault;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "Servers",
-    about: "How each server of `upstream.server` stands. Those that a reload takes away are told no more.",
+    about: "The state of each server of `upstream.server`. Servers that a reload removes are no \
+            longer shown.",
     metrics: &[
         &SERVER_REQUESTS,
         &SERVER_RESPONSE_HEAD,
@@ -26,23 +27,25 @@ pub(super) static SUBJECT: Subject = Subject {
 
 const SERVER: Label =
     Label { name: "server", says: "as in `upstream.server`", words: Words::Configured };
-const STATE: Label = label("state", "how it stands", || ServerState::NAMES.into());
+const STATE: Label = label("state", "the state of the server", || ServerState::NAMES.into());
 const CAUSE: Label = label(
     "cause",
-    "`unknown_name`: there is no such name, or it has no address; `temporary`: no name server has answered",
+    "`unknown_name`: the name does not exist or has no address; `temporary`: no name server has \
+     answered",
     || NameFailure::NAMES.into(),
 );
 const FAILURE: Label =
-    label("kind", "`connect`: no connection; `response`: no whole answer", || {
+    label("kind", "`connect`: no connection; `response`: no complete answer", || {
         vec![CONNECT, RESPONSE]
     });
 pub(crate) const CONNECT: &str = "connect";
 pub(crate) const RESPONSE: &str = "response";
 
-const CONNECTION: Label =
-    label("connection", "`new`: opened for this request; `reused`: it had carried another", || {
-        vec![NEW, REUSED]
-    });
+const CONNECTION: Label = label(
+    "connection",
+    "`new`: opened for this request; `reused`: it had carried another request",
+    || vec![NEW, REUSED],
+);
 pub(crate) const NEW: &str = "new";
 pub(crate) const REUSED: &str = "reused";
 
@@ -51,9 +54,10 @@ pub(crate) static SERVER_REQUESTS: Metric = Metric {
     kind: Counter,
     unit: "requests",
     labels: &[SERVER, CONNECTION],
-    help: "Requests that were sent to the server, those that are sent again among them",
+    help: "Requests sent to the server, including those that are sent again",
     remedy: Do(
-        "If many are `new`: the server closes connections after each answer or too soon; let it keep them for longer than `upstream.keep_alive`.",
+        "If many are `new`, the server closes connections after each answer or too soon. Let it \
+         keep them for longer than `upstream.keep_alive`.",
     ),
 };
 pub(crate) static SERVER_RESPONSE_HEAD: Metric = Metric {
@@ -61,18 +65,19 @@ pub(crate) static SERVER_RESPONSE_HEAD: Metric = Metric {
     kind: Histogram,
     unit: "seconds",
     labels: &[SERVER],
-    help: "Time from the request, once its connection stood, to the head of the answer; with the time that the client's body took",
-    remedy: Do(
-        "One server is slower than the others: look at its machine. All are, and bywash_service_seconds with them: the application or its database has become slower.",
-    ),
+    help: "Time from sending the request on an open connection to the head of the answer, \
+           including the time that the client's body took",
+    remedy: Do("If one server is slower than the others, check its machine. If all are, and \
+                bywash_service_seconds rises with them, the application or its database has become \
+                slower."),
 };
 pub(crate) static SERVER_RUNNING: Metric = Metric {
     name: "bywash_server_running",
     kind: Gauge,
     unit: "requests",
     labels: &[SERVER],
-    help: "Requests at the server, streams among them",
-    remedy: Nothing("A server that has many more than the others is slower than they are."),
+    help: "Requests at the server, including streams",
+    remedy: Nothing("A server with many more than the others is slower than they are."),
 };
 pub(crate) static SERVER_STATE: Metric = Metric {
     name: "bywash_server_state",
@@ -81,9 +86,10 @@ pub(crate) static SERVER_STATE: Metric = Metric {
     labels: &[SERVER, STATE],
     help: "1 for the state that the server is in",
     remedy: Do(
-        "`down`: it does not answer `health.path` well, start it or mend it. `ejected`: it failed requests, look at \
-         its log; it is tried again by itself. Back and forth: it is overloaded or half broken; a lower `upstream.limit`, \
-         or take it out. `slow_start` and `probation` pass.",
+        "`down`: it does not answer `health.path` well; start or repair it. `ejected`: it failed \
+         requests; check its log; the gateway retries it without your help. If it goes back and \
+         forth, it is overloaded or partly broken: lower `upstream.limit`, or take it out. \
+         `slow_start` and `probation` pass.",
     ),
 };
 pub(crate) static SERVER_FAILURES: Metric = Metric {
@@ -91,24 +97,27 @@ pub(crate) static SERVER_FAILURES: Metric = Metric {
     kind: Counter,
     unit: "requests",
     labels: &[SERVER, FAILURE],
-    help: "Requests that the server failed: no connection, or no whole answer",
+    help: "Requests that failed at the server: no connection, or no complete answer",
     remedy: Do(
-        "`connect`: is it running, does it listen there, is its backlog full? `response`: does it crash, or take longer \
-         than `upstream.response_timeout`?",
+        "`connect`: check that it runs, that it listens at this address, and that its backlog is \
+         not full. `response`: check whether it crashes, or takes longer than \
+         `upstream.response_timeout`.",
     ),
 };
 pub(crate) static LOCAL_FAULTS: Metric = Metric {
     name: "bywash_local_faults",
     kind: Counter,
     unit: "connections",
-    labels: &[label("cause", "what this machine had too little of", || {
+    labels: &[label("cause", "the resource that this machine lacked", || {
         LocalFault::ALL.map(LocalFault::name).into()
     })],
-    help: "Connections to servers that this machine could not open; no server is blamed for them",
+    help: "Connections to servers that this machine could not open; the gateway blames no server \
+           for them",
     remedy: Do(
-        "`process_files`: raise the limit of open files of the process (`bywash doctor` says how many it needs). \
-         `system_files`: raise the sysctl `fs.file-max`. `ports`: widen `net.ipv4.ip_local_port_range`, or name more \
-         servers. `memory`: the kernel has none for sockets. `observed_requests`: raise `limits.observed`, or enforce a limit.",
+        "`process_files`: raise the limit of open files of the process (`bywash doctor` prints how \
+         many it needs). `system_files`: raise the sysctl `fs.file-max`. `ports`: widen \
+         `net.ipv4.ip_local_port_range`, or add servers. `memory`: the kernel has none for \
+         sockets. `observed_requests`: raise `limits.observed`, or set classes to mode `enforce`.",
     ),
 };
 pub(crate) static SERVER_ERRORS: Metric = Metric {
@@ -118,8 +127,9 @@ pub(crate) static SERVER_ERRORS: Metric = Metric {
     labels: &[SERVER],
     help: "Answers of the server with a status of 500 or more",
     remedy: Do(
-        "One server has far more than the others: it is broken, and ejected if `health.eject_share` of its answers are \
-         errors. All have many: look at the application's log.",
+        "If one server has far more than the others, it is broken; the gateway ejects it if \
+         `health.eject_share` of its answers are errors. If all have many, check the application's \
+         log.",
     ),
 };
 pub(crate) static FAILED_NAMES: Metric = Metric {
@@ -127,9 +137,10 @@ pub(crate) static FAILED_NAMES: Metric = Metric {
     kind: Counter,
     unit: "look-ups",
     labels: &[CAUSE],
-    help: "Look-ups of servers' names that failed; each name is looked up every `upstream.resolve_every`",
+    help: "Failed look-ups of servers' names; the gateway looks up each name every \
+           `upstream.resolve_every`",
     remedy: Do(
-        "Standard error says which name, and whether it has addresses from before. `unknown_name`: correct \
-         `upstream.server`. `temporary`: look at the host's name servers.",
+        "Standard error says which name failed, and whether its earlier addresses stay in use. \
+         `unknown_name`: correct `upstream.server`. `temporary`: check the host's name servers.",
     ),
 };

@@ -10,12 +10,13 @@ use super::{LEVEL, OUTCOME, label};
 
 pub(super) static TOKENS_SUBJECT: Subject = Subject {
     title: "Sessions",
-    about: "What is remembered of visitors, and what they bring to prove it (`identify`).",
+    about: "The sessions that the gateway remembers, and the tokens that clients bring \
+            (`identify`).",
     metrics: &[&SESSIONS, &SESSIONS_EVICTED, &SESSIONS_OVER_QUOTA, &TOKENS],
 };
 pub(super) static LEVELS_SUBJECT: Subject = Subject {
     title: "Levels",
-    about: "By level of service. Without `[levels]` there are no samples by level.",
+    about: "Requests by level of service. Without `[levels]` there are no samples by level.",
     metrics: &[
         &CUSTOMER_LEVELS,
         &LEVEL_REQUESTS,
@@ -32,19 +33,23 @@ pub(crate) static SESSIONS: Metric = Metric {
     labels: &[],
     help: "Sessions remembered",
     remedy: Do(
-        "If it is 0 while visitors are there: `identify.session` does not name the cookie that the application sets.",
+        "If it is 0 while visitors are there, `identify.session` does not name the cookie that the \
+         application sets.",
     ),
 };
 pub(crate) static SESSIONS_EVICTED: Metric = Metric {
     name: "bywash_sessions_evicted",
     kind: Counter,
     unit: "sessions",
-    labels: &[label("segment", "`fresh`: had proven nothing; `proven`", || SEGMENTS.into())],
-    help: "Sessions forgotten before their time to make room for others, as identify.sessions was reached",
-    remedy: Do(
-        "`proven`: buyers lose their standing. Raise `identify.sessions`, or give tokens (`identify.token_keys`). Many `fresh` \
-         ones are crawlers or invented cookies; raise it as well if they are your visitors.",
-    ),
+    labels: &[label(
+        "segment",
+        "`fresh`: had proven nothing; `proven`: had proven something",
+        || SEGMENTS.into(),
+    )],
+    help: "Sessions evicted early, because identify.sessions was reached",
+    remedy: Do("`proven`: buyers lose their standing. Raise `identify.sessions`, or issue tokens \
+                (`identify.token_keys`). Many `fresh` ones are crawlers or invented cookies. If \
+                they are your visitors, raise it as well."),
 };
 pub(crate) const SEGMENTS: [&str; 2] = ["fresh", "proven"];
 pub(crate) static SESSIONS_OVER_QUOTA: Metric = Metric {
@@ -52,23 +57,25 @@ pub(crate) static SESSIONS_OVER_QUOTA: Metric = Metric {
     kind: Counter,
     unit: "sessions",
     labels: &[],
-    help: "Those of the evicted sessions whose address held more than a 1024th of the full table",
+    help: "Evicted sessions whose address held more than a 1024th of the full table",
     remedy: Do(
-        "One address has very many sessions: an attack, or a proxy that is not in `listen.trusted_proxies`. The access log \
-         says which.",
+        "If one address has very many sessions, it is an attack, or a proxy that is not in \
+         `listen.trusted_proxies`. The access log shows which.",
     ),
 };
 pub(crate) static TOKENS: Metric = Metric {
     name: "bywash_tokens",
     kind: Counter,
     unit: "tokens",
-    labels: &[label("what", "`given`, `good`, or why one proved nothing", || {
+    labels: &[label("what", "`given`, `good`, or why a token proved nothing", || {
         [GIVEN, GOOD].into_iter().chain(Refusal::ALL.map(Refusal::name)).collect()
     })],
-    help: "Session tokens: given with an answer, good, or brought to prove nothing and why",
+    help: "Session tokens: given with an answer, brought and valid, or brought and invalid with \
+           the reason",
     remedy: Do(
-        "`unknown_key`: gateways of the site have different `identify.token_keys`, or a key was rotated out too soon. \
-         `forged`, `malformed` in numbers: somebody tries. Some `foreign` and `stale` are the way of things.",
+        "`unknown_key`: gateways of the site have different `identify.token_keys`, or a key was \
+         removed too soon. Many `forged` or `malformed` ones: somebody tries to forge tokens. Some \
+         `foreign` and `stale` ones are normal.",
     ),
 };
 const GIVEN: &str = "given";
@@ -77,11 +84,12 @@ pub(crate) static CUSTOMER_LEVELS: Metric = Metric {
     name: "bywash_customer_levels",
     kind: Counter,
     unit: "requests",
-    labels: &[label("what", "what was said", || CustomerLevel::NAMES.into())],
-    help: "Requests that name their customer's level: a known one, something else, or by somebody who is not believed",
+    labels: &[label("what", "what the field said", || CustomerLevel::NAMES.into())],
+    help: "Requests that name their customer's level: a known level, something else, or from a hop \
+           that is not trusted",
     remedy: Do(
-        "`unknown`: the hop in front says a level that is not in `levels.names`. `untrusted`: a client tries, or the hop \
-         in front is not in `listen.trusted_proxies`.",
+        "`unknown`: the hop in front sends a level that is not in `levels.names`. `untrusted`: a \
+         client tries to set its level, or the hop in front is not in `listen.trusted_proxies`.",
     ),
 };
 pub(crate) static LEVEL_REQUESTS: Metric = Metric {
@@ -89,9 +97,10 @@ pub(crate) static LEVEL_REQUESTS: Metric = Metric {
     kind: Counter,
     unit: "requests",
     labels: &[LEVEL, OUTCOME],
-    help: "Requests by level and by what became of them",
+    help: "Requests by level and outcome",
     remedy: Do(
-        "As bywash_requests_total: levels order nothing here, they say how many threads the application gives.",
+        "As bywash_requests_total. Levels do not order requests; they set how many threads the \
+         application gives each.",
     ),
 };
 pub(crate) static LEVEL_RESPONSE_SECONDS: Metric = Metric {
@@ -99,9 +108,11 @@ pub(crate) static LEVEL_RESPONSE_SECONDS: Metric = Metric {
     kind: Histogram,
     unit: "seconds",
     labels: &[LEVEL],
-    help: "Time from arrival until the whole answer was handed to the client's connection, of requests that the application answered",
+    help: "Time from arrival until the gateway has written the whole answer to the client's \
+           connection, for requests that the application answered",
     remedy: Do(
-        "If a better level is no faster: does the application take `Bywash-Level`, and are its classes in mode `enforce`?",
+        "If a better level is no faster, check that the application reads `Bywash-Level`, and that \
+         its classes are in mode `enforce`.",
     ),
 };
 pub(crate) static LEVEL_WAITING: Metric = Metric {
@@ -109,7 +120,7 @@ pub(crate) static LEVEL_WAITING: Metric = Metric {
     kind: Gauge,
     unit: "requests",
     labels: &[LEVEL],
-    help: "Requests of the level that have come and do not run",
+    help: "Requests of the level that have arrived and do not run",
     remedy: Nothing("It is bywash_waiting by level."),
 };
 pub(crate) static LEVEL_RUNNING: Metric = Metric {
@@ -117,6 +128,6 @@ pub(crate) static LEVEL_RUNNING: Metric = Metric {
     kind: Gauge,
     unit: "requests",
     labels: &[LEVEL],
-    help: "Requests of the level that the application works on, streams among them",
-    remedy: Nothing("It says for whom the application's threads are."),
+    help: "Requests of the level that the application works on, including streams",
+    remedy: Nothing("It shows which level the application's threads work for."),
 };

@@ -6,7 +6,7 @@ use bywash_metrics::{Metric, Subject};
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "Slots",
-    about: "What the application is allowed to work on at once, and what it does.",
+    about: "How many requests the application may work on at once, and how many it works on.",
     metrics: &[
         &LIMIT,
         &LIMIT_LEAST,
@@ -27,8 +27,9 @@ pub(crate) static LIMIT: Metric = Metric {
     labels: &[],
     help: "Slots: requests that all servers together may work on at once",
     remedy: Do(
-        "If it stays at bywash_limit_most while requests wait, and bywash_service_seconds does not grow: a higher \
-         `limit.max` (under policy `fixed`: `upstream.limit`). If it stays at bywash_limit_least: the application has become slow, look there.",
+        "If it stays at bywash_limit_most while requests wait, and bywash_service_seconds does not \
+         grow, raise `limit.max` (under policy `fixed`: `upstream.limit`). If it stays at \
+         bywash_limit_least, the application has become slow: check it.",
     ),
 };
 pub(crate) static LIMIT_LEAST: Metric = Metric {
@@ -36,9 +37,9 @@ pub(crate) static LIMIT_LEAST: Metric = Metric {
     kind: Gauge,
     unit: "requests",
     labels: &[],
-    help: "The fewest slots that the limit may come to, by the configuration in force",
+    help: "The least value that the limit can have in the configuration in force",
     remedy: Nothing(
-        "It is what bywash_limit is compared with. Under policy `fixed` both bounds are the limit.",
+        "Compare bywash_limit with it. Under policy `fixed`, both bounds equal the limit.",
     ),
 };
 pub(crate) static LIMIT_MOST: Metric = Metric {
@@ -46,7 +47,7 @@ pub(crate) static LIMIT_MOST: Metric = Metric {
     kind: Gauge,
     unit: "requests",
     labels: &[],
-    help: "The most slots that the limit may come to, by the configuration in force",
+    help: "The greatest value that the limit can have in the configuration in force",
     remedy: Nothing("As bywash_limit_least."),
 };
 pub(crate) static RUNNING: Metric = Metric {
@@ -56,8 +57,8 @@ pub(crate) static RUNNING: Metric = Metric {
     labels: &[],
     help: "Requests that hold a slot",
     remedy: Do(
-        "If it stays at bywash_limit with nobody waiting, or above it for long: requests hang in the application; \
-         `upstream.response_timeout` and `total_timeout` bound that.",
+        "If it stays at bywash_limit while nothing waits, or above it for long, requests hang in \
+         the application. `upstream.response_timeout` and `total_timeout` bound that.",
     ),
 };
 pub(crate) static NEWEST_FIRST: Metric = Metric {
@@ -65,10 +66,10 @@ pub(crate) static NEWEST_FIRST: Metric = Metric {
     kind: Gauge,
     unit: "0 or 1",
     labels: &[],
-    help: "1 while newest go first: it is overload",
+    help: "1 during overload, while the newest requests go first",
     remedy: Do(
-        "For minutes it is what bywash is for. For hours: more capacity, or find out which requests cause the load \
-         (`bywash elephants list`).",
+        "For some minutes this is normal under overload. If it lasts for hours, add capacity, or \
+         find out which requests cause the load (`bywash elephants list`).",
     ),
 };
 pub(crate) static STREAMS: Metric = Metric {
@@ -76,9 +77,10 @@ pub(crate) static STREAMS: Metric = Metric {
     kind: Gauge,
     unit: "streams",
     labels: &[],
-    help: "WebSockets and event streams, counted apart from the limit",
+    help: "WebSockets and event streams, which do not count against the limit",
     remedy: Do(
-        "If it comes near `limits.streams`: raise that, if servers can bear it; further ones are refused.",
+        "If it approaches `limits.streams`, raise that if the servers can bear it. The gateway \
+         refuses further streams.",
     ),
 };
 pub(crate) static FILES: Metric = Metric {
@@ -86,10 +88,11 @@ pub(crate) static FILES: Metric = Metric {
     kind: Counter,
     unit: "requests",
     labels: &[],
-    help: "Requests for files that the server sends without computing anything, which took no slot",
+    help: "Requests for files that the server sends without computing anything, and that took no \
+           slot",
     remedy: Do(
-        "If such files cost the application a worker all the same: `queue.skip_files = false`, or a class that \
-         matches them.",
+        "If such files do occupy a worker of the application, set `queue.skip_files = false`, or \
+         write a class that matches them.",
     ),
 };
 pub(crate) static DEPARTED: Metric = Metric {
@@ -97,10 +100,12 @@ pub(crate) static DEPARTED: Metric = Metric {
     kind: Gauge,
     unit: "requests",
     labels: &[],
-    help: "Requests that hold a slot although their clients have gone, as the application works on",
+    help: "Requests that hold a slot although their clients have left, because the application \
+           works on",
     remedy: Do(
-        "If it is a large part of bywash_running: let the application stop such work (the stop daemon, the SDKs). If \
-         the application does stop and its server hides that: `upstream.departures = \"noticed\"`.",
+        "If it is a large part of bywash_running, let the application stop such work (the stop \
+         daemon, the SDKs). If the application does stop but its server hides that: \
+         `upstream.departures = \"noticed\"`.",
     ),
 };
 pub(crate) static UPLOADS: Metric = Metric {
@@ -108,9 +113,9 @@ pub(crate) static UPLOADS: Metric = Metric {
     kind: Gauge,
     unit: "requests",
     labels: &[],
-    help: "Requests whose bodies are still read: they do not wait for a slot yet",
+    help: "Requests whose bodies the gateway is still reading; they do not wait for a slot yet",
     remedy: Do(
-        "If there are many for long, clients send slowly, or hold back what they send. None of them holds a slot; \
-         `limits.max_body_bytes` bounds what one may send.",
+        "If there are many for long, clients send slowly or pause. None of them holds a slot. \
+         `limits.max_body_bytes` bounds what one request may send.",
     ),
 };
