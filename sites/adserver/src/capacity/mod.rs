@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn days_are_written_as_dates() {
         let words = Shortage { day: 19_782, wanted: 7, free: 3 }.to_string();
-        assert_eq!(words, "7 impressions on 2024-02-29, of which 3 can be");
+        assert_eq!(words, "7 impressions on 2024-02-29, of which 3 are possible");
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(-1), (1969, 12, 31));
     }
