@@ -18,8 +18,8 @@ fn a_contract_is_accepted_if_there_is_room_and_refused_with_figures_if_not() {
     client.sign(&sea(1_200));
     let refused = client.post("/contracts", &sea(801));
     assert_eq!(refused.status, 409);
-    assert!(refused.body.contains("wants 401 impressions on 20"), "{}", refused.body);
-    assert!(refused.body.contains("400 can be delivered"), "{}", refused.body);
+    assert!(refused.body.contains("needs 401 impressions on 20"), "{}", refused.body);
+    assert!(refused.body.contains("400 are possible"), "{}", refused.body);
     assert_eq!(client.json("/contracts")["contracts"].as_array().unwrap().len(), 1);
     let second = client.sign(&sea(800));
     assert_eq!(client.post("/contracts", &sea(1)).status, 409);
