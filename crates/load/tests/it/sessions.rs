@@ -231,7 +231,7 @@ fn a_visitor_for_whom_there_is_no_place_makes_the_run_invalid() {
     assert_eq!((cell.generated, cell.timed_out), (1, 1));
     assert!(run.not_started > 10, "{}", run.not_started);
     let why = run.invalid.expect("most visitors are missing");
-    assert!(why.contains("not started: 1 at once"), "{why}");
+    assert!(why.contains("not started: at most 1 can be active"), "{why}");
 }
 
 #[test]

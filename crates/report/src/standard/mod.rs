@@ -191,7 +191,7 @@ mod tests {
         for cell in &mut result.cells {
             cell.response = TierResponses::default();
         }
-        assert!(!html(&result).contains("Response times"));
+        assert!(!html(&result).contains("Response times at ρ"));
     }
 
     #[test]

@@ -167,14 +167,15 @@ mod tests {
     /// As on a full disk: a write is cut short, and the next one fails.
     #[test]
     fn where_there_is_little_room_lines_are_whole_and_counted_once() {
-        const NAME: &str =
-            "access_log::lines::tests::where_there_is_little_room_lines_are_whole_and_counted_once";
+        let test = "where_there_is_little_room_lines_are_whole_and_counted_once";
+        let (_, module) = module_path!().split_once("::").expect("a module of this crate");
+        let name = format!("{module}::{test}");
         if std::env::var_os(CHILD).is_some() {
             return in_little_room();
         }
         let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact \"$1\" --nocapture";
         let mut child = Command::new("sh");
-        child.args(["-c", script]).arg(std::env::current_exe().unwrap()).arg(NAME).env(CHILD, "1");
+        child.args(["-c", script]).arg(std::env::current_exe().unwrap()).arg(name).env(CHILD, "1");
         let child = child.output().unwrap();
         let said = String::from_utf8_lossy(&child.stderr);
         assert!(child.status.success(), "{child:?}");
