@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::book::{Refused, after};
 use crate::effect::{Effect, Gauge};
 use crate::elephant::Elephant;
 use crate::grants::{Change, Grants};
+use crate::refused::Refused;
+use crate::time::after;
 use crate::word::Word;
 
 /// A rule that ended this recently was in force during some of the last minute.
@@ -132,18 +133,6 @@ pub struct Trial {
     pub before: Gauge,
     /// How the site performed during the trial, if the trial is over.
     pub during: Option<Gauge>,
-}
-
-/// Returns the beginning and the end of a decision that has begun by `now`. Its duration is no
-/// longer than the operator asked for.
-pub(crate) fn began_by(
-    now: Timestamp,
-    since: Timestamp,
-    until: Timestamp,
-) -> (Timestamp, Timestamp) {
-    let lasts = until.duration_since(since);
-    let ends = now.checked_add(lasts).unwrap_or(until);
-    (since.min(now), until.min(ends))
 }
 
 impl Entry {

@@ -23,10 +23,12 @@
 //! - `watch` derives evidence from requests and from the use of resources, with `clients`, `tally`,
 //!   `held` and `recent`. It also returns time series for charts (`spent`).
 //! - `elephant` is that evidence, `grants` the content of a rule, `effect` its predicted effect.
-//! - `entry` is an elephant with all decisions about it.
+//! - `entry` is an elephant with all decisions about it, `refused` why one is rejected. `word` is a
+//!   decision's author, reason and duration, `time` when it begins and ends.
 //! - `book` stores the entries and is the only module that changes them.
 //! - `note` is a line of the audit log.
-//! - `overrides` has the other settings that operators change for a limited time.
+//! - `overrides` has the other settings that operators change for a limited time, such as the
+//!   `mode` of a class.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -36,27 +38,30 @@ mod elephant;
 mod entry;
 mod grants;
 mod held;
+mod mode;
 mod note;
 mod overrides;
 mod recent;
+mod refused;
 mod spent;
 mod tally;
 mod text;
+mod time;
 mod watch;
 mod word;
 
-pub use book::{Act, Book, BookError, InForce, MOST_ENTRIES, MOST_RULES, Refused, Written};
+pub use book::{Act, Book, BookError, InForce, Written};
 pub use clients::{Client, OneClient};
 pub use effect::{Effect, Gauge, Lot, Unpredicted};
 pub use elephant::{Elephant, Resource};
 pub use entry::{Ended, Entry, Origin, Rule, State, Trial};
 pub use grants::{Change, Grants, Limit};
 pub use jiff::Timestamp;
+pub use mode::Mode;
 pub use note::{Note, Subject, What};
-pub use overrides::{
-    MOST_OVERRIDES, Mode, NotOverridden, Override, Overrides, OverridesError, Target,
-};
+pub use overrides::{MOST_OVERRIDES, NotOverridden, Override, Overrides, OverridesError, Target};
 pub use recent::{Answers, WINDOW as ANSWERS_WINDOW};
+pub use refused::{MOST_ENTRIES, MOST_RULES, Refused};
 pub use spent::{Lot as Spending, Spent, Window};
 pub use text::{escaped, printable_json};
 pub use watch::{BYTES, MOST_EXEMPT, Part, SLOTS, Seen, Watch, Watched};

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
-use crate::overrides::Mode;
+use crate::mode::Mode;
 
 /// A decision, or an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

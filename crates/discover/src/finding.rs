@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use bywash_units::Span;
 
 use crate::columns::Column;
-use crate::discovery::{Resource, Settings};
 use crate::false_discovery::threshold;
 use crate::find::{Candidate, find, seen};
 use crate::price::{Price, Windows};
 use crate::ring::{Length, Rings};
 use crate::rows::Spread;
+use crate::settings::{Resource, Settings};
 use crate::sums::Sums;
 
 /// The time of observation below which all findings are provisional.

@@ -59,12 +59,14 @@ mod nnls;
 mod price;
 mod ring;
 mod rows;
+mod settings;
 mod sums;
 pub mod template;
 
 pub use columns::{Column, MOST_COLUMNS};
 pub use correlation::Correlation;
-pub use discovery::{Discovery, Resource, Seen, Settings};
+pub use discovery::{Discovery, Seen};
 pub use finding::{Evidence, Finding};
 pub use kinds::{Kinds, MOST_KNOWN};
 pub use rows::Spread;
+pub use settings::{Resource, Settings};

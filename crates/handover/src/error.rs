@@ -1,12 +1,14 @@
-//! Why a handover failed.
+//! Why a handover failed, and the limit that one of the errors names.
 
 use std::ffi::OsString;
 use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use crate::head::MOST_STATE;
 use crate::socket::Name;
+
+/// The largest number of bytes of state that can be handed over.
+pub const MOST_STATE: u64 = 64 << 20;
 
 /// Why the old process continues, or why the new one cannot begin.
 #[derive(Debug, thiserror::Error)]

@@ -19,7 +19,7 @@
 //! All numbers are little-endian. The first twelve bytes of the head, and the version of four bytes
 //! that answers it, are the same in every version.
 
-use crate::error::HandoverError;
+use crate::error::{HandoverError, MOST_STATE};
 use crate::socket::Name;
 
 /// The variable that tells a process that it is a successor, and its only value.
@@ -33,9 +33,6 @@ pub(crate) const SERVING: u8 = b'S';
 
 /// The old process leaves the service to the successor.
 pub(crate) const TAKEN: u8 = b'T';
-
-/// The largest number of bytes of state that can be handed over.
-pub const MOST_STATE: u64 = 64 << 20;
 
 const MAGIC: [u8; 8] = *b"bywash>>";
 

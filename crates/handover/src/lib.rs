@@ -22,8 +22,7 @@ mod supervisor;
 mod watched;
 
 pub use activation::from_supervisor;
-pub use error::HandoverError;
-pub use head::MOST_STATE;
+pub use error::{HandoverError, MOST_STATE};
 pub use predecessor::{Successor, hand_over};
 pub use socket::{Listener, Name, Sockets};
 pub use state_file::{StateError, load, save};

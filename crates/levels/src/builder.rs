@@ -62,8 +62,16 @@ enum Named {
     Percentile(String, f64, Duration),
 }
 
+impl Pool {
+    /// Creates a builder for a pool with this number of threads, which should be one more than the
+    /// number of its processors ([`suggested_threads`]).
+    pub fn builder(threads: u32) -> Builder {
+        Builder::new(threads)
+    }
+}
+
 impl Builder {
-    pub(crate) fn new(threads: u32) -> Self {
+    fn new(threads: u32) -> Self {
         Self {
             threads,
             names: Vec::new(),

@@ -34,10 +34,10 @@
 //! # Modules
 //!
 //! A [`Builder`] builds a [`Pool`]. A [`Waiting`] is a request in the queue, a [`Request`] is one
-//! with a slot, and a [`Scope`] holds its tasks. `worker` contains the threads of the pool and
-//! `desk` the state that they share. [`bywash_engine::levels`] decides which request gets a slot;
-//! the simulator runs the same code in virtual time. `task` and `scope` contain the only unsafe
-//! lines, with their proofs. [`Fate`] is for bindings of other languages.
+//! with a slot, and a [`Scope`] holds its tasks. `desk` contains
+//! the threads of the pool and the state that they share. [`bywash_engine::levels`] decides which
+//! request gets a slot; the simulator runs the same code in virtual time. `task` and `scope` contain
+//! the only unsafe lines, with their proofs. [`Fate`] is for bindings of other languages.
 //!
 //! Tasks are for computation: a task that sleeps or waits for a socket keeps a slot that another
 //! could use. They should be short (some milliseconds), because a slot changes hands between tasks,
@@ -58,7 +58,6 @@ mod seat;
 mod stats;
 mod task;
 mod waiting;
-mod worker;
 
 pub use builder::{Builder, Goal, suggested_threads};
 pub use bywash_engine::levels::{Level, Verdict};

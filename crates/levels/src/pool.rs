@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use bywash_engine::levels::{LevelId, Load};
 
-use crate::builder::Builder;
 use crate::desk::Desk;
 use crate::error::Refused;
 use crate::request::Request;
@@ -29,12 +28,6 @@ impl Drop for Open {
 }
 
 impl Pool {
-    /// Creates a builder for a pool with this number of threads, which should be one more than the
-    /// number of its processors ([`suggested_threads`](crate::suggested_threads)).
-    pub fn builder(threads: u32) -> Builder {
-        Builder::new(threads)
-    }
-
     pub(crate) fn new(desk: Arc<Desk>) -> Self {
         Self { open: Arc::new(Open(desk)) }
     }
@@ -84,7 +77,8 @@ impl Pool {
     where
         F: FnOnce(&mut Request) + Send + 'static,
     {
-        self.desk().hand_in(self.desk().level(level)?, Box::new(job))
+        let run = |desk: &Arc<Desk>, ticket, level| Request::run(desk, ticket, level, job);
+        self.desk().hand_in(self.desk().level(level)?, Box::new(run))
     }
 
     /// Shuts down the pool for all its clones. It accepts no more requests, refuses those that

@@ -27,7 +27,7 @@ pub struct Request {
     since: Time,
     /// The number of pool threads that ask for work as soon as the request has ended.
     coming: usize,
-    pub(crate) panicked: bool,
+    panicked: bool,
 }
 
 impl Request {
@@ -36,9 +36,22 @@ impl Request {
         Self { desk, ticket, level, since, coming: 0, panicked: false }
     }
 
-    /// Ends a request that a thread of the pool has run. The thread asks for work next.
-    pub(crate) fn end_of_worker(mut self) {
-        self.coming = 1;
+    /// Runs a job as a request on a thread of the pool, which asks for work next.
+    pub(crate) fn run(
+        desk: &Arc<Desk>,
+        ticket: Ticket,
+        level: LevelId,
+        job: impl FnOnce(&mut Self),
+    ) {
+        let mut request = Self::new(Arc::clone(desk), ticket, level);
+        // A job that panics is a failed request.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut request))) {
+            request.panicked = true;
+            // Dropping a panic payload may run arbitrary code, and this thread serves other
+            // requests.
+            std::mem::forget(panic);
+        }
+        request.coming = 1;
     }
 
     /// Returns the name of the request's level.

@@ -1,9 +1,9 @@
 //! Decodes the chunked transfer coding (RFC 9112 §7.1) strictly and at a bounded cost.
 
-use crate::decode::{Part, up_to};
 use crate::fault::Fault;
 use crate::head::Limits;
 use crate::octet::{is_space, is_value};
+use crate::part::{Part, up_to};
 use crate::trailers::Section;
 
 /// The longest extension of one chunk, in bytes.

@@ -29,7 +29,6 @@
 
 mod authentication;
 mod chunk;
-mod claims;
 mod connection;
 mod decode;
 mod fault;
@@ -42,13 +41,14 @@ mod host;
 mod line;
 mod name;
 mod octet;
+mod part;
 mod request;
 mod response;
 mod target;
 mod trailers;
 mod write;
 
-pub use decode::{Decoder, Part};
+pub use decode::Decoder;
 pub use fault::Fault;
 pub use fields::{Field, Fields};
 pub use forwarded::{Forwarded, Node};
@@ -56,6 +56,7 @@ pub use framing::Framing;
 pub use head::{Head, Limits};
 pub use host::is_host;
 pub use name::{Name, alike};
+pub use part::Part;
 pub use request::Request;
 pub use response::Response;
 pub use target::Target;

@@ -10,8 +10,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 
+use crate::key::Key;
 use crate::sys::{self, Flags};
-use crate::table::Key;
 
 /// The set, by its descriptors. It lives as long as the process, or until the program closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

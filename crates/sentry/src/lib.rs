@@ -35,9 +35,12 @@
 
 mod epoll;
 mod interest;
+mod key;
 mod limit;
+mod news;
 mod notice;
 mod process;
+mod register;
 #[cfg(feature = "tokio")]
 mod set;
 mod sys;
@@ -48,8 +51,8 @@ mod watching;
 pub use interest::{Interest, Reason, Refused};
 pub use limit::raise_file_limit;
 pub use notice::{Notice, Signal};
+pub use register::{told_by_notice, unwatch};
 #[cfg(feature = "tokio")]
 pub use set::{Departure, Watch};
 pub use sys::{Unsignalled, unacknowledged};
-pub use table::{told_by_notice, unwatch};
 pub use watching::{Watching, watch};

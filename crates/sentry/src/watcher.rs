@@ -10,10 +10,11 @@ use std::{mem, thread};
 
 use crate::epoll::Set;
 use crate::interest::Reason;
+use crate::key::Key;
 use crate::notice::Told;
 use crate::process;
 use crate::sys::{self, Flags, Unsignalled};
-use crate::table::{Key, Seats, Shared, Table, Tell};
+use crate::table::{Seats, Shared, Table, Tell};
 
 /// The maximum number of events taken from the kernel at once.
 const BATCH: usize = 64;

@@ -5,11 +5,14 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use crate::interest::{Interest, Reason, Refused};
-use crate::table::{self, Key, Tell};
+use crate::key::Key;
+use crate::news::News;
+use crate::register::{forget, register};
+use crate::table::Tell;
 
 /// A watch of a connection, which ends when the value is dropped.
 ///
@@ -27,18 +30,6 @@ pub struct Watching<'a> {
     connection: PhantomData<BorrowedFd<'a>>,
 }
 
-/// The state that the watching thread shares with the future.
-#[derive(Debug, Default)]
-pub(crate) struct News(Mutex<Latest>);
-
-#[derive(Debug, Default)]
-struct Latest {
-    /// Whether data has been reported and not yet returned.
-    data: bool,
-    departure: Option<Reason>,
-    waker: Option<Waker>,
-}
-
 /// Watches a connection, independently of its other users: it may be a blocking socket, or
 /// registered with a runtime. There is one watch per descriptor of a process. Use `try_clone` for
 /// another one.
@@ -49,7 +40,7 @@ struct Latest {
 pub fn watch<S: AsFd>(connection: &S, interest: Interest) -> io::Result<Watching<'_>> {
     let news = Arc::new(News::default());
     let fd = connection.as_fd().as_raw_fd();
-    let key = match table::register(fd, interest, Tell::Future(Arc::clone(&news))) {
+    let key = match register(fd, interest, Tell::Future(Arc::clone(&news))) {
         Ok(key) => Some(key),
         Err(Refused::Left(reason)) => {
             news.tell(reason);
@@ -60,54 +51,18 @@ pub fn watch<S: AsFd>(connection: &S, interest: Interest) -> io::Result<Watching
     Ok(Watching { key, news, connection: PhantomData })
 }
 
-impl News {
-    pub(crate) fn tell(&self, reason: Reason) {
-        let waker = {
-            let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match reason {
-                Reason::Data => latest.data = true,
-                Reason::Ended | Reason::Reset => latest.departure = Some(reason),
-            }
-            latest.waker.take()
-        };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-}
-
-impl Latest {
-    fn take(&mut self) -> Option<Reason> {
-        if self.departure.is_none() && std::mem::take(&mut self.data) {
-            return Some(Reason::Data);
-        }
-        self.departure
-    }
-}
-
 impl Future for Watching<'_> {
     type Output = Reason;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Reason> {
-        let mut latest = self.news.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reason) = latest.take() {
-            return Poll::Ready(reason);
-        }
-        // Dropping the old waker may run arbitrary code, so release the lock first.
-        let before = match &latest.waker {
-            Some(waker) if waker.will_wake(context.waker()) => None,
-            _ => latest.waker.replace(context.waker().clone()),
-        };
-        drop(latest);
-        drop(before);
-        Poll::Pending
+        self.news.poll(context)
     }
 }
 
 impl Drop for Watching<'_> {
     fn drop(&mut self) {
         if let Some(key) = self.key {
-            table::forget(key);
+            forget(key);
         }
     }
 }

@@ -5,27 +5,21 @@
 //! query may not have begun yet, or another one may follow. A request without a lease is searched
 //! for four times.
 
-use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
 use bywash_config::Mode;
-use bywash_lease::{Backend, DatabaseName, Part, Reason, RequestId, statement};
+use bywash_lease::{Backend, DatabaseName, statement};
 use bywash_units::{Span, Time};
 use tokio::sync::mpsc;
 
 use crate::database::{Database, DatabaseError, Running, Verdict, Wanted};
-use crate::desk::{Desk, Report, Stop};
+use crate::desk::Desk;
+use crate::job::Job;
 use crate::journal::Journal;
-use crate::numbers::Spared;
 use crate::pace::Pace;
-
-/// Pauses between searches for leased connections, in milliseconds. The last one repeats.
-const PAUSES: [u64; 8] = [5, 15, 30, 50, 100, 300, 500, 1000];
-/// Pauses between searches for marked statements without a lease. After the last one, the search
-/// ends.
-const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
+use crate::spared::Spared;
 
 /// The maximum number of requests that are pursued at a time.
 const MOST_JOBS: usize = 65_536;
@@ -43,54 +37,6 @@ const GREETING: Span = Span::from_secs(5);
 
 /// The time for which a database is not queried after an error.
 const REST: Span = Span::from_millis(500);
-
-/// A request that shall stop.
-pub(crate) struct Job {
-    request: RequestId,
-    reason: Reason,
-    /// The part of the work to stop, or `None` for all of it.
-    only: Option<Part>,
-    traceparent: Option<String>,
-    asked: Time,
-    late: Time,
-    due: Time,
-    looks: usize,
-    /// The report to the sender of the stop, until the first search.
-    report: Option<Rc<Report>>,
-    /// The reasons for which a statement of the request was spared, as a bit set of [`Spared`].
-    /// Each is reported once.
-    told: Cell<u8>,
-}
-
-impl Job {
-    pub(crate) fn new(stop: &Stop, now: Time, left: Span, report: &Rc<Report>) -> Self {
-        Self {
-            request: stop.request.clone(),
-            reason: stop.reason,
-            only: stop.only,
-            traceparent: stop.traceparent.clone(),
-            asked: now,
-            late: now + left,
-            due: now,
-            looks: 0,
-            report: Some(Rc::clone(report)),
-            told: Cell::new(0),
-        }
-    }
-
-    /// Schedules the next search. Returns `None` if there is none.
-    fn again(mut self, now: Time, is_leased: bool) -> Option<Self> {
-        self.report = None;
-        let pause = if is_leased {
-            PAUSES[self.looks.min(PAUSES.len() - 1)]
-        } else {
-            *PAUSES_OF_MARKS.get(self.looks)?
-        };
-        self.looks += 1;
-        self.due = now + Span::from_millis(pause);
-        (self.due < self.late).then_some(self)
-    }
-}
 
 /// A statement that will be cancelled, with the index of its job in the round.
 struct Victim {

@@ -4,43 +4,23 @@
 //! the daemon stops reading if too many are outstanding. A client that does not read its responses
 //! is disconnected, and its leases end.
 
-use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use bywash_lease::{Answer, Fault, Holder, LONGEST, Message};
+use bywash_lease::{Fault, Holder, LONGEST, Message};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 use crate::desk::{Desk, Rights};
+use crate::voice::{Owed, Voice};
 
 /// The maximum number of outstanding responses of a client.
 const OWED: usize = 16_384;
 /// The time for which a client may leave its responses unread.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The sender of a client's responses.
-#[derive(Clone)]
-pub(crate) struct Voice {
-    lines: mpsc::UnboundedSender<String>,
-    owed: Rc<Owed>,
-}
-
-#[derive(Default)]
-struct Owed {
-    count: Cell<usize>,
-    less: Notify,
-}
-
-impl Voice {
-    pub(crate) fn say(&self, number: u64, answer: &Answer) {
-        // An error means that the client has disconnected.
-        let _ = self.lines.send(format!("{number} {answer}\n"));
-    }
-}
 
 /// Handles a client until either side ends the connection.
 pub(crate) async fn converse(stream: UnixStream, desk: Rc<Desk>, rights: Rights, holder: Holder) {

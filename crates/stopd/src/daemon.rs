@@ -17,10 +17,11 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::canceller::{Canceller, Job};
+use crate::canceller::Canceller;
 use crate::conversation;
 use crate::database::Database;
 use crate::desk::{Desk, Rights, Tray};
+use crate::job::Job;
 use crate::journal::Journal;
 use crate::numbers::Numbers;
 use crate::operators;

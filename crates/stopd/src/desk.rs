@@ -4,7 +4,7 @@
 //! completely before the next one. The work in a database follows later in a canceller, which
 //! checks the leases here again before it acts.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -16,9 +16,10 @@ use bywash_lease::{
 };
 use bywash_units::{Span, Time};
 
-use crate::canceller::Job;
-use crate::conversation::Voice;
-use crate::numbers::{Numbers, Spared};
+use crate::job::{Job, Report, Stop};
+use crate::numbers::Numbers;
+use crate::spared::Spared;
+use crate::voice::Voice;
 
 /// The maximum duration of a lease, and the duration of one without `not-after`. A lease also ends
 /// with its client connection.
@@ -53,45 +54,6 @@ pub(crate) struct Desk {
     voices: RefCell<HashMap<Holder, Voice>>,
     trays: BTreeMap<DatabaseName, Tray>,
     started: Instant,
-}
-
-/// Collects the result of a stop. The response is sent when the last reference is dropped.
-pub(crate) struct Report {
-    voice: Voice,
-    number: u64,
-    cancelled: Cell<u32>,
-    spared: Cell<u32>,
-}
-
-/// The content of a STOP message.
-pub(crate) struct Stop {
-    pub(crate) request: RequestId,
-    pub(crate) reason: Reason,
-    /// The part of the work to stop, or `None` for all of it.
-    pub(crate) only: Option<Part>,
-    not_after: Option<u64>,
-    pub(crate) traceparent: Option<String>,
-}
-
-impl Report {
-    fn new(voice: &Voice, number: u64) -> Self {
-        Self { voice: voice.clone(), number, cancelled: Cell::new(0), spared: Cell::new(0) }
-    }
-
-    pub(crate) fn cancelled(&self) {
-        self.cancelled.set(self.cancelled.get() + 1);
-    }
-
-    pub(crate) fn spared(&self) {
-        self.spared.set(self.spared.get() + 1);
-    }
-}
-
-impl Drop for Report {
-    fn drop(&mut self) {
-        let (cancelled, spared) = (self.cancelled.get(), self.spared.get());
-        self.voice.say(self.number, &Answer::Cancelled { cancelled, spared });
-    }
 }
 
 impl Desk {

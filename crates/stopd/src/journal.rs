@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bywash_lease::{Reason, RequestId};
 use serde_json::json;
 
-use crate::numbers::Spared;
+use crate::spared::Spared;
 
 /// The maximum number of lines that wait.
 const WAITING: usize = 1024;

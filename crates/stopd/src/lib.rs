@@ -16,9 +16,12 @@
 //! - `conversation`: handles one client connection: the client's rights, its lines and the
 //!   responses
 //! - `desk`: handles messages and holds the leases (`bywash_lease::Table`)
+//! - `voice`: sends the responses to a client
+//! - `job`: a request that shall stop, and the report to the sender of the stop
 //! - `canceller`: finds and cancels the statements of stopped requests in its database, within a
 //!   budget
 //! - `database`: PostgreSQL and MySQL (with MariaDB): running statements and their cancellation
+//! - `spared`: the reasons for which a statement is not cancelled
 //! - `table`: the list of metrics
 //! - `numbers`: the values of the metrics
 //! - `operators`: the HTTP interface for operators
@@ -44,12 +47,15 @@ mod conversation;
 mod daemon;
 mod database;
 mod desk;
+mod job;
 mod journal;
 mod numbers;
 mod operators;
 mod pace;
 mod seats;
+mod spared;
 mod table;
+mod voice;
 
 pub use daemon::{Daemon, StopdError, start};
 pub use table::METRICS;

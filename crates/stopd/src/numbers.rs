@@ -10,54 +10,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use serde::Serialize;
 
+use crate::spared::Spared;
 use crate::table;
-
-/// The reason for which a statement of a stopped request was not cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Spared {
-    /// The statement may write.
-    Writes,
-    /// The statement belongs to another user than the configured one.
-    OtherUser,
-    /// The mark of the statement contradicts the lease, or there is no lease and the database
-    /// cannot distinguish statements.
-    Unsure,
-    /// The statement had ended, or its connection was released.
-    Gone,
-    /// The daemon lacks the privilege to cancel it.
-    Refused,
-    /// There were too many stops, or the stop came too late.
-    Late,
-    /// The database was unreachable.
-    Down,
-}
-
-impl Spared {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Writes,
-        Self::OtherUser,
-        Self::Unsure,
-        Self::Gone,
-        Self::Refused,
-        Self::Late,
-        Self::Down,
-    ];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Writes => "writes",
-            Self::OtherUser => "other_user",
-            Self::Unsure => "unsure",
-            Self::Gone => "gone",
-            Self::Refused => "refused",
-            Self::Late => "late",
-            Self::Down => "down",
-        }
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfReason {

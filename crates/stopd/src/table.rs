@@ -5,7 +5,7 @@ use bywash_metrics::Kind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject, Words};
 
-use crate::numbers::Spared;
+use crate::spared::Spared;
 
 /// The metrics of the daemon.
 pub static METRICS: [&Subject; 1] = [&SUBJECT];

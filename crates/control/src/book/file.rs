@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::{Book, MOST_RULES, Refused};
+use super::Book;
 use crate::entry::{Entry, Origin, Rule, State};
 use crate::grants::Grants;
 use crate::note::{Note, What};
+use crate::refused::{MOST_RULES, Refused};
 
 /// A rule in the configuration file.
 #[derive(Clone, Debug, PartialEq)]

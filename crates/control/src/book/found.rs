@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use bywash_units::Span;
 use jiff::Timestamp;
 
-use super::{Book, MOST_ENTRIES};
+use super::Book;
 use crate::elephant::{Elephant, Resource};
 use crate::entry::{Entry, Origin, State};
 use crate::grants::Grants;
 use crate::note::{Note, What};
+use crate::refused::MOST_ENTRIES;
 use crate::word::Word;
 
 /// The fraction of a resource's capacity that an elephant uses at least to be held back without

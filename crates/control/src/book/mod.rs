@@ -5,7 +5,6 @@ mod exempt;
 mod export;
 mod file;
 mod found;
-mod refused;
 mod words;
 
 use bywash_engine::{RuleId, throttle};
@@ -14,20 +13,16 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::Gauge;
-use crate::entry::{Ended, Entry, Origin, Rule, State, began_by};
+use crate::entry::{Ended, Entry, Origin, Rule, State};
 use crate::grants::Grants;
 use crate::note::{Note, Subject, What};
+use crate::refused::{MOST_ENTRIES, MOST_RULES, Refused};
 use crate::text::next_revision;
+use crate::time::{after, began_by};
 use crate::word::Word;
 
 pub use file::Written;
 pub use found::Act;
-pub use refused::Refused;
-
-/// The number of rules that can be in force at once. Each request is matched against all of them.
-pub const MOST_RULES: usize = 64;
-/// The number of elephants that are remembered.
-pub const MOST_ENTRIES: usize = 256;
 
 /// How long after its last finding an elephant without a decision is forgotten.
 const FORGOTTEN: Span = Span::from_secs(7 * 86_400);
@@ -272,10 +267,4 @@ impl Book {
     fn is_full(&self) -> bool {
         self.in_force().len() >= MOST_RULES
     }
-}
-
-/// Returns the time `span` after `at`, or the latest possible time.
-pub(crate) fn after(at: Timestamp, span: Span) -> Timestamp {
-    let span = jiff::SignedDuration::try_from(span.to_std()).unwrap_or(jiff::SignedDuration::MAX);
-    at.checked_add(span).unwrap_or(Timestamp::MAX)
 }

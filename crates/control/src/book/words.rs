@@ -3,12 +3,14 @@
 use bywash_units::Span;
 use jiff::Timestamp;
 
-use super::{Book, Refused, after};
+use super::Book;
 use crate::effect::{Effect, Gauge};
 use crate::elephant::Elephant;
 use crate::entry::{Origin, State, Trial};
 use crate::grants::{Change, Grants};
 use crate::note::{Note, What};
+use crate::refused::Refused;
+use crate::time::after;
 use crate::word::Word;
 
 /// A finding that was not confirmed for this long has ended.

@@ -14,34 +14,14 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::book::after;
-use crate::entry::began_by;
+use crate::mode::Mode;
 use crate::note::{Note, Subject, What};
 use crate::text::{escaped, next_revision};
+use crate::time::{after, began_by};
 use crate::word::{Word, WordError};
 
 /// The number of overrides that can be in force at once: one per class, and the bypass.
 pub const MOST_OVERRIDES: usize = 65;
-
-/// How the requests of a class are treated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Decisions are recorded but not carried out.
-    Observe,
-    /// Decisions are carried out.
-    Enforce,
-}
-
-impl Mode {
-    /// Returns the mode's name in the configuration file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Enforce => "enforce",
-        }
-    }
-}
 
 /// The setting that an override replaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

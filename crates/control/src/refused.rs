@@ -1,7 +1,11 @@
-//! Why a decision was rejected.
+//! Why a decision was rejected, and how many decisions there can be.
 
-use crate::book::{MOST_ENTRIES, MOST_RULES};
 use crate::word::WordError;
+
+/// The number of rules that can be in force at once. Each request is matched against all of them.
+pub const MOST_RULES: usize = 64;
+/// The number of elephants that are remembered.
+pub const MOST_ENTRIES: usize = 256;
 
 /// Why a decision was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

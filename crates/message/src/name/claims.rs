@@ -12,7 +12,7 @@
 //! The lists leave out fields that hold a signed statement that the application verifies (a JWT),
 //! and names that applications use for their own purposes (`X-User`, `X-Token`, `X-Method`).
 
-use crate::name::{Name, alike, begins, is_alias};
+use super::{Name, alike, begins, is_alias};
 
 /// Fields that name another method than the request line.
 const METHOD_OVERRIDES: [&[u8]; 3] =

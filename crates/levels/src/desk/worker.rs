@@ -1,12 +1,10 @@
 //! The threads of the pool.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bywash_engine::levels::Ticket;
 
-use crate::desk::{Desk, Work};
-use crate::request::Request;
+use super::{Desk, Work};
 use crate::task::{Bag, Taken};
 
 /// Runs a worker until the pool ends.
@@ -14,17 +12,7 @@ pub(crate) fn run(desk: &Arc<Desk>) {
     let mut comes_back = false;
     while let Some(work) = desk.next_work(comes_back) {
         match work {
-            Work::Begin(ticket, level, job) => {
-                let mut request = Request::new(Arc::clone(desk), ticket, level);
-                // A job that panics is a failed request.
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut request))) {
-                    request.panicked = true;
-                    // Dropping a panic payload may run arbitrary code, and this thread serves other
-                    // requests.
-                    std::mem::forget(panic);
-                }
-                request.end_of_worker();
-            }
+            Work::Begin(ticket, level, job) => job(desk, ticket, level),
             Work::Help(ticket, bag) => help(desk, ticket, &bag),
         }
         comes_back = true;

@@ -4,6 +4,8 @@
 //! queued and the last one is taken, and when a thread gives its slot back, but not for each task.
 //! A thread that holds this lock may take the lock of a task queue, never the other way round.
 
+mod worker;
+
 use std::collections::VecDeque;
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -15,11 +17,9 @@ use bywash_units::{Span, Time};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::error::Refused;
-use crate::request::Request;
 use crate::seat::{Seat, Told};
 use crate::stats::Tally;
 use crate::task::{Bag, Hand};
-use crate::worker;
 
 /// The time for which a thread keeps its slot even if others want it. Below it, handing the slot
 /// over would cost more than it gains.
@@ -39,8 +39,8 @@ pub(crate) enum Work {
     Help(Ticket, Arc<Bag>),
 }
 
-/// A request that was submitted for the pool's threads.
-pub(crate) type Job = Box<dyn FnOnce(&mut Request) + Send>;
+/// A request that was submitted for the pool's threads. The thread that runs it has its slot.
+pub(crate) type Job = Box<dyn FnOnce(&Arc<Desk>, Ticket, LevelId) + Send>;
 
 /// The party that begins a request when its turn comes.
 enum Waiter {

@@ -7,7 +7,7 @@
 //! so that it is removed and never read. No hop writes such an alias, so it comes from a client
 //! even if a trusted hop has forwarded it.
 
-use crate::claims;
+mod claims;
 
 /// A known field name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

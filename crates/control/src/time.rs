@@ -1,0 +1,22 @@
+//! When decisions begin and end.
+
+use bywash_units::Span;
+use jiff::Timestamp;
+
+/// Returns the time `span` after `at`, or the latest possible time.
+pub(crate) fn after(at: Timestamp, span: Span) -> Timestamp {
+    let span = jiff::SignedDuration::try_from(span.to_std()).unwrap_or(jiff::SignedDuration::MAX);
+    at.checked_add(span).unwrap_or(Timestamp::MAX)
+}
+
+/// Returns the beginning and the end of a decision that has begun by `now`. Its duration is no
+/// longer than the operator asked for.
+pub(crate) fn began_by(
+    now: Timestamp,
+    since: Timestamp,
+    until: Timestamp,
+) -> (Timestamp, Timestamp) {
+    let lasts = until.duration_since(since);
+    let ends = now.checked_add(lasts).unwrap_or(until);
+    (since.min(now), until.min(ends))
+}

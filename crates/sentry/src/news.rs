@@ -1,0 +1,59 @@
+//! The events of a watch that its future has not returned yet.
+
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use crate::interest::Reason;
+
+/// The state that the watching thread shares with the future.
+#[derive(Debug, Default)]
+pub(crate) struct News(Mutex<Latest>);
+
+#[derive(Debug, Default)]
+struct Latest {
+    /// Whether data has been reported and not yet returned.
+    data: bool,
+    departure: Option<Reason>,
+    waker: Option<Waker>,
+}
+
+impl News {
+    pub(crate) fn tell(&self, reason: Reason) {
+        let waker = {
+            let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match reason {
+                Reason::Data => latest.data = true,
+                Reason::Ended | Reason::Reset => latest.departure = Some(reason),
+            }
+            latest.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Returns the event that the future returns next, or registers its waker.
+    pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<Reason> {
+        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reason) = latest.take() {
+            return Poll::Ready(reason);
+        }
+        // Dropping the old waker may run arbitrary code, so release the lock first.
+        let before = match &latest.waker {
+            Some(waker) if waker.will_wake(context.waker()) => None,
+            _ => latest.waker.replace(context.waker().clone()),
+        };
+        drop(latest);
+        drop(before);
+        Poll::Pending
+    }
+}
+
+impl Latest {
+    fn take(&mut self) -> Option<Reason> {
+        if self.departure.is_none() && std::mem::take(&mut self.data) {
+            return Some(Reason::Data);
+        }
+        self.departure
+    }
+}

@@ -1,0 +1,107 @@
+//! Begins and ends watches. See `table.rs`.
+
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::interest::{Interest, Reason, Refused};
+use crate::key::Key;
+use crate::notice::Notice;
+use crate::process;
+use crate::sys::{self, Flags};
+use crate::table::{Seat, Tell};
+use crate::watcher;
+
+/// The generation of the last watch. It continues in a forked child, so that keys of the parent's
+/// futures match no watch there.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// Watches the socket to which the descriptor refers now, and reports events by a notice.
+///
+/// # Errors
+/// [`Refused`]. No event will be reported then.
+pub fn told_by_notice(fd: RawFd, interest: Interest, notice: Notice) -> Result<(), Refused> {
+    notice.check()?;
+    register(fd, interest, Tell::Notice(notice)).map(drop)
+}
+
+pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key, Refused> {
+    if !sys::has_connections(fd)? {
+        return Err(Refused::NotAStream);
+    }
+    let cookie = sys::cookie_of(fd);
+    // Declared before the lock, so that it is dropped after the lock is released.
+    let _lost;
+    let shared = process::own()?;
+    let mut table = shared.lock();
+    if table.set.is_some_and(|set| !set.is_ours()) {
+        _lost = watcher::forget_set(&mut table);
+    }
+    let ours = watcher::started(shared, &mut table)?;
+    table.seats.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
+    let key = Key { fd, generation: GENERATION.fetch_add(1, Ordering::Relaxed) };
+    // Register first and check second: the check detects an event between the two, and the reported
+    // event finds no entry.
+    let entered = table.enter(ours, key, cookie, interest);
+    if let Err(left) = look(fd, interest) {
+        if entered.is_ok() {
+            sys::epoll_remove(ours.epoll, fd);
+        }
+        return Err(left);
+    }
+    entered?;
+    // A replaced entry belongs to a descriptor that has been closed since.
+    let seat = Seat { generation: key.generation, cookie, interest, tell };
+    let before = table.seats.insert(fd, seat);
+    drop(table);
+    drop(before);
+    Ok(key)
+}
+
+/// Checks whether the peer is present.
+fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
+    let flags = sys::flags_of(fd)?;
+    // An ended connection has `RDHUP` too. After a reset, the socket has no peer any more.
+    if !flags.has(Flags::RDHUP) && !sys::is_connected(fd) {
+        return Err(Refused::NotConnected);
+    }
+    match interest.reason(flags) {
+        Some(reason @ (Reason::Ended | Reason::Reset)) => Err(Refused::Left(reason)),
+        Some(Reason::Data) | None => Ok(()),
+    }
+}
+
+/// Ends the watch of a descriptor. Returns whether its disconnect had not been reported.
+///
+/// No event of the watch is reported after this call: it waits for a report that is under way. Only
+/// the watching thread itself does not wait, in a function that it calls.
+pub fn unwatch(fd: RawFd) -> bool {
+    let Some(shared) = process::existing() else { return false };
+    let mut table = shared.lock();
+    let telling = table.telling.filter(|(key, _)| key.fd == fd);
+    let seat = table.remove(fd);
+    if telling.is_some() && table.thread != Some(sys::this_thread()) {
+        table.waiting += 1;
+        while table.telling == telling {
+            table = shared.told.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
+        table.waiting -= 1;
+    }
+    drop(table);
+    seat.is_some_and(|seat| {
+        // The entry of a disconnect that is being reported ends with that report.
+        !telling.is_some_and(|(key, why)| key.generation == seat.generation && why != Reason::Data)
+    })
+}
+
+/// Ends this watch, if it has not ended. Does not wait: a future stays valid until a report that is
+/// under way has ended.
+pub(crate) fn forget(key: Key) {
+    let Some(shared) = process::existing() else { return };
+    let mut table = shared.lock();
+    let is_it = table.seats.get(&key.fd).is_some_and(|seat| seat.generation == key.generation);
+    let seat = if is_it { table.remove(key.fd) } else { None };
+    drop(table);
+    drop(seat);
+}

@@ -1,0 +1,102 @@
+//! A stop: its message, its job for each canceller, and the report to its sender.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use bywash_lease::{Answer, Part, Reason, RequestId};
+use bywash_units::{Span, Time};
+
+use crate::voice::Voice;
+
+/// Pauses between searches for leased connections, in milliseconds. The last one repeats.
+const PAUSES: [u64; 8] = [5, 15, 30, 50, 100, 300, 500, 1000];
+/// Pauses between searches for marked statements without a lease. After the last one, the search
+/// ends.
+const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
+
+/// The content of a STOP message.
+pub(crate) struct Stop {
+    pub(crate) request: RequestId,
+    pub(crate) reason: Reason,
+    /// The part of the work to stop, or `None` for all of it.
+    pub(crate) only: Option<Part>,
+    pub(crate) not_after: Option<u64>,
+    pub(crate) traceparent: Option<String>,
+}
+
+/// Collects the result of a stop. The response is sent when the last reference is dropped.
+pub(crate) struct Report {
+    voice: Voice,
+    number: u64,
+    cancelled: Cell<u32>,
+    spared: Cell<u32>,
+}
+
+impl Report {
+    pub(crate) fn new(voice: &Voice, number: u64) -> Self {
+        Self { voice: voice.clone(), number, cancelled: Cell::new(0), spared: Cell::new(0) }
+    }
+
+    pub(crate) fn cancelled(&self) {
+        self.cancelled.set(self.cancelled.get() + 1);
+    }
+
+    pub(crate) fn spared(&self) {
+        self.spared.set(self.spared.get() + 1);
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        let (cancelled, spared) = (self.cancelled.get(), self.spared.get());
+        self.voice.say(self.number, &Answer::Cancelled { cancelled, spared });
+    }
+}
+
+/// A request that shall stop.
+pub(crate) struct Job {
+    pub(crate) request: RequestId,
+    pub(crate) reason: Reason,
+    /// The part of the work to stop, or `None` for all of it.
+    pub(crate) only: Option<Part>,
+    pub(crate) traceparent: Option<String>,
+    pub(crate) asked: Time,
+    pub(crate) late: Time,
+    pub(crate) due: Time,
+    looks: usize,
+    /// The report to the sender of the stop, until the first search.
+    pub(crate) report: Option<Rc<Report>>,
+    /// The reasons for which a statement of the request was spared, as a bit set of
+    /// [`Spared`](crate::spared::Spared). Each is reported once.
+    pub(crate) told: Cell<u8>,
+}
+
+impl Job {
+    pub(crate) fn new(stop: &Stop, now: Time, left: Span, report: &Rc<Report>) -> Self {
+        Self {
+            request: stop.request.clone(),
+            reason: stop.reason,
+            only: stop.only,
+            traceparent: stop.traceparent.clone(),
+            asked: now,
+            late: now + left,
+            due: now,
+            looks: 0,
+            report: Some(Rc::clone(report)),
+            told: Cell::new(0),
+        }
+    }
+
+    /// Schedules the next search. Returns `None` if there is none.
+    pub(crate) fn again(mut self, now: Time, is_leased: bool) -> Option<Self> {
+        self.report = None;
+        let pause = if is_leased {
+            PAUSES[self.looks.min(PAUSES.len() - 1)]
+        } else {
+            *PAUSES_OF_MARKS.get(self.looks)?
+        };
+        self.looks += 1;
+        self.due = now + Span::from_millis(pause);
+        (self.due < self.late).then_some(self)
+    }
+}

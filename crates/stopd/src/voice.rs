@@ -1,0 +1,28 @@
+//! The sender of the responses to a client.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use bywash_lease::Answer;
+use tokio::sync::{Notify, mpsc};
+
+/// The sender of a client's responses.
+#[derive(Clone)]
+pub(crate) struct Voice {
+    pub(crate) lines: mpsc::UnboundedSender<String>,
+    pub(crate) owed: Rc<Owed>,
+}
+
+/// The number of outstanding responses of a client.
+#[derive(Default)]
+pub(crate) struct Owed {
+    pub(crate) count: Cell<usize>,
+    pub(crate) less: Notify,
+}
+
+impl Voice {
+    pub(crate) fn say(&self, number: u64, answer: &Answer) {
+        // An error means that the client has disconnected.
+        let _ = self.lines.send(format!("{number} {answer}\n"));
+    }
+}
