@@ -59,7 +59,7 @@ impl Stations {
         let none = Description::default();
         let stations = scenario.servers.stations.iter();
         all.extend(stations.map(|station| servers(&none, station.workers)));
-        let station = |class: &bywash_scenario::file::Class| class.station.map_or(0, |at| at + 1);
+        let station = |class: &bywash_scenario::Class| class.station.map_or(0, |at| at + 1);
         Self { all, serves: scenario.classes.iter().map(station).collect(), at: Vec::new() }
     }
 
