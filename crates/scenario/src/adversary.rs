@@ -28,9 +28,11 @@ use std::collections::HashMap;
 use bywash_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Class, ScenarioError};
+use crate::class::Class;
+use crate::error::ScenarioError;
 use crate::law::Law;
 use crate::lines::Lines;
+use crate::text;
 use crate::wrong::Wrong;
 
 /// A hostile population.
@@ -162,8 +164,7 @@ fn one_of(written: Written, index: &HashMap<String, usize>) -> Result<Adversary,
     };
     let path = wrong.parts(path.iter().map(class));
     let mut span = |text: Option<String>, or| {
-        let read = text.map(|text| text.parse::<Span>());
-        let read = read.transpose().map_err(|error| ScenarioError::Senseless(error.to_string()));
+        let read = text.as_deref().map(text::span).transpose();
         wrong.part(read).map(|span| span.unwrap_or(or))
     };
     let times = span(written.from, Span::ZERO).zip(span(written.until, Span::MAX));

@@ -8,10 +8,10 @@ use std::path::Path;
 use bywash_units::{Rate, Span, Time};
 use serde::Deserialize;
 
-use crate::file::ScenarioError;
+use crate::error::ScenarioError;
 use crate::law::Stream;
 use crate::lines::Lines;
-use crate::written;
+use crate::text::{read_bounded, span};
 use crate::wrong::Wrong;
 
 /// The course of offered load over time. The level that a run varies (`rho` in the file) is the
@@ -237,12 +237,12 @@ impl Written {
 }
 
 fn moment(key: &str, text: &str, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Span> {
-    wrong.at(lines.key(key)).part(written::span(text))
+    wrong.at(lines.key(key)).part(span(text))
 }
 
 /// Reads arrival times in seconds since the start, one per line and in order; `#` starts a comment.
 fn times(path: &Path) -> Result<Profile, ScenarioError> {
-    let text = written::read_bounded(path)?;
+    let text = read_bounded(path)?;
     let mut times: Vec<Time> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();

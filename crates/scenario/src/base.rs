@@ -1,4 +1,4 @@
-//! Scenario files that state only their differences from another file.
+//! Reads scenario files, also those that state only their differences from another file.
 //!
 //! Such a file begins with `base = "seed-1.toml"`; the path is relative to the file. It is merged
 //! into its base:
@@ -18,9 +18,28 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use crate::file::ScenarioError;
+use crate::error::ScenarioError;
+use crate::file::Scenario;
 use crate::lines::Lines;
+use crate::text::read_bounded;
 use crate::written::{self, File};
+
+impl Scenario {
+    /// Reads a scenario file.
+    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+        Self::parse(&Self::text(path)?, path.parent().unwrap_or(Path::new(".")))
+    }
+
+    /// Reads the text of a scenario file, of a bounded size.
+    pub fn text(path: &Path) -> Result<String, ScenarioError> {
+        read_bounded(path)
+    }
+
+    /// Parses a scenario. Its base and its file of arrival times are relative to `folder`.
+    pub fn parse(text: &str, folder: &Path) -> Result<Self, ScenarioError> {
+        written::resolve(read(text, folder)?, folder, &Lines::of(text))
+    }
+}
 
 /// Reads a scenario file, merged into its base if it names one.
 pub(crate) fn read(text: &str, folder: &Path) -> Result<File, ScenarioError> {
@@ -50,7 +69,7 @@ pub(crate) fn whole(text: &str, folder: &Path) -> Result<Table, ScenarioError> {
 /// Returns the table of a base at `path`, which the file on top calls `name`. The base is checked
 /// as a scenario, and its own paths are made relative to the file on top.
 fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
-    let text = written::read_bounded(path)?;
+    let text = read_bounded(path)?;
     let mut table: Table = toml::from_str(&text)?;
     if table.contains_key("base") {
         return Err(senseless("a base cannot have a base itself: copy the keys that it needs"));

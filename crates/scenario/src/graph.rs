@@ -2,7 +2,7 @@
 
 use bywash_units::Span;
 
-use crate::file::Class;
+use crate::class::Class;
 use crate::law::Stream;
 
 /// The session graph of a scenario: the first class of a session, and the possible next ones.

@@ -8,24 +8,38 @@
 //!
 //! # Modules
 //!
-//! - [`file`] is a scenario, `written` its TOML form, and `base` merges one file into another;
-//!   `vary` changes keys of a file.
-//! - [`law`] draws random numbers. [`graph`] defines sessions and their average cost.
-//! - [`arrivals`] says when sessions start. `sets` are permanent clients, and [`adversary`] hostile
-//!   ones.
-//! - [`visitor`] is the behaviour of one client as a state machine, and [`signal`] the signals that
-//!   it shows. [`source`] supplies visitors, drawn or recorded.
-//! - [`servers`] describes the servers, and `threads` how requests of several tasks share them.
-//! - [`tally`] counts events into [`result`].
+//! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
+//! - `error.rs`: the error of a scenario file. `wrong.rs` collects all errors of a file, `lines.rs`
+//!   finds their lines, and `text.rs` reads files and durations.
+//! - `law.rs`: random numbers. `service.rs`: service demands. `shift.rs`: their temporary
+//!   changes.
+//! - `threads.rs`: how requests of several tasks share the servers. `servers.rs`: the servers.
+//!   `stations.rs`: the form of servers next to the application.
+//! - `class.rs`: the classes of requests. `graph.rs`: sessions and their average cost.
+//! - `throttle.rs`, `policies.rs`: the policies to run.
+//! - `arrivals.rs`: when sessions start. `client.rs`: how clients behave. `signal.rs`: the signals
+//!   that they show. `sets.rs`: sets of permanent clients. `adversary.rs`: hostile clients.
+//!   `source.rs`: drawn or recorded visitors.
+//! - `file/`: a scenario. `written.rs`: its TOML form. `base.rs`: reads a file and merges it into
+//!   its base. `vary.rs`: changes keys of a file.
+//! - `visitor.rs`: one client as a state machine. `permanent.rs`: the permanent clients of a run.
+//! - `result.rs`: the results of a run. `response.rs`: response times. `tally/`: counts events into
+//!   a result.
+//!
+//! Reading a file reports all of its errors at once, each with its line if that is known.
 #![forbid(unsafe_code)]
 
 pub mod adversary;
 pub mod arrivals;
 mod base;
+mod class;
+pub mod client;
+mod error;
 pub mod file;
 pub mod graph;
 pub mod law;
 mod lines;
+mod permanent;
 mod policies;
 mod response;
 pub mod result;
@@ -37,6 +51,7 @@ mod signal;
 pub mod source;
 mod stations;
 pub mod tally;
+mod text;
 mod threads;
 mod throttle;
 mod vary;
@@ -46,20 +61,25 @@ mod wrong;
 
 pub use adversary::{Adversary, Claims, Hostile};
 pub use arrivals::Profile;
-pub use file::{Charge, Closes, PartChoice, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
+pub use class::{Class, Tier};
+pub use client::{Closes, WaitsFor};
+pub use error::ScenarioError;
+pub use file::Scenario;
 pub use graph::Graph;
 pub use law::{Law, Stream};
+pub use permanent::Client;
+pub use policies::{Charge, PartChoice, PolicyChoice};
 pub use result::{
     Cell, ClassCell, Distribution, Recovery, RunResult, Second, SeedFigures, TierResponses,
 };
 pub use servers::{Change, Departures, Discipline, Servers, Station, To};
 pub use service::Service;
-pub use sets::{Client, ClientSet};
+pub use sets::ClientSet;
 pub use shift::Shift;
 pub use signal::{Shown, Signal};
-pub use source::{Recording, Source};
-pub use tally::{Ending, Of, Tally, standard_error};
+pub use source::{Recording, Source, Visit};
+pub use tally::{Of, Tally, standard_error};
 pub use threads::{Parallel, Promise, Scheduler, Threads};
 pub use throttle::Throttle;
 pub use vary::{Setting, guess};
-pub use visitor::{Attempt, Next, Visit, Visitor};
+pub use visitor::{Attempt, Ending, Next, Visitor};

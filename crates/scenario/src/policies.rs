@@ -1,14 +1,77 @@
-//! The TOML form of a scenario's policies: a name, and parameters that only the catalogue can
-//! check.
+//! The policies of a scenario: a name, and parameters that only the catalogue can check.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::file::{Charge, PartChoice, PolicyChoice, ScenarioError};
+use crate::error::ScenarioError;
 use crate::servers::Departures;
-use crate::throttle;
+use crate::throttle::{self, Throttle};
 
+/// A policy to run, with the parameters that differ from their defaults.
+#[derive(Clone, Debug)]
+pub struct PolicyChoice {
+    /// The name in the catalogue.
+    pub name: String,
+    /// The name in the result; the policy's own if the file gives none.
+    pub label: String,
+    /// Parameters as text, by name.
+    pub parameters: BTreeMap<String, String>,
+    /// The policy of the concurrency limit; `servers.limit` if `None`.
+    pub limit: Option<PartChoice>,
+    /// The policy that limits the running time of stoppable requests; the product's default if
+    /// `None`.
+    pub termination: Option<PartChoice>,
+    /// The principal that is charged for a request without a proven session.
+    pub charge: Charge,
+    /// Whether the gateway assumes that the application notices departures. If not, it holds the
+    /// slot until the application is done.
+    pub departures: Departures,
+    /// Classes that are throttled.
+    pub throttles: Vec<Throttle>,
+    /// Its line in the file, if it comes from one.
+    pub line: Option<usize>,
+}
+
+impl PolicyChoice {
+    /// Returns the policy with these parameters and defaults for everything else.
+    pub fn of(name: &str, parameters: BTreeMap<String, String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            label: name.to_owned(),
+            parameters,
+            limit: None,
+            termination: None,
+            charge: Charge::default(),
+            departures: Departures::default(),
+            throttles: Vec::new(),
+            line: None,
+        }
+    }
+}
+
+/// The principal that is charged for a request without a proven session: the gateway's
+/// `identify.charge`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Charge {
+    /// No principal: many visitors may share an address.
+    #[default]
+    Session,
+    /// The address. Simulated visitors have one each, which is the best case for this choice.
+    Address,
+}
+
+/// A limit or termination policy to run, with the parameters that differ from their defaults.
+#[derive(Clone, Debug)]
+pub struct PartChoice {
+    /// The name in the catalogue.
+    pub name: String,
+    /// Parameters as text, by name.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// The form of a policy in the file.
 #[derive(Deserialize)]
 pub(crate) struct Written {
     name: String,

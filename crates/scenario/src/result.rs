@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::Hostile;
-use crate::file::Closes;
+use crate::client::Closes;
 
 /// All cells of one scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]

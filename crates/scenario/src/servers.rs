@@ -6,7 +6,8 @@
 use bywash_units::{Span, Time};
 use serde::Deserialize;
 
-use crate::file::ScenarioError;
+use crate::error::ScenarioError;
+use crate::text::span;
 use crate::threads::Threads;
 
 /// How requests inside the application share its workers.
@@ -177,12 +178,6 @@ impl Written {
         class: impl FnOnce(&str) -> Result<usize, ScenarioError>,
     ) -> Result<Change, ScenarioError> {
         let senseless = |why: &str| Err(ScenarioError::Senseless(why.into()));
-        let span = |text: &str| {
-            let parsed = text.parse();
-            parsed.map_err(|error: bywash_units::ParseSpanError| {
-                ScenarioError::Senseless(error.to_string())
-            })
-        };
         let sensible = |factor: f64| (0.01..=100.0).contains(&factor);
         let over = self.over.as_deref().map_or(Ok(Span::ZERO), span)?;
         let to = match (self.workers, self.speed, &self.class, self.service) {

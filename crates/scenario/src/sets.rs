@@ -6,11 +6,9 @@
 //! own patience, and may be excluded from the counts: paper 4 observes clients that stay while
 //! others cancel [seed 4.12].
 
-use bywash_units::Span;
 use serde::Deserialize;
 
-use crate::file::Scenario;
-use crate::law::{Law, Stream};
+use crate::law::Law;
 use crate::lines::Lines;
 use crate::wrong::Wrong;
 
@@ -64,47 +62,4 @@ pub(crate) fn resolve(
     let some = sets.is_empty() || sets.iter().any(|set| set.counted);
     wrong.at(lines.nth("set", 0)).unless(some, "at least one set needs counted = true");
     sets
-}
-
-/// The random stream of pauses between the sessions of a permanent client.
-const PAUSES: u64 = 0x2001;
-
-/// More sessions than any client has.
-const SESSIONS: u64 = 1 << 32;
-
-/// One client of a set in a run, always in a session or in the pause before the next.
-#[derive(Clone, Debug)]
-pub struct Client {
-    set: usize,
-    number: u64,
-    sessions: u64,
-    pauses: Stream,
-}
-
-impl Scenario {
-    /// Returns all clients of all sets. The plans of each are independent of the fate of the
-    /// others.
-    pub fn clients(&self, seed: u64) -> impl Iterator<Item = Client> {
-        let sets = self.sets.iter().enumerate();
-        let all = sets.flat_map(|(set, clients)| (0..clients.clients).map(move |_| set));
-        (0..).zip(all).map(move |(number, set)| {
-            let pauses = Stream::new(seed, PAUSES, number);
-            Client { set, number, sessions: 0, pauses }
-        })
-    }
-}
-
-impl Client {
-    /// Returns the index of its set in the scenario.
-    pub fn set(&self) -> usize {
-        self.set
-    }
-
-    /// Returns the pause before the next session, and the number of the visitor that the client
-    /// then is.
-    pub fn next(&mut self, scenario: &Scenario) -> (Span, u64) {
-        let visitor = self.number * SESSIONS + self.sessions;
-        self.sessions += 1;
-        (scenario.client.think.draw(&mut self.pauses), visitor)
-    }
 }

@@ -7,9 +7,9 @@
 use bywash_units::{Span, Time};
 use serde::Deserialize;
 
-use crate::file::ScenarioError;
+use crate::error::ScenarioError;
 use crate::service::Service;
-use crate::written::span;
+use crate::text::span;
 
 /// The service demand of a class between two times.
 #[derive(Clone, Debug)]

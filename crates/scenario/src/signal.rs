@@ -9,7 +9,7 @@
 
 use serde::Deserialize;
 
-use crate::file::ScenarioError;
+use crate::error::ScenarioError;
 use crate::law::Stream;
 use crate::lines::Lines;
 use crate::wrong::Wrong;

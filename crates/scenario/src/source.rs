@@ -1,13 +1,10 @@
 //! The origin of visitors: drawn from a scenario's graph and distributions, or recorded in a log.
 //!
-//! In both cases a visitor is the same state machine ([`Visitor`]), and their plans do not depend
-//! on how they are treated. So a runner of a scenario asks [`Scenario::visitor`] without knowing
+//! In both cases a visitor is the same state machine (`Visitor`), and their plans do not depend
+//! on how they are treated. So a runner of a scenario asks `Scenario::visitor` without knowing
 //! the origin. In a recording only patience and moods are random.
 
 use bywash_units::{Span, Time};
-
-use crate::file::Scenario;
-use crate::visitor::{Visit, Visitor};
 
 /// The origin of visitors.
 #[derive(Clone, Debug)]
@@ -16,6 +13,19 @@ pub enum Source {
     Drawn,
     /// Recorded visitors, in this order.
     Recorded(Recording),
+}
+
+/// One request that a visitor means to make.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Visit {
+    /// The index of its class.
+    pub class: usize,
+    /// The service time that it asks for.
+    pub demand: Span,
+    /// The pause between its answer and the visitor's next request.
+    pub think: Span,
+    /// Whether its answer is an order.
+    pub order: bool,
 }
 
 /// Recorded visitors. All their visits are in one allocation, as there may be millions.
@@ -59,7 +69,7 @@ impl Recording {
     }
 
     /// Returns the visits of the `index`-th visitor; none beyond the last.
-    fn of(&self, index: usize) -> &[Visit] {
+    pub(crate) fn of(&self, index: usize) -> &[Visit] {
         let end = |index: usize| self.visitors.get(index).map(|(_, end)| *end);
         let begin = index.checked_sub(1).map_or(Some(0), end);
         match (begin, end(index)) {
@@ -74,24 +84,11 @@ impl Recording {
     }
 }
 
-impl Scenario {
-    /// Returns the `index`-th visitor of a run, which arrives at `now`.
-    pub fn visitor(&self, seed: u64, index: u64, now: Time) -> Visitor {
-        match &self.source {
-            Source::Drawn => Visitor::starting(self, seed, index, self.start_at(now), now),
-            Source::Recorded(recording) => {
-                Visitor::recorded(recording.of(index as usize), seed, index)
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::file::tests::small;
-    use crate::tally::Ending;
-    use crate::visitor::Next;
+    use crate::visitor::{Ending, Next};
 
     fn visit(class: usize, millis: u64) -> Visit {
         let (demand, think) = (Span::from_millis(millis), Span::from_secs(millis));

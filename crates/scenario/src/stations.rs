@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use crate::file::ScenarioError;
+use crate::error::ScenarioError;
 use crate::lines::Lines;
 use crate::servers::Station;
 use crate::wrong::Wrong;

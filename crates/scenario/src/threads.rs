@@ -7,9 +7,8 @@
 use bywash_units::Span;
 use serde::Deserialize;
 
-use crate::file::ScenarioError;
-use crate::lines::Lines;
-use crate::wrong::Wrong;
+use crate::error::ScenarioError;
+use crate::text::span;
 
 /// The scheduler that decides which threads run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -123,7 +122,7 @@ impl Written {
                 Some(Promise::Ratio { fast: class(fast)?, slow: class(slow)?, target: *ratio })
             }
             Some(WrittenGoal::Percentile { class: name, share, within }) => {
-                let within = crate::written::span(within)?;
+                let within = span(within)?;
                 Some(Promise::Percentile { class: class(name)?, share: *share, within })
             }
         };
@@ -151,19 +150,4 @@ pub(crate) fn check(parallel: Parallel, class: &str) -> Result<(), ScenarioError
         )
     };
     if right { Ok(()) } else { Err(ScenarioError::Senseless(why())) }
-}
-
-/// Reports settings of a scenario that are incompatible with threads.
-pub(crate) fn check_whole(scenario: &crate::file::Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
-    let line = lines.key("servers.threads");
-    let servers = &scenario.servers;
-    if servers.threads.is_none() {
-        let tasks = scenario.classes.iter().all(|class| class.parallel == Parallel::default());
-        let why = "a class has `parallel`, but there is no [servers.threads] to run it";
-        wrong.at(None).unless(tasks, why);
-        return;
-    }
-    let plain = servers.changes.is_empty() && servers.contention == 0.0;
-    let why = "servers.threads cannot be combined with servers.change or servers.contention";
-    wrong.at(line).unless(plain, why);
 }

@@ -7,8 +7,8 @@
 use bywash_units::{Rate, Span};
 use serde::Deserialize;
 
-use crate::file::ScenarioError;
-use crate::written::span;
+use crate::error::ScenarioError;
+use crate::text::span;
 
 /// A throttle of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,7 +11,8 @@ use std::str::FromStr;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::file::{Scenario, ScenarioError};
+use crate::error::ScenarioError;
+use crate::file::Scenario;
 use crate::lines::Lines;
 use crate::{base, written};
 
@@ -160,7 +161,8 @@ mod tests {
     use bywash_units::Span;
 
     use super::*;
-    use crate::file::{Closes, Length, tests::SMALL};
+    use crate::client::Closes;
+    use crate::file::{Length, tests::SMALL};
     use crate::law::Law;
 
     const POLICIES: &str = "\n[[policy]]\nname = \"session-first\"\n\

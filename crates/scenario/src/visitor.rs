@@ -5,25 +5,13 @@
 
 use bywash_units::{Span, Time};
 
-use crate::file::{Client, Scenario};
+use crate::client::Client;
+use crate::file::Scenario;
 use crate::law::{Law, Stream};
 use crate::servers::Servers;
 use crate::sets::ClientSet;
 use crate::signal;
-use crate::tally::Ending;
-
-/// One request that a visitor means to make.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Visit {
-    /// The index of its class.
-    pub class: usize,
-    /// The service time that it asks for.
-    pub demand: Span,
-    /// The pause between its answer and the visitor's next request.
-    pub think: Span,
-    /// Whether its answer is an order.
-    pub order: bool,
-}
+use crate::source::{Source, Visit};
 
 /// A visitor and their progress.
 #[derive(Clone, Debug)]
@@ -57,6 +45,21 @@ pub struct Attempt {
     pub order: bool,
 }
 
+/// The end of one attempt, as its client saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Answered while the client waited.
+    Completed,
+    /// The client lost patience.
+    TimedOut,
+    /// Refused by the server side.
+    Dropped,
+    /// Stopped by the server side while it ran.
+    Terminated,
+    /// An error: a broken connection, or a 5xx that is not a refusal.
+    Failed,
+}
+
 /// The reaction of a visitor to the end of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
@@ -67,6 +70,18 @@ pub enum Next {
         /// Planned requests that were never made: paper 1's column «not generated».
         not_generated: u64,
     },
+}
+
+impl Scenario {
+    /// Returns the `index`-th visitor of a run, which arrives at `now`.
+    pub fn visitor(&self, seed: u64, index: u64, now: Time) -> Visitor {
+        match &self.source {
+            Source::Drawn => Visitor::starting(self, seed, index, self.start_at(now), now),
+            Source::Recorded(recording) => {
+                Visitor::recorded(recording.of(index as usize), seed, index)
+            }
+        }
+    }
 }
 
 impl Visitor {

@@ -4,7 +4,6 @@
 //! resolve: class names become indices, texts become durations, and senseless values are refused.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
 use std::path::Path;
 
 use bywash_units::{Span, Utility};
@@ -12,7 +11,10 @@ use serde::Deserialize;
 
 use crate::adversary;
 use crate::arrivals;
-use crate::file::{Class, Client, Closes, Length, Scenario, ScenarioError, Tier, WaitsFor};
+use crate::class::{Class, Tier};
+use crate::client::{Client, Closes, WaitsFor};
+use crate::error::ScenarioError;
+use crate::file::{Length, Scenario};
 use crate::graph::Graph;
 use crate::law::Law;
 use crate::lines::Lines;
@@ -24,6 +26,7 @@ use crate::shift;
 use crate::signal;
 use crate::source::Source;
 use crate::stations;
+use crate::text::span;
 use crate::threads;
 use crate::wrong::Wrong;
 
@@ -264,7 +267,23 @@ fn check_whole(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
     let ordered = !ends || !matches!(scenario.length, Length::Orders(_)) || orders > 0.0;
     let why = "run.orders is set, but no session of this graph makes an order";
     wrong.at(lines.key("run.orders")).unless(ordered, why);
-    threads::check_whole(scenario, lines, wrong);
+    check_threads(scenario, lines, wrong);
+}
+
+/// Reports settings of a scenario that are incompatible with threads.
+fn check_threads(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
+    let line = lines.key("servers.threads");
+    let servers = &scenario.servers;
+    if servers.threads.is_none() {
+        let tasks =
+            scenario.classes.iter().all(|class| class.parallel == threads::Parallel::default());
+        let why = "a class has `parallel`, but there is no [servers.threads] to run it";
+        wrong.at(None).unless(tasks, why);
+        return;
+    }
+    let plain = servers.changes.is_empty() && servers.contention == 0.0;
+    let why = "servers.threads cannot be combined with servers.change or servers.contention";
+    wrong.at(line).unless(plain, why);
 }
 
 fn class_index(
@@ -427,24 +446,6 @@ fn bounds_of(class: &str, bounds: &WrittenBounds) -> Result<(Span, Span), Scenar
         return senseless(format!("terminate of `{class}`: min {min} is above max {max}"));
     }
     Ok((min, max))
-}
-
-pub(crate) fn span(text: &str) -> Result<Span, ScenarioError> {
-    text.parse().or_else(|error: bywash_units::ParseSpanError| senseless(error.to_string()))
-}
-
-/// Reads a file of at most 64 MiB, some five million arrival times.
-pub(crate) fn read_bounded(path: &Path) -> Result<String, ScenarioError> {
-    const MOST: u64 = 64 << 20;
-    let read = || {
-        let mut text = String::new();
-        let read = std::fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
-        if read as u64 > MOST {
-            return Err(std::io::Error::other("the file is larger than 64 MiB"));
-        }
-        Ok(text)
-    };
-    read().map_err(|source| ScenarioError::Unreadable { path: path.into(), source })
 }
 
 fn client(written: &WrittenClient, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Client> {

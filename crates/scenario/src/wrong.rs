@@ -1,6 +1,6 @@
 //! Collects all errors of a scenario, not only the first.
 
-use crate::file::ScenarioError;
+use crate::error::ScenarioError;
 
 /// The errors found so far.
 #[derive(Debug, Default)]

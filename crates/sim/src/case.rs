@@ -92,7 +92,7 @@ pub struct Outturn {
 
 /// Returns the classes of a scenario as the engine defines them.
 pub(crate) fn engine_classes(scenario: &Scenario) -> Vec<Class> {
-    let class = |class: &bywash_scenario::file::Class| Class {
+    let class = |class: &bywash_scenario::Class| Class {
         name: class.name.clone(),
         tier: match class.tier {
             bywash_scenario::Tier::Transact => Tier::Transact,

@@ -9,7 +9,8 @@
 //! - [`lab`] runs all cells of a scenario on all cores.
 //! - [`peers`] are the decisions of other programs in place of the engine's.
 //! - `adversary` adds hostile clients to the visitors.
-//! - `servers` is the inside of the application.
+//! - `application` is the interface of a group of servers. `servers` and `threads` implement it.
+//!   `stations` combines them.
 //!
 //! # Limits of the model
 //!
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod adversary;
+mod application;
 mod case;
 mod correlation;
 pub mod elephants;

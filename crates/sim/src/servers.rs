@@ -15,7 +15,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use bywash_scenario::{Discipline, Servers as Description};
 use bywash_units::{Span, Time};
 
-use crate::stations::Application;
+use crate::application::{Application, Meters};
 
 /// The position of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,23 +49,6 @@ pub(crate) struct Servers {
     waiting: u32,
     serial: u64,
     meters: Meters,
-}
-
-/// Totals over time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Meters {
-    /// Time that workers were busy.
-    pub(crate) busy: Span,
-    /// Total time that requests have waited inside.
-    pub(crate) waited: Span,
-    /// Time in which at least one request waited inside (pressure).
-    pub(crate) stalled: Span,
-    /// Work done, in nanoseconds.
-    pub(crate) work: f64,
-    /// Work that all workers could have done, in nanoseconds.
-    pub(crate) capacity: f64,
-    /// Total time of all workers, busy or idle.
-    pub(crate) manned: Span,
 }
 
 impl Servers {

@@ -1,43 +1,11 @@
 //! The application's workers, and separate stations next to them that each serve their own classes.
 
-use std::fmt::Debug;
-
 use bywash_scenario::{Scenario, Servers as Description};
 use bywash_units::{Span, Time};
 
-use crate::servers::{Meters, Servers};
+use crate::application::{Application, Meters};
+use crate::servers::Servers;
 use crate::threads;
-
-/// A group of servers.
-pub(crate) trait Application: Debug {
-    /// Admits a request of a class.
-    fn admit(&mut self, now: Time, id: u32, class: usize, demand: Span);
-
-    /// Removes a request before it is done. Returns the work that was done on it.
-    fn remove(&mut self, now: Time, id: u32) -> Span;
-
-    /// Returns the time of the next completion.
-    fn next_end(&mut self) -> Option<Time>;
-
-    /// Completes the work that ends at `now`, the time of [`Application::next_end`]. Returns the
-    /// request if all of it is done.
-    fn finish(&mut self, now: Time) -> Option<u32>;
-
-    /// Returns whether work on a request has begun.
-    fn serves(&self, id: u32) -> bool;
-
-    /// Applies changes until `now`. Returns the time of the next change.
-    fn look(&mut self, now: Time) -> Option<Time> {
-        let _ = now;
-        None
-    }
-
-    /// Returns the totals until `now`.
-    fn meters(&mut self, now: Time) -> Meters;
-
-    /// Returns the number of requests that can be served at full speed.
-    fn workers(&self) -> u32;
-}
 
 /// All servers of a run. The first entry is the application's workers.
 #[derive(Debug)]
@@ -59,7 +27,7 @@ impl Stations {
         let none = Description::default();
         let stations = scenario.servers.stations.iter();
         all.extend(stations.map(|station| servers(&none, station.workers)));
-        let station = |class: &bywash_scenario::file::Class| class.station.map_or(0, |at| at + 1);
+        let station = |class: &bywash_scenario::Class| class.station.map_or(0, |at| at + 1);
         Self { all, serves: scenario.classes.iter().map(station).collect(), at: Vec::new() }
     }
 

@@ -9,10 +9,11 @@
 use std::collections::BTreeMap;
 
 use bywash_advise::{Advice, Proposed, Role, Told};
-use bywash_scenario::file::{Class, Client, Length};
+use bywash_scenario::client::Client;
+use bywash_scenario::file::Length;
 use bywash_scenario::{
-    Cell, Closes, Graph, Law, PolicyChoice, Profile, Recording, Scenario, Servers, Source, Tier,
-    Visit, WaitsFor,
+    Cell, Class, Closes, Graph, Law, PolicyChoice, Profile, Recording, Scenario, Servers, Source,
+    Tier, Visit, WaitsFor,
 };
 use bywash_units::{Span, Utility};
 use serde::Serialize;

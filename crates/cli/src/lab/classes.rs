@@ -6,8 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use bywash_scenario::file::Class;
-use bywash_scenario::{Scenario, Shown, Signal, Tier};
+use bywash_scenario::{Class, Scenario, Shown, Signal, Tier};
 use bywash_units::Utility;
 
 /// Returns the class tables of bywash's configuration.

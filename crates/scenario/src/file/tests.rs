@@ -1,6 +1,11 @@
 //! Tests of valid scenario files and of the errors in invalid ones.
 
+use std::path::Path;
+
 use super::*;
+use crate::lines::Lines;
+use crate::policies::Charge;
+use crate::written;
 
 pub(crate) const SMALL: &str = r#"
     name = "small"

@@ -9,22 +9,7 @@ use bywash_units::{Span, Time};
 use crate::file::Scenario;
 use crate::response::Responses;
 use crate::result::Second;
-use crate::visitor::Visitor;
-
-/// The end of one attempt, as its client saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Answered while the client waited.
-    Completed,
-    /// The client lost patience.
-    TimedOut,
-    /// Refused by the server side.
-    Dropped,
-    /// Stopped by the server side while it ran.
-    Terminated,
-    /// An error: a broken connection, or a 5xx that is not a refusal.
-    Failed,
-}
+use crate::visitor::{Ending, Visitor};
 
 /// The class of a request, and whether its answer is an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,7 +228,7 @@ fn share(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Closes;
+    use crate::client::Closes;
     use crate::file::tests::small;
     use crate::servers::{Change, To};
 

@@ -4,7 +4,9 @@ use bywash_units::Span;
 
 use super::{ClassTally, Tally, share};
 use crate::arrivals::Profile;
-use crate::file::{Class, Closes, Scenario, Tier};
+use crate::class::{Class, Tier};
+use crate::client::Closes;
+use crate::file::Scenario;
 use crate::response::Responses;
 use crate::result::{Cell, ClassCell, Recovery, Second, SeedFigures, TierResponses};
 

@@ -11,8 +11,7 @@ mod system;
 use bywash_scenario::{Parallel, Scenario, Scheduler};
 use bywash_units::Span;
 
-use crate::servers::Meters;
-use crate::stations::Application;
+use crate::application::{Application, Meters};
 
 /// Returns the application of a scenario that has threads.
 pub(crate) fn application(scenario: &Scenario) -> Option<Box<dyn Application>> {

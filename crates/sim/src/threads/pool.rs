@@ -13,8 +13,7 @@ use bywash_scenario::{Parallel, Promise, Threads};
 use bywash_units::{Span, Time};
 
 use super::Left;
-use crate::servers::Meters;
-use crate::stations::Application;
+use crate::application::{Application, Meters};
 
 #[derive(Clone, Copy, Debug)]
 struct Request {

@@ -11,8 +11,7 @@ use bywash_scenario::Parallel;
 use bywash_units::{Span, Time};
 
 use super::Left;
-use crate::servers::Meters;
-use crate::stations::Application;
+use crate::application::{Application, Meters};
 
 #[derive(Clone, Copy, Debug)]
 struct Running {

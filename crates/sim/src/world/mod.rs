@@ -14,10 +14,10 @@ use bywash_scenario::{Client, Closes, Departures, Ending, Of, Stream, Tally, Thr
 use bywash_units::{Span, Time, Utility};
 
 use crate::adversary::Adversaries;
+use crate::application::Meters;
 use crate::case::{Case, Outturn, Trace, engine_classes};
 use crate::events::{Events, Happening};
 use crate::peers::{self, ComeAgain};
-use crate::servers::Meters;
 use crate::slots::Slots;
 use crate::stations::Stations;
 use people::{Guest, Live, Presence};

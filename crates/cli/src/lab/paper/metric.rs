@@ -302,7 +302,7 @@ fn classes<'c>(
     name: &str,
 ) -> Result<impl Iterator<Item = &'c ClassCell>, String> {
     let browsing = name == "browsing";
-    let wanted = |(class, told): (&bywash_scenario::file::Class, &'c ClassCell)| {
+    let wanted = |(class, told): (&bywash_scenario::Class, &'c ClassCell)| {
         let named = || name.split(" + ").any(|one| one == class.name);
         let mine = if browsing { class.tier == Tier::Browse } else { named() };
         mine.then_some(told)

@@ -2,9 +2,10 @@
 
 use bywash_config::Config;
 use bywash_engine::{ClassId, ClassSet, Tier as EngineTier};
-use bywash_scenario::file::{Class, Client, Length};
+use bywash_scenario::client::Client;
+use bywash_scenario::file::Length;
 use bywash_scenario::{
-    Closes, Graph, Law, Profile, Recording, Scenario, Servers, Source, Tier, WaitsFor,
+    Class, Closes, Graph, Law, Profile, Recording, Scenario, Servers, Source, Tier, WaitsFor,
 };
 use bywash_units::{Span, Utility};
 

@@ -2,7 +2,7 @@
 //! looked up in the configuration.
 
 use bywash_config::Config;
-use bywash_scenario::file::Class;
+use bywash_scenario::Class;
 use bywash_sense::access_log::End;
 use bywash_units::Span;
 
