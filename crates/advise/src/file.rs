@@ -87,7 +87,7 @@ fn limit(advice: &Advice, around: &Around<'_>) -> String {
 
 fn order(advice: &Advice) -> String {
     let mut text =
-        "[order]\n# Sessions in progress first, then by utility.\npolicy = \"session-first\"\n"
+        "[order]\n# Transactions of proven sessions first, then sessions in progress, then new ones.\npolicy = \"session-first\"\n"
             .to_owned();
     let found = &advice.patience;
     match (found.median, found.mean) {

@@ -43,5 +43,5 @@ pub use routes::{Access, Body, Route, routes};
 pub use sessions::{ClassLearned, Sessions, SessionsEvicted, SignalsSeen};
 pub use status::{
     ClassStatus, CookieStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus,
-    SessionCookieStatus, Status,
+    SessionCookieStatus, StandingCounts, Status,
 };

@@ -69,6 +69,9 @@ pub struct Status {
     /// the process ends, and writing is retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwritten: Option<String>,
+    /// Why the last reload was refused, if it was. The configuration before it is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reload_refused: Option<String>,
     /// Revisions, which tell a client when there is something new to read.
     pub revisions: Revisions,
 }
@@ -177,6 +180,23 @@ pub struct ClassStatus {
     pub waiting: u32,
     /// The requests that ended, by outcome.
     pub outcomes: OutcomeCounts,
+    /// The requests that ended, by what their session had proven. Bypassed requests are not counted.
+    #[serde(default)]
+    pub standings: StandingCounts,
+    /// Why the class does not do what it is for, if that shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+/// The number of requests by what their session had proven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StandingCounts {
+    /// Transactions of sessions that were served a class that `after` names.
+    pub transaction: u64,
+    /// Other requests of sessions that were served before.
+    pub in_progress: u64,
+    /// Requests of sessions that are not known.
+    pub new: u64,
 }
 
 /// The number of requests by outcome.

@@ -86,7 +86,7 @@ impl Life<'_> {
                 Err(error) => say(format!("bywash: the old configuration stays in force: {error}")),
             },
             Err(wrong) => {
-                self.gateway.reload_failed();
+                self.gateway.reload_failed("the file cannot be used: `bywash check` reports why");
                 wrong.tell();
                 say("bywash: the old configuration stays in force");
             }

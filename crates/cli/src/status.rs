@@ -24,7 +24,7 @@ pub(crate) fn status(args: &Status) -> Result<(), Failure> {
     if args.json {
         return print_json(&status);
     }
-    print(&format!("{}\n{}", headline(&status), classes(&status)))
+    print(&format!("{}{}\n{}", headline(&status), warnings(&status), classes(&status)))
 }
 
 /// `bywash bypass on|off`: prints the policy that is in force afterwards.
@@ -79,8 +79,29 @@ fn session_cookie(cookie: &Value) -> String {
         (Some(warning), _, _) => format!("warning: {}\n", plain(warning)),
         (None, Some("auto"), Some(name)) => format!("session cookie `{}` (auto)\n", plain(name)),
         (None, Some("auto"), None) => "session cookie not picked yet (auto)\n".to_owned(),
-        (None, _, _) => String::new(),
+        (None, _, Some(name)) => {
+            let (carried, answered) = (&cookie["carried"], &cookie["answered"]);
+            let name = plain(name);
+            format!("session cookie `{name}`: {carried} of {answered} answered requests had it\n")
+        }
+        (None, _, None) => String::new(),
     }
+}
+
+/// Returns the warnings of the last reload and of the classes, each on a line of its own.
+fn warnings(status: &Value) -> String {
+    let reload = status["reload_refused"].as_str().map(|why| {
+        format!(
+            "warning: the last reload was refused, the file in force is an older one: {}\n",
+            plain(why)
+        )
+    });
+    let classes = status["classes"].as_array().into_iter().flatten();
+    let classes = classes.filter_map(|class| {
+        let warning = plain(class["warning"].as_str()?);
+        Some(format!("warning: class {}: {warning}\n", word(&class["name"])))
+    });
+    reload.into_iter().chain(classes).collect()
 }
 
 /// Returns a count with its name, if it is not 0.
@@ -117,6 +138,10 @@ fn word(value: &Value) -> String {
 const OUTCOMES: [&str; 8] =
     ["served", "late", "shed", "throttled", "expired", "terminated", "orphaned", "upstream_error"];
 
+/// The columns of standings, with their keys.
+const STANDINGS: [(&str, &str); 3] =
+    [("transaction", "transaction"), ("in progress", "in_progress"), ("new", "new")];
+
 fn classes(status: &Value) -> Table {
     let mut header = vec![
         ("class", Align::Left),
@@ -124,11 +149,16 @@ fn classes(status: &Value) -> Table {
         ("mode", Align::Left),
         ("waiting", Align::Right),
     ];
+    header.extend(STANDINGS.map(|(name, _)| (name, Align::Right)));
     header.extend(OUTCOMES.map(|outcome| (outcome, Align::Right)));
     let mut table = Table::new(&header);
     for class in status["classes"].as_array().into_iter().flatten() {
         let mut row: Vec<String> = ["name", "tier", "mode"].map(|key| word(&class[key])).into();
+        if let Some(percent) = class["percent"].as_u64().filter(|percent| *percent < 100) {
+            row[2] = format!("{} {percent} %", row[2]);
+        }
         row.push(class["waiting"].to_string());
+        row.extend(STANDINGS.map(|(_, key)| class["standings"][key].to_string()));
         row.extend(OUTCOMES.map(|outcome| class["outcomes"][outcome].to_string()));
         table.push(row);
     }

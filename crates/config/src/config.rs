@@ -207,6 +207,8 @@ pub struct ClassConfig {
     pub timeouts: Timeouts,
     /// The line of the class in the file; `None` for an `other` that the file does not define.
     pub line: Option<usize>,
+    /// Whether an earlier file had the class and the present one does not.
+    pub is_removed: bool,
 }
 
 impl Details {

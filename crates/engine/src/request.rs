@@ -146,6 +146,9 @@ pub struct Class {
 }
 
 impl Class {
+    /// The name of the class of requests that no pattern matches.
+    pub const OTHER: &str = "other";
+
     /// Returns whether every scheduler treats this class as it treats `other`. Names and paths do
     /// not matter to schedulers.
     pub(crate) fn ranks_like(&self, other: &Self) -> bool {

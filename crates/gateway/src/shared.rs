@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) state_writer: StateWriter,
     /// The overrides of the file, behind the lock that every change of the settings takes.
     overrides: Mutex<Stored<Overrides>>,
+    /// Why the last reload was refused, if it was.
+    reload_refused: Mutex<Option<String>>,
     /// Whether the process was started bypassed. Changed under the lock of the overrides.
     pub(crate) starts_bypassed: AtomicBool,
     /// The settings in force. Workers have their own copy and are notified of changes.
@@ -97,6 +99,7 @@ impl Shared {
             audit: Audit::default(),
             state_writer: StateWriter::new(),
             overrides: Mutex::default(),
+            reload_refused: Mutex::default(),
             starts_bypassed: AtomicBool::new(false),
             settings: watch::channel(Arc::new(settings)).0,
             bypass: AtomicBool::new(false),
@@ -122,6 +125,17 @@ impl Shared {
     /// Locks the overrides, for reading, or for changing them together with the settings in force.
     pub(crate) fn overrides(&self) -> MutexGuard<'_, Stored<Overrides>> {
         self.overrides.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the end of a reload: `refused` is the reason if it was refused.
+    pub(crate) fn reloaded(&self, refused: Option<String>) {
+        self.metrics.reloaded(refused.is_none());
+        *self.reload_refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    }
+
+    /// Returns why the last reload was refused, if it was.
+    pub(crate) fn reload_refused(&self) -> Option<String> {
+        self.reload_refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The settings in force now.

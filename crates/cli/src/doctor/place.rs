@@ -36,7 +36,7 @@ impl Place {
             let remedy = "run the doctor again while the service runs, which may have other limits";
             return (Self::here(), vec![Finding::unknown(CHECK, found, remedy)]);
         };
-        let cookie = session::cookie(&status["session_cookie"]);
+        let cookie = session::findings(&status);
         let version = plain(status["version"].as_str().unwrap_or("?"));
         let Some((id, place)) = status["pid"].as_u64().and_then(|id| Some((id, Self::at(id)?)))
         else {

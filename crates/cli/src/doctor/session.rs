@@ -9,9 +9,21 @@ use crate::plain::plain;
 
 const CHECK: &str = "session cookie";
 
+/// Judges the sessions and the classes of purchases in a status.
+pub(super) fn findings(status: &Value) -> Vec<Finding> {
+    let classes = status["classes"].as_array().into_iter().flatten();
+    let warnings = classes.filter_map(|class| {
+        let (name, warning) = (class["name"].as_str()?, class["warning"].as_str()?);
+        let found = format!("class {}: {}", plain(name), plain(warning));
+        let remedy = "name a class in `after` that such a session was served, and the cookie of sessions in identify.session";
+        Some(Finding::warning("transactions", found, remedy))
+    });
+    cookie(&status["session_cookie"]).into_iter().chain(warnings).collect()
+}
+
 /// Judges the `session_cookie` of a status. Returns `None` if sessions are not identified by a
 /// cookie of the application.
-pub(super) fn cookie(status: &Value) -> Option<Finding> {
+fn cookie(status: &Value) -> Option<Finding> {
     let cookie = SessionCookieStatus::deserialize(status).ok()?;
     let (answered, carried) = (cookie.answered, cookie.carried);
     let name = cookie.name.as_deref().map(plain);

@@ -95,7 +95,8 @@ pub(crate) const UTILITY: Key = Key::new(
     Kind::Number { min: 0.0, max: f64::MAX },
     "1",
     "The worth of one request: its probability of ending in revenue, times the revenue. Only \
-     ratios count.",
+     ratios count. Under order.policy `session-first` it says one thing: first requests of a \
+     class with a lower utility than `class.other` go last.",
 );
 /// More than any order is worth. Sums of values up to this stay finite.
 const MONEY: f64 = 1e12;

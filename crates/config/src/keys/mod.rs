@@ -52,7 +52,7 @@ const TOKEN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 /// The most classes that a file can define in addition to `other`.
 pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 /// The class of requests that no pattern matches.
-pub(crate) const OTHER: &str = "other";
+pub(crate) const OTHER: &str = bywash_engine::Class::OTHER;
 
 /// Every table, in the order of the example and the reference.
 pub(crate) static SECTIONS: [&Section; 24] = [

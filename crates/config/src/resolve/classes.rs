@@ -160,6 +160,7 @@ fn resolve(
             .map_or(file.max_body_bytes, Value::whole),
         timeouts,
         line: draft.at.as_ref().map(|at| report.line(at)),
+        is_removed: false,
     }
 }
 
@@ -260,7 +261,8 @@ fn after(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
 
 fn after_itself(name: &Spanned<String>) -> Finding {
     let message = format!("`class.{0}.after` names `{0}` itself", shown(name.get_ref()));
-    let help = "remove it from the list".to_string();
+    let help =
+        "give the first step of the purchase a class of its own, and name that one".to_string();
     Finding::new(&code::AFTER, name.span(), message).help(help)
 }
 

@@ -8,9 +8,14 @@
 //! machines, which declare themselves, rank below first attempts of the same standing; a visitor's
 //! own repetition does not (`docs/decisions/0014`).
 //!
+//! First requests of a class that is worth less than the class `other` come last: searches and
+//! feeds, if the operator says so, behind pages. A class that is worth more does not come earlier,
+//! because anyone can ask for its pages. Therefore no stranger gains rank by a choice of pages.
+//!
 //! Eviction and guards are in `ranked`.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use super::OrderSettings;
 use super::ranked::{Ranked, Ranking, Ranks};
@@ -20,20 +25,28 @@ use crate::value::Values;
 
 /// Creates the scheduler from the catalogue's parameters.
 pub fn session_first(settings: &OrderSettings, classes: &[Class]) -> Box<dyn Order> {
-    Box::new(Ranked::new(ByStanding, settings, classes))
+    let other = classes.iter().find(|class| class.name == Class::OTHER);
+    let is_minor = |class: &Class| other.is_some_and(|other| class.utility < other.utility);
+    let ranking = ByStanding { minor: classes.iter().map(is_minor).collect() };
+    Box::new(Ranked::new(ranking, settings, classes))
 }
 
-/// The ranking by standing: one cell for each standing, and one for its retries.
+/// The ranking by standing: one cell for each standing and one for first requests of minor classes,
+/// each with one for its retries.
 #[derive(Debug)]
-struct ByStanding;
+struct ByStanding {
+    /// Whether each class is worth less than the class `other`.
+    minor: Vec<bool>,
+}
 
 impl Ranking for ByStanding {
     fn cells(&self) -> usize {
-        2 * Standing::COUNT
+        2 * (Standing::COUNT + 1)
     }
 
     fn cell(&self, waiting: &Waiting, last: bool) -> usize {
-        2 * waiting.standing.index() + usize::from(last)
+        let is_minor = waiting.standing == Standing::New && self.minor[waiting.class.index()];
+        2 * (waiting.standing.index() + usize::from(is_minor)) + usize::from(last)
     }
 
     /// The ranks never change: cells rank by their numbers.

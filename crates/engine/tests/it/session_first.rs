@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use bywash_engine::{Action, AddressKey, ClassId, Reason, Request, RequestId, SessionKey};
-use bywash_units::Span;
+use bywash_units::{Span, Utility};
 
 use crate::site::{
     BROWSE, CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes,
@@ -380,4 +380,23 @@ fn sixty_four_classes_are_no_trouble() {
     assert_eq!(site.drain(), ids[1..]);
     site.prove(5, &[ClassId(63)]);
     assert_eq!(site.status().sessions, 1);
+}
+
+#[test]
+fn first_requests_of_a_class_worth_less_than_other_go_last_and_no_class_goes_earlier() {
+    let class = |name: &str, utility| bywash_engine::Class {
+        name: name.into(),
+        utility: Utility::new(utility),
+        ..classes()[usize::from(MAIN.0)].clone()
+    };
+    let [search, other, costly] = [ClassId(0), ClassId(1), ClassId(2)];
+    let classes = vec![class("search", 0.5), class("other", 1.0), class("costly", 20.0)];
+    let options = bywash_engine::Options { limit: 1.into(), ..bywash_engine::Options::default() };
+    let mut site = Site::with("session-first", &[BY_CPU, NO_FLOOR], classes, options);
+    site.prove(1, &[other]);
+    let _runs = site.arrive(other);
+    let minor = site.arrive(search);
+    let pages = [other, costly, other].map(|class| site.arrive(class));
+    let begun = site.arrive_in(1, search);
+    assert_eq!(site.drain(), [begun, pages[0], pages[1], pages[2], minor]);
 }

@@ -51,7 +51,8 @@ fn classes(settings: &Settings, overrides: &Overrides) -> Vec<ClassPolicy> {
         file_percent: *percent,
         overridden: overrides.of_class(&class.class.name).map(|(one, ..)| one.number),
     };
-    settings.config.classes.iter().zip(settings.of_file()).map(class).collect()
+    let classes = settings.config.classes.iter().zip(settings.of_file());
+    classes.filter(|(class, _)| !class.is_removed).map(class).collect()
 }
 
 const fn said(mode: Mode) -> Said {

@@ -3,18 +3,19 @@
 use std::sync::atomic::Ordering;
 
 use bywash_api::{
-    ClassStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus, Status,
+    ClassStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus,
+    StandingCounts, Status,
 };
 use bywash_config::{ClassConfig, Server};
 use bywash_engine::catalog::{Decides, Settings as PolicySettings, Value as Setting};
-use bywash_engine::{ClassId, Outcome};
+use bywash_engine::{ClassId, Outcome, Standing, Tier};
 use bywash_units::{Span, Time};
 use serde_json::Value;
 
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::telemetry::metrics::ClassMetrics;
-use crate::telemetry::metrics::ServerStatus as Standing;
+use crate::telemetry::metrics::ServerStatus as ServerCounts;
 
 pub(super) fn status(shared: &Shared) -> Status {
     let status = shared.driver.status();
@@ -47,6 +48,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         access_log_dropped: shared.journal.log().dropped(),
         classes: classes(shared, &settings),
         unwritten: shared.state_writer.unwritten(),
+        reload_refused: shared.reload_refused(),
         revisions: revisions(shared),
     }
 }
@@ -77,7 +79,7 @@ pub(super) fn policy<D: Decides>(settings: &PolicySettings<D>) -> PolicyInForce 
 }
 
 fn servers(shared: &Shared, settings: &Settings) -> Vec<ServerStatus> {
-    let server = |(server, status): (&Server, Standing)| ServerStatus {
+    let server = |(server, status): (&Server, ServerCounts)| ServerStatus {
         server: server.to_string(),
         state: status.state.name().to_owned(),
         running: status.running,
@@ -92,7 +94,7 @@ fn servers(shared: &Shared, settings: &Settings) -> Vec<ServerStatus> {
 fn standings<'a>(
     shared: &Shared,
     settings: &'a Settings,
-) -> impl Iterator<Item = (&'a Server, Standing)> {
+) -> impl Iterator<Item = (&'a Server, ServerCounts)> {
     let standings = settings.upstreams.servers.snapshot(shared.driver.now());
     settings.upstreams.list().iter().zip(standings)
 }
@@ -100,18 +102,57 @@ fn standings<'a>(
 fn classes(shared: &Shared, settings: &Settings) -> Vec<ClassStatus> {
     let waiting = shared.driver.waiting_by_class();
     let may_run = shared.driver.may_run_by_class();
-    let class = |(index, (class, waiting)): (usize, (&ClassConfig, u32))| ClassStatus {
-        name: class.class.name.clone(),
-        tier: class.class.tier.name().to_owned(),
-        mode: class.mode.name().to_owned(),
-        percent: class.percent,
-        utility: class.class.utility.get(),
-        patience_ms: class.patience.map(Span::as_millis),
-        may_run_ms: may_run.get(index).copied().flatten().map(Span::as_millis),
-        waiting,
-        outcomes: outcomes(settings.class_metrics(ClassId(index as u8))),
+    let class = |(index, (class, waiting)): (usize, (&ClassConfig, u32))| {
+        let metrics = settings.class_metrics(ClassId(index as u8));
+        let standings = standings(metrics);
+        (!class.is_removed || waiting > 0).then(|| ClassStatus {
+            name: class.class.name.clone(),
+            tier: class.class.tier.name().to_owned(),
+            mode: class.mode.name().to_owned(),
+            percent: class.percent,
+            utility: class.class.utility.get(),
+            patience_ms: class.patience.map(Span::as_millis),
+            may_run_ms: may_run.get(index).copied().flatten().map(Span::as_millis),
+            waiting,
+            outcomes: outcomes(metrics),
+            standings,
+            warning: warning(settings, class, standings),
+        })
     };
-    settings.config.classes.iter().zip(waiting).enumerate().map(class).collect()
+    settings.config.classes.iter().zip(waiting).enumerate().filter_map(class).collect()
+}
+
+fn standings(metrics: &ClassMetrics) -> StandingCounts {
+    StandingCounts {
+        transaction: metrics.standing(Standing::Transaction),
+        in_progress: metrics.standing(Standing::InProgress),
+        new: metrics.standing(Standing::New),
+    }
+}
+
+/// The number of requests of a class before a warning.
+const ENOUGH: u64 = 20;
+
+/// Returns why requests of a class of transactions never count as transactions, if so.
+fn warning(settings: &Settings, class: &ClassConfig, counts: StandingCounts) -> Option<String> {
+    let StandingCounts { transaction, in_progress, new } = counts;
+    let seen = in_progress + new;
+    if class.class.tier != Tier::Transact || transaction > 0 || seen < ENOUGH {
+        return None;
+    }
+    let after = class.class.after.iter().map(|class| &*settings.class(class).class.name);
+    let after: Vec<&str> = after.collect();
+    if in_progress == 0 {
+        return Some(format!(
+            "none of {seen} requests was of a session that was served before: check identify.session"
+        ));
+    }
+    (!after.is_empty()).then(|| {
+        format!(
+            "none of {seen} requests was a transaction: no session had been served `{}` before",
+            after.join("` or `")
+        )
+    })
 }
 
 fn outcomes(metrics: &ClassMetrics) -> OutcomeCounts {

@@ -24,6 +24,9 @@ pub(crate) fn continuing(config: Config, before: &Config) -> Result<Config, TooM
         }
         numbers.push(number);
     }
+    for (number, class) in classes.iter_mut().enumerate() {
+        class.is_removed = !numbers.contains(&number);
+    }
     if classes.len() > ClassSet::MOST {
         return Err(TooManyClasses(classes.len()));
     }

@@ -292,14 +292,14 @@ impl Gateway {
     /// If the configuration cannot be put in force. Then nothing has changed.
     pub fn reload(&self, config: Config) -> Result<(), GatewayError> {
         let exchanged = self.exchange(config);
-        self.shared.metrics.reloaded(exchanged.is_ok());
+        self.shared.reloaded(exchanged.as_ref().err().map(ToString::to_string));
         exchanged
     }
 
-    /// Counts a reload that failed before there was a configuration: its file cannot be read, or is
-    /// wrong.
-    pub fn reload_failed(&self) {
-        self.shared.metrics.reloaded(false);
+    /// Records a reload that failed before there was a configuration, because its file cannot be
+    /// read, or is wrong.
+    pub fn reload_failed(&self, why: impl Into<String>) {
+        self.shared.reloaded(Some(why.into()));
     }
 
     fn exchange(&self, config: Config) -> Result<(), GatewayError> {

@@ -369,6 +369,7 @@ impl Drop for Record {
         }
         metrics.ended(outcome, waited, service);
         metrics.decided(self.mode(), self.verdict);
+        metrics.stood(self.standing);
         if !self.is_enforced() {
             metrics.observed(self.verdict);
         }

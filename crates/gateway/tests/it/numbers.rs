@@ -324,7 +324,7 @@ fn reloads_are_counted_by_result_and_the_hash_is_of_the_file_in_force() {
     hash_in_force(&with(3));
     assert_eq!((reloads("success"), reloads("failure"), last()), (0.0, 1.0, 0.0));
     assert_eq!(since(), started);
-    gateway.gateway().reload_failed();
+    gateway.gateway().reload_failed("the file is gone");
     assert_eq!((reloads("success"), reloads("failure"), last()), (0.0, 2.0, 0.0));
     gateway.reload(&with(5)).unwrap();
     hash_in_force(&with(5));

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bywash_config::{ClassConfig, Mode};
-use bywash_engine::{Class, Outcome, Reason};
+use bywash_engine::{Class, Outcome, Reason, Standing};
 use bywash_history::{ClassCounts, Shadowed};
 use bywash_units::{Span, Utility};
 use http::StatusCode;
@@ -31,6 +31,7 @@ pub(crate) struct ClassMetrics {
     left_waiting: Counter,
     /// The decisions, by mode.
     decisions: [Decisions; 2],
+    standings: Vec<Counter>,
     shadow: Vec<Counter>,
     useful: Amount,
     wasted: Amount,
@@ -81,6 +82,18 @@ impl ClassMetrics {
         } else if outcome == Outcome::Orphaned {
             self.left_waiting.inc();
         }
+    }
+
+    /// Counts what the session of a request had proven, if the engine was asked.
+    pub(crate) fn stood(&self, standing: Option<Standing>) {
+        if let Some(standing) = standing {
+            self.standings[standing as usize].inc();
+        }
+    }
+
+    /// The number of requests with this standing.
+    pub(crate) fn standing(&self, standing: Standing) -> u64 {
+        self.standings[standing as usize].get()
     }
 
     /// Counts an answer with this status, by the application or by the gateway.
@@ -197,6 +210,7 @@ pub(super) struct Families {
     outcomes: Family<Labels, Counter>,
     responses: Family<Labels, Counter>,
     decisions: Family<Labels, Counter>,
+    standings: Family<Labels, Counter>,
     shadow: Family<Labels, Counter>,
     work: Family<Labels, Amount>,
     /// Response times by class, in finer buckets than the scraped ones, for the history.
@@ -214,6 +228,7 @@ impl Families {
             outcomes: Family::default(),
             responses: Family::default(),
             decisions: Family::default(),
+            standings: Family::default(),
             shadow: Family::default(),
             work: Family::default(),
             latencies: Mutex::default(),
@@ -226,6 +241,7 @@ impl Families {
         table::REQUESTS.register(registry, this.outcomes.clone());
         table::RESPONSES.register(registry, this.responses.clone());
         table::DECISIONS.register(registry, this.decisions.clone());
+        table::STANDINGS.register(registry, this.standings.clone());
         table::SHADOW_REQUESTS.register(registry, this.shadow.clone());
         table::WORK_SECONDS.register(registry, this.work.clone());
         table::QUEUE_WAIT_SECONDS.register(registry, this.wait.clone());
@@ -256,6 +272,10 @@ impl Families {
             let labels = vec![class(), ("outcome", outcome.name().to_owned())];
             self.outcomes.get_or_create(&labels).clone()
         };
+        let standing = |standing: &Standing| {
+            let labels = vec![class(), ("standing", standing.name().to_owned())];
+            self.standings.get_or_create(&labels).clone()
+        };
         let shadow = |would: &Shadowed| {
             let labels = vec![class(), ("would", would.name().to_owned())];
             self.shadow.get_or_create(&labels).clone()
@@ -267,6 +287,7 @@ impl Families {
             responses: Responses::of(&self.responses, name),
             left_waiting: Counter::default(),
             decisions: [decisions(Mode::Observe), decisions(Mode::Enforce)],
+            standings: Standing::ALL.iter().map(standing).collect(),
             shadow: Shadowed::ALL.iter().map(shadow).collect(),
             useful: work(table::USEFUL),
             wasted: work(table::WASTED),

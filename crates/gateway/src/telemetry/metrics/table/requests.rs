@@ -1,7 +1,7 @@
 //! Metrics of requests: outcomes, decisions and their reasons, times.
 
 use bywash_config::Mode;
-use bywash_engine::{Reason, Tier};
+use bywash_engine::{Reason, Standing, Tier};
 use bywash_history::Shadowed;
 use bywash_metrics::Kind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
@@ -17,6 +17,7 @@ pub(super) static SUBJECT: Subject = Subject {
         &REQUESTS,
         &RESPONSES,
         &DECISIONS,
+        &STANDINGS,
         &SHADOW_REQUESTS,
         &WORK_SECONDS,
         &QUEUE_WAIT_SECONDS,
@@ -42,6 +43,8 @@ const WOULD: Label = label(
     "`run` as it did, `refused` before it ran, `stopped` while it ran, or still `waiting` when its answer was complete",
     || Shadowed::ALL.map(Shadowed::name).into(),
 );
+const STANDING: Label =
+    label("standing", "what the session had proven", || Standing::ALL.map(Standing::name).into());
 const KIND: Label =
     label("kind", "`useful` of requests answered in time, `wasted` of all others", || {
         vec![USEFUL, WASTED]
@@ -104,6 +107,18 @@ pub(crate) static DECISIONS: Metric = Metric {
          elephants list` shows which cause the load); a longer queue only makes waits longer. \
          `principal_cap`, `set_back`: find the session or address. `gave_way`, `ran_too_long`: as \
          `terminated` above. docs/reference/refusals.md explains each reason.",
+    ),
+};
+pub(crate) static STANDINGS: Metric = Metric {
+    name: "bywash_standings",
+    kind: Counter,
+    unit: "requests",
+    labels: &[CLASS, STANDING],
+    help: "Requests by what their session had proven; bypassed requests are not counted",
+    remedy: Do(
+        "If a class of purchases has only `new` requests, sessions are not recognised: check \
+         `identify.session`. If it has only `in_progress` requests, no session is served a class \
+         that its `after` names.",
     ),
 };
 pub(crate) static SHADOW_REQUESTS: Metric = Metric {
