@@ -87,16 +87,16 @@ fn servers(shared: &Shared, settings: &Settings) -> Vec<ServerStatus> {
         connect_failures: status.connect_failures,
         response_failures: status.response_failures,
     };
-    standings(shared, settings).map(server).collect()
+    servers_with_counts(shared, settings).map(server).collect()
 }
 
 /// Returns each server with its status.
-fn standings<'a>(
+fn servers_with_counts<'a>(
     shared: &Shared,
     settings: &'a Settings,
 ) -> impl Iterator<Item = (&'a Server, ServerCounts)> {
-    let standings = settings.upstreams.servers.snapshot(shared.driver.now());
-    settings.upstreams.list().iter().zip(standings)
+    let counts = settings.upstreams.servers.snapshot(shared.driver.now());
+    settings.upstreams.list().iter().zip(counts)
 }
 
 fn classes(shared: &Shared, settings: &Settings) -> Vec<ClassStatus> {
@@ -206,7 +206,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.tap_missed.set(large(shared.journal.missed()));
     let settings = shared.settings();
     let traffic = settings.upstreams.servers.traffic().iter().map(|traffic| &**traffic);
-    shared.metrics.set_servers(standings(shared, &settings).zip(traffic));
+    shared.metrics.set_servers(servers_with_counts(shared, &settings).zip(traffic));
     let since = large(settings.read / 1000);
     shared.metrics.set_config(&settings.config.hash, since, &settings.expiries());
     shared.metrics.set_runtime(bywash_sense::Process::own(), &shared.driver.lock_times());
