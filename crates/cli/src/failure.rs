@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use crate::streams::say;
+use bywash_gateway::talk;
 
 /// A command that could not do its work.
 #[derive(Debug)]
@@ -45,9 +45,10 @@ impl Failure {
         self.words.strip_prefix("bywash: ").unwrap_or(&self.words)
     }
 
+    /// Writes the message to standard error.
     pub(crate) fn tell(&self) {
         if !self.words.is_empty() {
-            say(self.words.trim_end());
+            talk::write(format!("{}\n", self.words.trim_end()));
         }
     }
 

@@ -18,7 +18,6 @@ mod failure;
 mod init;
 #[cfg(feature = "lab")]
 mod lab;
-mod life;
 mod manual;
 mod meters;
 mod metrics;
@@ -27,6 +26,7 @@ mod operator;
 mod operators;
 mod plain;
 mod policy;
+mod presets;
 mod proposed;
 mod replace;
 mod requests;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 
 use super::cores;
-use crate::init::PRESETS;
+use crate::presets::PRESETS;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,6 +4,7 @@
 mod advise;
 pub(crate) mod cores;
 pub(crate) mod elephants;
+mod front;
 mod init;
 #[cfg(feature = "lab")]
 mod lab;
@@ -19,14 +20,14 @@ use bywash_config::AdminAddress;
 use bywash_units::Span;
 use clap::{ArgGroup, Parser, Subcommand};
 
-use crate::doctor::Front;
 #[cfg(feature = "lab")]
 pub(crate) use advise::Advise;
+pub(crate) use front::Front;
 pub(crate) use init::Init;
 #[cfg(feature = "lab")]
 pub(crate) use lab::{
-    Compare, Demo, ElephantsRun, Lab, LearnRun, LimitsRun, LiveRun, Narrow, Paper, PeersRun,
-    Replay, ServiceOf, Sim, Stay, Sweep, Vary,
+    Compare, Demo, ElephantsRun, Lab, LearnRun, Limit, LimitsRun, LiveRun, Narrow, Paper, Peer,
+    PeersRun, Replay, ServiceOf, Sim, Stay, Sweep, Vary,
 };
 pub(crate) use shaper::{Lanes, Shaper};
 #[cfg(feature = "top")]

@@ -10,13 +10,12 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
-use std::str::FromStr;
 use std::time::Duration;
 
-use bywash_config::{Endpoint, Listen, Scheme, Server};
+use bywash_config::{Listen, Server};
 use bywash_message::{Fields, Response};
 use bywash_tls::{ClientOptions, Connector};
-use http::{Method, Uri};
+use http::Method;
 use tokio::time::timeout;
 
 use super::finding::Finding;
@@ -24,6 +23,7 @@ use super::hop::Hop;
 use super::origin::{Held, Origin, TOKEN};
 use super::seen::{FORGED, Seen};
 use super::wire::{Line, dial, millis, shown};
+use crate::args::Front;
 
 const CLOSES: &str = "front closes";
 
@@ -36,33 +36,6 @@ const SOON: Duration = Duration::from_secs(2);
 
 /// How long a client waits before it leaves.
 const WAITED: Duration = Duration::from_millis(200);
-
-/// The URL at which the hop leads to the doctor's origin.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Front {
-    server: Server,
-    target: String,
-}
-
-/// Parses `http://HOST[:PORT]/PATH`, or the same with https.
-impl FromStr for Front {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const SHAPE: &str = "write http://HOST:PORT/PATH or https://HOST/PATH";
-        let url: Uri = text.parse().map_err(|_| SHAPE)?;
-        let scheme = match url.scheme_str() {
-            Some("http") => Scheme::Http,
-            Some("https") => Scheme::Https,
-            _ => return Err(SHAPE),
-        };
-        let host = url.host().filter(|host| !host.is_empty()).ok_or(SHAPE)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-        let port = url.port_u16().unwrap_or(scheme.port());
-        let target = url.path_and_query().map_or("/", |target| target.as_str()).to_owned();
-        Ok(Self { server: Server { scheme, endpoint: Endpoint::Tcp { host, port } }, target })
-    }
-}
 
 /// Runs the test. `listen` says which hops the gateway trusts.
 pub(super) async fn test(
@@ -247,14 +220,6 @@ mod tests {
         assert_eq!(host(&front.server), "shop.example");
         let front: Front = "http://[::1]:8080".parse().unwrap();
         assert_eq!((front.target.as_str(), host(&front.server).as_str()), ("/", "[::1]:8080"));
-    }
-
-    #[test]
-    fn what_is_no_url_of_a_hop_is_refused() {
-        for text in ["", "shop.example", "/doctor/", "ftp://shop.example/", "http://", "http:///a"]
-        {
-            assert!(text.parse::<Front>().is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -30,7 +30,6 @@ use crate::args::Doctor;
 use crate::failure::Failure;
 use crate::streams::{print, print_json};
 use finding::{Finding, Findings, Verdict};
-pub(crate) use front::Front;
 use place::Place;
 
 /// Runs all checks. The exit code is 1 if there is a problem.

@@ -1,6 +1,6 @@
 //! `bywash init`: a first configuration for a known application.
 //!
-//! A preset is a file of `init/presets`. Its first line is a comment that names the application.
+//! A preset is a file of `presets`. Its first line is a comment that names the application.
 //! The written file has that line, then the common beginning (`init/head.toml`), then the rest of
 //! the preset.
 
@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use crate::args::{Init, cores};
 use crate::failure::Failure;
+use crate::presets::PRESETS;
 use crate::proposed::{checked, prepare, write};
 use crate::streams::print;
 
@@ -15,19 +16,10 @@ const HEAD: &str = include_str!("head.toml");
 /// The server in the presets, in TOML syntax.
 const SERVER: &str = "\"http://127.0.0.1:3000\"";
 
-macro_rules! presets {
-    ($($name:literal)*) => { [$(($name, include_str!(concat!("presets/", $name, ".toml")))),*] };
-}
-
 /// The limit in the presets, in TOML syntax.
 const LIMIT: &str = "limit = 16\n";
 /// Slots for each core, as `bywash advise` proposes them without a log.
 const OF_CORE: u32 = 2;
-
-/// The presets: names and texts.
-pub(crate) const PRESETS: [(&str, &str); 10] = presets!(
-    "wordpress" "woocommerce" "mediawiki" "drupal" "magento" "prestashop" "django" "rails" "laravel" "php-fpm"
-);
 
 pub(crate) fn init(args: &Init) -> Result<(), Failure> {
     let wanted = args.preset.as_deref();

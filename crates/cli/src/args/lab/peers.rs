@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 
+use super::limit::Limit;
+use super::peer::Peer;
 use super::{first_seed, level};
-use crate::lab::peers::limit::Limit;
-use crate::lab::peers::peer::Peer;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,8 +5,7 @@
 //! that slows down during the comparison does so for all. Everything is on loopback and ends with
 //! this command, however it ends.
 
-pub(crate) mod limit;
-pub(crate) mod peer;
+mod peer;
 mod stage;
 mod table;
 
@@ -16,13 +15,11 @@ use bywash_load::Progress;
 use bywash_peer::custody;
 use bywash_scenario::{Closes, Scenario};
 
-use self::limit::Limit;
-use self::peer::Peer;
 use self::stage::{DRAIN, Lesson, Played, Setting};
 use self::table::{Comparison, Row};
 use super::live::Line;
 use super::{prepare_report, read, wrong};
-use crate::args::PeersRun;
+use crate::args::{Limit, Peer, PeersRun};
 use crate::failure::Failure;
 use crate::streams::{is_terminal, say};
 

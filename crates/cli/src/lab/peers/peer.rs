@@ -1,37 +1,17 @@
-//! The peers: the program and the configuration of each.
+//! The program and the configuration of each peer.
 //!
 //! Each configuration is a template file in `lab/peers`, so that readers who know the program can
 //! judge it. The inserted values are the same for all peers.
 
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use bywash_peer::Kind;
 use bywash_scenario::Scenario;
 use bywash_sim::peers::haproxy_expert;
 
+use crate::args::Peer;
 use crate::lab::classes;
-
-/// A proxy in front of the shop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Peer {
-    /// bywash without tuning
-    Bywash,
-    /// bywash that ranks by value, which it has learned in a quiet run
-    BywashLearned,
-    /// bywash with every decision switched off: a plain proxy
-    BywashPlain,
-    /// `HAProxy` with an ordinary configuration
-    Haproxy,
-    /// `HAProxy` with an expert's configuration
-    HaproxyExpert,
-    /// The same, and it knows which signals buyers show
-    HaproxyTold,
-    /// nginx, which refuses and has no queue
-    Nginx,
-    /// Envoy, which finds its concurrency limit itself
-    Envoy,
-}
 
 /// The addresses and limits of a peer, the same for all.
 #[derive(Clone, Copy, Debug)]
@@ -49,30 +29,6 @@ pub(super) struct Place<'a> {
 }
 
 impl Peer {
-    pub(super) const ALL: [Self; 8] = [
-        Self::Bywash,
-        Self::BywashLearned,
-        Self::BywashPlain,
-        Self::Haproxy,
-        Self::HaproxyExpert,
-        Self::HaproxyTold,
-        Self::Nginx,
-        Self::Envoy,
-    ];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Bywash => "bywash",
-            Self::BywashLearned => "bywash-learned",
-            Self::BywashPlain => "bywash-plain",
-            Self::Haproxy => "haproxy",
-            Self::HaproxyExpert => "haproxy-expert",
-            Self::HaproxyTold => "haproxy-told",
-            Self::Nginx => "nginx",
-            Self::Envoy => "envoy",
-        }
-    }
-
     /// Returns the program of the peer.
     pub(super) const fn kind(self) -> Kind {
         match self {
@@ -208,12 +164,6 @@ fn unlimited(checkout: &[&str]) -> String {
         let _ = writeln!(text, "        \"{path}\" \"\";");
     }
     text
-}
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
 }
 
 #[cfg(test)]

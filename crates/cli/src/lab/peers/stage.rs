@@ -15,7 +15,8 @@ use bywash_scenario::{Closes, Scenario, Tally};
 use bywash_shop::{Order, Shop};
 use bywash_units::Span;
 
-use super::peer::{self, Peer, Place};
+use super::peer::{self, Place};
+use crate::args::Peer;
 use crate::failure::Failure;
 use crate::lab::live::not_begun;
 use crate::lab::shop;

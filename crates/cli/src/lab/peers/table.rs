@@ -7,8 +7,8 @@ use bywash_report::{Align, Block, Report, Section, Table, result_report};
 use bywash_scenario::{Cell, RunResult, Tally, standard_error};
 use serde_json::{Value, json};
 
-use super::peer::Peer;
 use super::stage::{Played, Setting};
+use crate::args::Peer;
 use crate::failure::Failure;
 use crate::lab::{command, environment, to_json, write_report};
 use crate::streams::{print, print_json};

@@ -13,25 +13,25 @@ use std::time::Duration;
 use bywash_gateway::{Gateway, talk};
 use bywash_handover::{HandoverError, Successor, Supervisor, Watched};
 
+use super::config;
 use crate::args::Run;
 use crate::failure::Failure;
-use crate::run;
 use crate::signals::{Signals, Told};
 use crate::state::Keeper;
 use crate::streams::{FLUSHED, say};
 use crate::watchdog::Watchdog;
 
-pub(crate) struct Life<'a> {
-    pub(crate) args: &'a Run,
+pub(super) struct Life<'a> {
+    pub(super) args: &'a Run,
     /// The path of the program.
-    pub(crate) program: PathBuf,
+    pub(super) program: PathBuf,
     /// The files that a reload reads.
-    pub(crate) watched: Watched,
-    pub(crate) gateway: Gateway,
-    pub(crate) supervisor: Supervisor,
-    pub(crate) watchdog: Watchdog,
-    pub(crate) signals: Signals,
-    pub(crate) keeper: Keeper,
+    pub(super) watched: Watched,
+    pub(super) gateway: Gateway,
+    pub(super) supervisor: Supervisor,
+    pub(super) watchdog: Watchdog,
+    pub(super) signals: Signals,
+    pub(super) keeper: Keeper,
 }
 
 /// The interval between checks of the watched files.
@@ -50,7 +50,7 @@ enum End {
 
 impl Life<'_> {
     /// Runs until a signal ends the process or a successor has taken over.
-    pub(crate) fn live(mut self) -> Result<(), Failure> {
+    pub(super) fn live(mut self) -> Result<(), Failure> {
         self.tell(Supervisor::ready);
         let end = loop {
             match self.signals.wait_for(TURN) {
@@ -75,13 +75,13 @@ impl Life<'_> {
     /// Checks the configuration, then swaps it. If it is wrong, reports that and changes nothing.
     fn reload(&mut self) {
         self.tell(Supervisor::reloading);
-        let (watched, config) = run::read(self.args);
+        let (watched, config) = config::read(self.args);
         self.watched = watched;
         match config {
             Ok(config) => match self.gateway.reload(config) {
                 Ok(()) => {
                     say("bywash: the new configuration is in force");
-                    run::tell_misplaced(&self.gateway);
+                    tell_misplaced(&self.gateway);
                 }
                 Err(error) => say(format!("bywash: the old configuration stays in force: {error}")),
             },
@@ -204,6 +204,17 @@ impl Life<'_> {
 fn tell(supervisor: &Supervisor, what: impl Fn(&Supervisor) -> io::Result<()>) {
     if let Err(error) = what(supervisor) {
         say(format!("bywash: cannot notify the supervisor: {error}"));
+    }
+}
+
+/// Warns if a socket that was handed over is not where the configuration wants it. Without the
+/// warning, "in force" would be only half true.
+pub(super) fn tell_misplaced(gateway: &Gateway) {
+    for (key, is, wanted) in gateway.misplaced() {
+        say(format!(
+            "bywash: {key} is {is} and not {wanted}: a socket that was handed over keeps its \
+             address; stop and start bywash to change it"
+        ));
     }
 }
 

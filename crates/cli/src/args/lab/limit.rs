@@ -15,7 +15,7 @@ const MOST: u32 = 100_000;
 
 impl Limit {
     /// Returns the number, for a shop with this many workers.
-    pub(super) fn slots(self, workers: u32) -> Result<u32, String> {
+    pub(crate) fn slots(self, workers: u32) -> Result<u32, String> {
         let slots = match self {
             Self::Slots(slots) => Some(slots),
             Self::Times(times) => workers.checked_mul(times),

@@ -1,0 +1,132 @@
+//! `bywash run`: runs the gateway until SIGTERM.
+
+mod config;
+mod life;
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use bywash_config::{AdminAddress, Config, Endpoint, Mode, Server};
+use bywash_gateway::{Gateway, GatewayError, Inheritance, talk};
+use bywash_handover::Supervisor;
+
+use self::life::{Life, tell_misplaced};
+use crate::args::{Run, default_admin};
+use crate::failure::Failure;
+use crate::meters;
+use crate::signals::Signals;
+use crate::state;
+use crate::streams::say;
+use crate::watchdog::Watchdog;
+
+pub(crate) fn run(args: &Run) -> Result<(), Failure> {
+    // From here on no thread waits for the reader of standard error.
+    talk::write_in_background();
+    // Before anything else: a predecessor waits for us, and its channel is our standard input.
+    let before = bywash_handover::from_predecessor().map_err(Failure::running)?;
+    let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
+    let (watched, config) = config::read(args);
+    let config = config?;
+    let mode = config.mode;
+    let servers = config.upstream.servers.clone();
+    // Catch signals before readiness is announced, so that no signal finds the default handler.
+    let signals = Signals::catch().map_err(Failure::running)?;
+    check_traces(&config);
+    let (heir, sockets, learned) = if let Some(mut before) = before {
+        let sockets = std::mem::take(&mut before.sockets);
+        let learned = std::mem::take(&mut before.state);
+        (Some(before), sockets, Some(learned))
+    } else {
+        let sockets = bywash_handover::from_supervisor().map_err(Failure::running)?;
+        (None, sockets, state::load(config.state.as_ref()))
+    };
+    let kept = config.state.clone();
+    let inheritance = Inheritance { sockets, learned };
+    let gateway =
+        bywash_gateway::prepare(config, inheritance).map_err(|error| not_started(&error))?;
+    gateway.bypass(args.bypass);
+    meters::read(&gateway)?;
+    let keeper = state::prepare(&gateway, kept)?;
+    // The path of the program: an upgrade puts another program there.
+    let program = std::env::current_exe().map_err(Failure::running)?;
+    if let Some(heir) = heir {
+        heir.serving().map_err(Failure::running)?;
+    }
+    // From here on this process is the service, and no other would go on in its place: nothing may
+    // fail any more.
+    gateway.open();
+    keeper.begin();
+    introduce(&gateway, (!args.bypass).then_some(mode));
+    tell_misplaced(&gateway);
+    if args.upstream.is_some() {
+        // Without this thread the check is skipped.
+        let looks = std::thread::Builder::new().name("looks".into());
+        let _ = looks.spawn(move || servers.iter().for_each(look_for));
+    }
+    let watchdog = Watchdog::feed(gateway.pulse(), &supervisor);
+    Life { args, program, watched, gateway, supervisor, watchdog, signals, keeper }.live()
+}
+
+/// Warns if the file asks for traces and this build has no support for them.
+fn check_traces(config: &Config) {
+    if let (Some(collector), false) = (&config.traces, bywash_gateway::EXPORTS_TRACES) {
+        say(format!(
+            "bywash: this build cannot send traces to {collector} (log.traces): build it with \
+             `--features traces`"
+        ));
+    }
+}
+
+fn not_started(error: &GatewayError) -> Failure {
+    let remedy = match error {
+        GatewayError::Listen { what, source, .. } if source.kind() == ErrorKind::AddrInUse => {
+            let option = what.trim_start_matches("listen.").replace("http", "listen");
+            format!("; choose another with --{option} ADDRESS (port 0: any free port)")
+        }
+        _ => String::new(),
+    };
+    Failure::running(format!("{error}{remedy}"))
+}
+
+/// Prints the addresses and the next commands. Without a mode the gateway takes no decisions.
+fn introduce(gateway: &Gateway, mode: Option<Mode>) {
+    let (http, admin) = (gateway.http(), gateway.admin());
+    let mode = match mode {
+        None => "bypass: a plain proxy, no decisions",
+        Some(Mode::Observe) => {
+            "mode observe: it decides and records, and its decisions have no effect"
+        }
+        Some(Mode::Enforce) => "mode enforce: under overload it decides which requests go first",
+    };
+    let at = if admin == default_admin() { String::new() } else { format!(" --admin {admin}") };
+    let secure = gateway.https().map_or(String::new(), |https| format!(" and https://{https}"));
+    let operators = match &admin {
+        AdminAddress::Tcp(address) => format!("http://{address}"),
+        AdminAddress::Unix(_) => admin.to_string(),
+    };
+    say(format!(
+        "bywash: clients at http://{http}{secure}, operators at {operators}\n\
+         bywash: {mode}; see `bywash status{at}`, or `bywash console{at}` for a link to the console"
+    ));
+}
+
+/// Warns if no server listens at the upstream of `--upstream`: it may start later, or the address
+/// is wrong. It is skipped with a configuration file: there the operator knows the address, and a
+/// connection without a request would only stand in the application's log.
+fn look_for(server: &Server) {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let connects = |address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok();
+    let found = match &server.endpoint {
+        Endpoint::Tcp { host, port } => {
+            (host.as_str(), *port).to_socket_addrs().is_ok_and(|mut all| all.any(connects))
+        }
+        Endpoint::Unix(path) => UnixStream::connect(path).is_ok(),
+    };
+    if !found {
+        say(format!(
+            "bywash: no server answers at {server} yet; until one does, clients get a 502"
+        ));
+    }
+}
