@@ -1,4 +1,4 @@
-//! The deadline in a request's head, and the responses to requests that are terminated or refused.
+//! The responses to requests that are terminated or refused.
 
 use std::time::Duration;
 
@@ -7,29 +7,12 @@ use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AF
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use crate::admission::Refused;
-use crate::token::{Reason, Terminated};
-
-/// The header field with the milliseconds that are left to a request. A sender can only shorten its
-/// own request.
-pub const HEADER: &str = "bywash-deadline";
+use crate::terminated::{Reason, Terminated};
 
 // The problem types: the one that the gateway uses as well (IETF draft on RateLimit), and none (RFC
 // 9457).
 const BUSY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
 const PLAIN: &str = "about:blank";
-
-/// Returns the deadline that a request brings along. Anything but a single number of 1 to 9 digits
-/// counts as no deadline.
-pub(crate) fn time_left(head: &HeaderMap) -> Option<Duration> {
-    let mut values = head.get_all(HEADER).iter();
-    let (Some(value), None) = (values.next(), values.next()) else { return None };
-    let digits = value.as_bytes();
-    if digits.is_empty() || digits.len() > 9 || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let number = |sum, digit: &u8| sum * 10 + u64::from(digit - b'0');
-    Some(Duration::from_millis(digits.iter().fold(0, number)))
-}
 
 /// The format of the response to one client.
 #[derive(Clone, Copy, Debug)]

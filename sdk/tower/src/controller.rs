@@ -21,8 +21,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::class::{Class, SettingError};
-use crate::request::Brought;
-use crate::token::{Reason, Token};
+use crate::terminated::Reason;
 
 /// The class's number in its policy. Each class has a policy of its own, since each may have its
 /// own parameters.
@@ -42,7 +41,7 @@ pub struct Stats {
     pub deadline: u64,
     /// Requests ended because their client had left.
     pub client_left: u64,
-    /// Requests that called [`Token::cancel_termination`].
+    /// Requests that called [`Token::cancel_termination`](crate::Token::cancel_termination).
     pub deferred: u64,
     /// Requests that have begun and not ended.
     pub running: u64,
@@ -101,17 +100,6 @@ impl Controller {
 pub struct Handle(pub(crate) Arc<Granted>);
 
 impl Handle {
-    /// Begins a request now and returns its token. `left` is the time left to it, if it brought a
-    /// deadline along.
-    pub fn begin(&self, left: Option<Duration>) -> Token {
-        self.begin_with(left, Brought::default())
-    }
-
-    /// Begins a request that has also brought a name or a trace along, and returns its token.
-    pub fn begin_with(&self, left: Option<Duration>, brought: Brought) -> Token {
-        Token::new(self.0.clone(), left.map(Span::from), brought)
-    }
-
     /// Counts the arrival of a request that gets no token because it is refused. A call to
     /// [`Handle::lost`] must follow.
     pub fn arrived(&self) {

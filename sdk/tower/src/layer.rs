@@ -26,11 +26,12 @@ use tokio::time::{Instant, Sleep, sleep};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::answer::{Voice, time_left};
+use crate::answer::Voice;
 use crate::class::SettingError;
 use crate::controller::{Controller, Handle};
-use crate::request::Brought;
-use crate::token::{Terminated, Token};
+use crate::request::{Brought, time_left};
+use crate::terminated::Terminated;
+use crate::token::Token;
 
 /// A layer that terminates overdue requests of the wrapped services.
 #[derive(Clone)]

@@ -12,22 +12,27 @@ mod answer;
 mod class;
 mod controller;
 mod layer;
+#[cfg(feature = "sentry")]
+mod lease;
 mod request;
 #[cfg(feature = "sentry")]
 mod sentry;
+mod terminated;
 mod token;
 
 pub use admission::{
     Admission, AdmissionError, AdmissionLayer, AdmissionSettings, AdmissionStats, Admitting,
     Refused,
 };
-pub use answer::HEADER;
 pub use bywash_engine::Tier;
 pub use bywash_lease::{DatabaseName, NotAName, RequestId};
 pub use class::{Class, SettingError};
 pub use controller::{Controller, Handle, Stats};
 pub use layer::{Running, TerminateLayer, Terminating};
-pub use request::{Brought, REQUEST_HEADER};
 #[cfg(feature = "sentry")]
-pub use sentry::{LeaseError, Leased, Own, Sentry, SentryStats};
-pub use token::{Reason, Terminated, Token};
+pub use lease::{LeaseError, Leased, Own};
+pub use request::{Brought, HEADER, REQUEST_HEADER};
+#[cfg(feature = "sentry")]
+pub use sentry::{Sentry, SentryStats};
+pub use terminated::{Reason, Terminated};
+pub use token::Token;

@@ -1,14 +1,17 @@
-//! The name of a request, and the header fields that it passes on to the services that it calls.
+//! The header fields of a request: its deadline, its name, and those that it passes on to the
+//! services that it calls.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::str::FromStr;
+use std::time::Duration;
 
 use bywash_lease::RequestId;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::answer::HEADER;
-use crate::token::Token;
+/// The header field with the milliseconds that are left to a request. A sender can only shorten its
+/// own request.
+pub const HEADER: &str = "bywash-deadline";
 
 /// The header field with the name by which gateway, application and stop daemon know a request.
 pub const REQUEST_HEADER: &str = "bywash-request";
@@ -50,6 +53,34 @@ impl Brought {
     pub(crate) fn named(self) -> Self {
         Self { request: self.request.or_else(new_name), ..self }
     }
+
+    /// Returns the header fields for a call to another service, with the time that is `left`.
+    pub(crate) fn outgoing(&self, left: Option<Duration>) -> HeaderMap {
+        let Self { request, traceparent, tracestate } = self;
+        let mut head = HeaderMap::new();
+        let name = request.as_ref().and_then(|name| HeaderValue::from_str(name.as_str()).ok());
+        head.extend(name.map(|name| (REQUEST, name)));
+        head.extend(traceparent.iter().map(|value| (TRACEPARENT, value.clone())));
+        for value in tracestate {
+            head.append(TRACESTATE, value.clone());
+        }
+        let left = left.map(|left| left.as_millis().min(999_999_999) as u64);
+        head.extend(left.map(|left| (DEADLINE, HeaderValue::from(left))));
+        head
+    }
+}
+
+/// Returns the deadline that a request brings along. Anything but a single number of 1 to 9 digits
+/// counts as no deadline.
+pub(crate) fn time_left(head: &HeaderMap) -> Option<Duration> {
+    let mut values = head.get_all(HEADER).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let digits = value.as_bytes();
+    if digits.is_empty() || digits.len() > 9 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number = |sum, digit: &u8| sum * 10 + u64::from(digit - b'0');
+    Some(Duration::from_millis(digits.iter().fold(0, number)))
 }
 
 /// Returns 16 random hexadecimal digits, like the names that `mod_bywash_sentry` makes. The
@@ -62,29 +93,6 @@ fn new_name() -> Option<RequestId> {
 fn only<'a>(head: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
     let mut values = head.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())
-}
-
-impl Token {
-    /// Returns the name by which gateway and stop daemon know the request, if it has one.
-    pub fn request(&self) -> Option<&RequestId> {
-        self.brought().request.as_ref()
-    }
-
-    /// Returns the header fields for a call to another service: the request's name, its trace and
-    /// the time that is left to it.
-    pub fn outgoing(&self) -> HeaderMap {
-        let Brought { request, traceparent, tracestate } = self.brought();
-        let mut head = HeaderMap::new();
-        let name = request.as_ref().and_then(|name| HeaderValue::from_str(name.as_str()).ok());
-        head.extend(name.map(|name| (REQUEST, name)));
-        head.extend(traceparent.iter().map(|value| (TRACEPARENT, value.clone())));
-        for value in tracestate {
-            head.append(TRACESTATE, value.clone());
-        }
-        let left = self.left().map(|left| left.as_millis().min(999_999_999) as u64);
-        head.extend(left.map(|left| (DEADLINE, HeaderValue::from(left))));
-        head
-    }
 }
 
 #[cfg(test)]

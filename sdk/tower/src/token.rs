@@ -17,50 +17,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bywash_engine::Reason as Gateways;
+use bywash_lease::RequestId;
 use bywash_units::{Span, Time};
+use http::HeaderMap;
 use parking_lot::lock_api::GetThreadId;
 use parking_lot::{Mutex, RawThreadId};
 
-use crate::controller::Granted;
+use crate::controller::{Granted, Handle};
 use crate::request::Brought;
 #[cfg(feature = "sentry")]
 use crate::sentry::Sentry;
-
-/// Why a request was terminated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// The request had run for as long as its class allows.
-    RanTooLong,
-    /// The client closed the connection.
-    ClientLeft,
-    /// The time that the caller allowed was over.
-    Deadline,
-}
-
-impl Reason {
-    /// Returns the reason's name, which is the gateway's where the gateway has the same reason.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RanTooLong => Gateways::RanTooLong.name(),
-            Self::ClientLeft => Gateways::ClientLeft.name(),
-            Self::Deadline => "deadline",
-        }
-    }
-}
-
-/// The error of a request that is over: all work for it should stop.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("class `{class}`: {}", reason.name())]
-pub struct Terminated {
-    /// The request's class.
-    pub class: String,
-    /// Why it was terminated.
-    pub reason: Reason,
-    /// After how long the client may retry. It is only meaningful for [`Reason::RanTooLong`], since
-    /// the other reasons say nothing about the load.
-    pub retry_after: Duration,
-}
+use crate::terminated::{Reason, Terminated};
 
 /// The handle of one request. Clones share the same token.
 #[derive(Clone, Debug)]
@@ -95,6 +62,19 @@ enum State {
 
 const NEVER: Time = Time::from_nanos(u64::MAX);
 
+impl Handle {
+    /// Begins a request now and returns its token. `left` is the time left to it, if it brought a
+    /// deadline along.
+    pub fn begin(&self, left: Option<Duration>) -> Token {
+        self.begin_with(left, Brought::default())
+    }
+
+    /// Begins a request that has also brought a name or a trace along, and returns its token.
+    pub fn begin_with(&self, left: Option<Duration>, brought: Brought) -> Token {
+        Token::new(self.0.clone(), left.map(Span::from), brought)
+    }
+}
+
 impl Token {
     pub(crate) fn new(granted: Arc<Granted>, left: Option<Span>, brought: Brought) -> Self {
         let start = granted.begins();
@@ -119,8 +99,15 @@ impl Token {
         &self.0.granted.class.name
     }
 
-    pub(crate) fn brought(&self) -> &Brought {
-        &self.0.brought
+    /// Returns the name by which gateway and stop daemon know the request, if it has one.
+    pub fn request(&self) -> Option<&RequestId> {
+        self.0.brought.request.as_ref()
+    }
+
+    /// Returns the header fields for a call to another service: the request's name, its trace and
+    /// the time that is left to it.
+    pub fn outgoing(&self) -> HeaderMap {
+        self.0.brought.outgoing(self.left())
     }
 
     /// Returns when the request will be terminated at the present threshold, on the clock that

@@ -12,8 +12,9 @@ use bywash_site::Door;
 
 use crate::fill::fill;
 use crate::house::House;
-use crate::store::{Store, Writer, Writing};
+use crate::store::{Store, Writing};
 use crate::terms::Moment;
+use crate::writer::Writer;
 use crate::{AdServerError, Fill, Options, Stats, clerk, pool};
 
 /// An ad server that serves until it is stopped or dropped.
@@ -129,10 +130,10 @@ mod tests {
 
     use super::*;
     use crate::Level;
+    use crate::answer::Answer;
     use crate::ask::Ask;
     use crate::counters::Kind;
     use crate::terms::Word;
-    use crate::web::Answer;
 
     fn server(folder: &TempDir) -> AdServer {
         let fill = Some(Fill { contracts: 5, concepts: 1, seed: 1 });

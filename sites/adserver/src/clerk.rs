@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::answer::Answer;
 use crate::house::{House, Job};
 use crate::office;
-use crate::web::Answer;
 
 /// Works until the queue is closed.
 pub(crate) fn run(house: &Arc<House>) {

@@ -6,44 +6,29 @@
 //! Locks: `board` is held for a copy of its `Arc`. `office` is held by whoever changes contracts or slots, from the look
 //! at the board to the new one, and while the change is committed; no delivery takes it.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
 use bywash_levels::{Gateway, Pool, Request};
-use bywash_site::{Owed, Queue, Refusal, Reply, exchange};
+use bywash_site::{Owed, Queue, Refusal, exchange};
 
+use crate::answer::{Answer, Receipt};
 use crate::ask::Ask;
 use crate::board::{Banner, Board, Register};
 use crate::counters::{Counters, Fate, Kind};
-use crate::fault::Fault;
 use crate::ids::SlotId;
 use crate::serve::Chance;
-use crate::store::{Refused, Write, Writing};
+use crate::store::{Write, Writing};
 use crate::terms::Moment;
 use crate::token::{Key, Placement};
-use crate::web::Answer;
-use crate::{Level, Options, Selection, Stats, placing, pool};
+use crate::{Level, Options, Selection, Stats, pool};
 
 /// A request on its way to whoever serves it.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) ask: Ask,
     pub(crate) receipt: Receipt,
-}
-
-/// Where an answer goes, and what it counts as.
-pub(crate) struct Receipt {
-    pub(crate) reply: Reply<Answer>,
-    kind: Kind,
-    since: Instant,
-}
-
-impl fmt::Debug for Receipt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receipt").field("kind", &self.kind).finish_non_exhaustive()
-    }
 }
 
 /// A running ad server as its threads see it.
@@ -130,21 +115,6 @@ impl House {
         }
     }
 
-    /// Counts a click; the writer answers once that is committed. Nobody waits for anything here, so it stands behind no
-    /// request of the office.
-    fn click(&self, token: &str, receipt: Receipt) {
-        let known =
-            |placement: &Placement| self.board().register.banners.contains_key(&placement.banner);
-        let Some(placement) = self.key.read(token).filter(known) else {
-            return self.answer(receipt, Answer::No(Fault::Unknown("placement")));
-        };
-        if let Err(Refused(Write::Click(_, receipt))) =
-            self.writing.offer(Write::Click(placement, receipt))
-        {
-            self.answer(receipt, Answer::Busy);
-        }
-    }
-
     /// The level that the gateway says a request has: low where it says none, or nobody may.
     pub(crate) fn level(&self, field: Option<&[u8]>) -> Level {
         let (Some(gateway), Some(field)) = (&self.gateway, field) else { return Level::Low };
@@ -166,23 +136,6 @@ impl House {
         let (reply, answer) = exchange();
         self.counters.received(kind);
         (Receipt { reply, kind, since: Instant::now() }, answer)
-    }
-
-    /// Puts a request into a queue; the answer comes through the receiver. The sender dropped without an answer means
-    /// that the server closed first.
-    pub(crate) fn offer(&self, ask: Ask) -> Result<Owed<Answer>, Refusal> {
-        let (receipt, answer) = self.receive(ask.kind());
-        match ask {
-            Ask::Ad(level, wanted) => self.hand_in(level, receipt, move |house, turn| {
-                placing::page(house, &wanted, turn).unwrap_or_else(Answer::No)
-            })?,
-            Ask::Click(token) => self.click(&token, receipt),
-            ask => {
-                let refuse = |job: Job| self.refuse(&job.receipt);
-                self.queue.push(Job { ask, receipt }).map_err(refuse)?;
-            }
-        }
-        Ok(answer)
     }
 
     /// A page's turn in the pool.
@@ -247,7 +200,7 @@ impl House {
         }
     }
 
-    fn refuse(&self, receipt: &Receipt) -> Refusal {
+    pub(crate) fn refuse(&self, receipt: &Receipt) -> Refusal {
         self.counters.ended(receipt.kind, Fate::Refused);
         Refusal::Busy
     }

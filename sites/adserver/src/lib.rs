@@ -12,11 +12,13 @@
 #![forbid(unsafe_code)]
 
 mod adserver;
+mod answer;
 mod ask;
 mod board;
 mod capacity;
 mod clerk;
 mod counters;
+mod dispatch;
 mod error;
 mod fault;
 mod fill;
@@ -34,6 +36,7 @@ mod terms;
 mod token;
 mod trial;
 mod web;
+mod writer;
 
 pub use adserver::AdServer;
 pub use error::AdServerError;

@@ -6,6 +6,7 @@ use bywash_levels::Request;
 use http::StatusCode;
 use serde::Serialize;
 
+use crate::answer::Answer;
 use crate::ask::PageWanted;
 use crate::board::{Banner, Board, Concept, Slot};
 use crate::fault::Fault;
@@ -14,7 +15,6 @@ use crate::ids::{BannerId, SlotId};
 use crate::office;
 use crate::serve::{Page, Selector, Wanted};
 use crate::terms::Size;
-use crate::web::Answer;
 
 /// What a page is told: the banners, each with its place.
 #[derive(Debug, Serialize)]

@@ -6,8 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use bywash_database::Hall;
 
 use crate::ask::Ask;
-use crate::worker::Made;
+use crate::files::File;
+use crate::store::Answer;
 use crate::{DatabaseStats, Options, Service, Stats};
+
+/// What is written to the client.
+#[derive(Debug)]
+pub(crate) enum Made {
+    Page(Answer),
+    File(File),
+}
 
 /// A running store as its threads see it.
 #[derive(Debug)]

@@ -7,21 +7,14 @@ use bywash_database::Trouble;
 
 use crate::Service;
 use crate::ask::Ask;
-use crate::files::{self, File};
-use crate::house::House;
-use crate::store::{Answer, Store};
+use crate::files;
+use crate::house::{House, Made};
+use crate::store::Store;
 
 /// A worker and its own database connection.
 pub(crate) struct Worker {
     house: Arc<House>,
     store: Store,
-}
-
-/// What is written to the client.
-#[derive(Debug)]
-pub(crate) enum Made {
-    Page(Answer),
-    File(File),
 }
 
 impl Worker {

@@ -6,16 +6,24 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use bywash_site::{Owed, Queue, Refusal, exchange};
+use bywash_site::{Owed, Queue, Refusal, Reply, exchange};
 
 use crate::ask::Ask;
 use crate::counters::{Counters, Fate};
 use crate::store::Answer;
-use crate::work::Job;
 use crate::{Options, Stage, Stats};
 
 /// How long work that is running when the shop closes may go on.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// A request on its way to a worker.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) ask: Ask,
+    /// Closed as soon as the client has left. Dropped unused, it tells the HTTP side that the shop
+    /// gave the request up.
+    pub(crate) reply: Reply<Answer>,
+}
 
 /// A running shop as its threads see it.
 #[derive(Debug)]

@@ -19,14 +19,14 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::ANSWER_WITHIN;
-use crate::token::Reason;
+use crate::terminated::Reason;
 
 /// The largest number of lines that are sent together.
 const TOGETHER: usize = 64;
 
 /// A handle of a conversation. Clones share the conversation.
 #[derive(Clone, Debug)]
-pub(super) struct Conversation {
+pub(crate) struct Conversation {
     lines: mpsc::UnboundedSender<Line>,
     task: AbortHandle,
 }
@@ -41,7 +41,7 @@ struct Line {
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silence {
+pub(crate) enum Silence {
     /// Nothing was sent, because the conversation was over.
     Unsaid,
     /// The conversation is over now. The daemon may have read the line.
@@ -73,11 +73,11 @@ impl Conversation {
 
     /// Submits a line without waiting for its answer. Returns whether the conversation still
     /// accepts lines.
-    pub(super) fn say(&self, order: Order) -> bool {
+    pub(crate) fn say(&self, order: Order) -> bool {
         self.lines.send(Line { order, answered: None, told: None }).is_ok()
     }
 
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         &self,
         order: Order,
         told: Option<oneshot::Sender<Reason>>,

@@ -6,7 +6,6 @@
 //! connect every 200 ms.
 
 mod conversation;
-mod lease;
 
 use std::env;
 use std::fmt;
@@ -20,9 +19,9 @@ use parking_lot::Mutex;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
 
-use crate::token::Reason;
-use conversation::{Conversation, converse};
-pub use lease::{LeaseError, Leased, Own};
+use crate::terminated::Reason;
+use conversation::converse;
+pub(crate) use conversation::{Conversation, Silence};
 
 /// The pause after a failed connection before the next attempt to connect.
 const AGAIN_AFTER: Duration = Duration::from_millis(200);
@@ -95,17 +94,17 @@ impl Sentry {
         *self.0.stats.lock()
     }
 
-    fn count(&self, what: impl FnOnce(&mut SentryStats) -> &mut u64) {
+    pub(crate) fn count(&self, what: impl FnOnce(&mut SentryStats) -> &mut u64) {
         *what(&mut self.0.stats.lock()) += 1;
     }
 
-    fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.0.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Returns the conversation with the daemon, connecting if necessary; `None` if there is no
     /// daemon, or if the pause after a failure is not over.
-    async fn conversation(&self) -> Option<Conversation> {
+    pub(crate) async fn conversation(&self) -> Option<Conversation> {
         let known = self.0.current.lock().look();
         if !matches!(known, Known::MayConnect) {
             return known.conversation();
@@ -208,7 +207,7 @@ impl Reason {
         }
     }
 
-    fn of_line(reason: bywash_lease::Reason) -> Self {
+    pub(crate) fn of_line(reason: bywash_lease::Reason) -> Self {
         match reason {
             bywash_lease::Reason::RanTooLong => Self::RanTooLong,
             bywash_lease::Reason::ClientLeft => Self::ClientLeft,

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{FULL, MAX_CONTRACTS, change, found, known_concepts, made};
+use crate::answer::Answer;
 use crate::ask::{NewBanner, NewContract};
 use crate::board::{Banner, Contract, Register, Tally, due};
 use crate::capacity::{Want, find_room, rooms, wants};
@@ -14,7 +15,6 @@ use crate::house::House;
 use crate::ids::{BannerId, ContractId};
 use crate::store::Change;
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
-use crate::web::Answer;
 
 pub(super) fn sign(house: &House, new: NewContract) -> Result<Answer, Fault> {
     let _turn = house.office();

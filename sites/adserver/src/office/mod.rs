@@ -16,6 +16,7 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::answer::Answer;
 use crate::ask::Ask;
 use crate::board::{Concept, Register};
 use crate::fault::{Fault, SUGGESTIONS};
@@ -23,7 +24,6 @@ use crate::house::House;
 use crate::ids::ConceptId;
 use crate::store::Change;
 use crate::terms::Word;
-use crate::web::Answer;
 
 /// More is no ad server any more, and an answer with all of them no answer.
 const MAX_CONCEPTS: usize = 10_000;

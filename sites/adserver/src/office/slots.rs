@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use serde_json::{Value, json};
 
 use super::{FULL, MAX_PUBLISHERS, MAX_SLOTS, change, found, known_concepts, made};
+use crate::answer::Answer;
 use crate::ask::NewSlot;
 use crate::board::{Publisher, Slot, SlotCounts};
 use crate::capacity::{keep_room, rooms, wants};
@@ -14,7 +15,6 @@ use crate::house::House;
 use crate::ids::{PublisherId, SlotId};
 use crate::store::Change;
 use crate::terms::{Moment, Name, Word};
-use crate::web::Answer;
 
 pub(super) fn add_publisher(house: &House, name: Name) -> Result<Answer, Fault> {
     let _turn = house.office();

@@ -1,13 +1,13 @@
 //! The database: what was contracted, and what must outlive a kill.
 //!
-//! All of it is read when the server starts and kept in memory; from then on one thread writes ([`writer`]) and nobody
+//! All of it is read when the server starts and kept in memory; from then on one thread writes (`writer.rs`) and nobody
 //! reads. `synchronous = FULL`: what was committed is lost by no kill and by no power cut, so that nothing is delivered
 //! twice and no placement has the name of an earlier one.
 
 mod load;
 mod schema;
-mod write;
-mod writer;
+pub(crate) mod write;
+mod writing;
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::board::Register;
 use crate::token::Key;
 
 pub(crate) use write::Change;
-pub(crate) use writer::{Refused, Write, Writer, Writing};
+pub(crate) use writing::{Refused, Write, Writing};
 
 /// An open database, and what was in it.
 #[derive(Debug)]

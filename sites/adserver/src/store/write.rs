@@ -21,13 +21,13 @@ pub(crate) enum Change {
     All(Vec<Change>),
 }
 
-pub(super) fn apply(connection: &mut Connection, change: &Change) -> rusqlite::Result<()> {
+pub(crate) fn apply(connection: &mut Connection, change: &Change) -> rusqlite::Result<()> {
     let transaction = begin(connection)?;
     write(&transaction, change)?;
     transaction.commit()
 }
 
-pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+pub(crate) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
@@ -97,7 +97,7 @@ fn sign(transaction: &Transaction<'_>, contract: &Contract) -> rusqlite::Result<
 }
 
 /// Counts the click on a placement; whether it was the first.
-pub(super) fn click(
+pub(crate) fn click(
     transaction: &Transaction<'_>,
     placement: &Placement,
     at: Moment,
@@ -116,7 +116,7 @@ pub(super) fn click(
     Ok(is_first)
 }
 
-pub(super) fn reserve(
+pub(crate) fn reserve(
     transaction: &Transaction<'_>,
     banner: BannerId,
     reserved: u64,
@@ -126,7 +126,7 @@ pub(super) fn reserve(
     transaction.prepare_cached(update)?.execute(values).map(drop)
 }
 
-pub(super) fn placements(
+pub(crate) fn placements(
     transaction: &Transaction<'_>,
     slot: SlotId,
     placements: u64,

@@ -4,7 +4,7 @@ use bywash_site::{Body, JSON, add, respond, text};
 use http::header::{LOCATION, X_CONTENT_TYPE_OPTIONS};
 use http::{Response, StatusCode};
 
-use super::Answer;
+use crate::answer::Answer;
 use crate::fault::Fault;
 
 /// What a worker made of a request.

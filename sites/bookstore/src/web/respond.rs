@@ -6,8 +6,8 @@ use http::header::SET_COOKIE;
 use http::{Response, StatusCode};
 
 use super::page;
+use crate::house::Made;
 use crate::store::{Answer, Page};
-use crate::worker::Made;
 
 /// What a worker made of a request.
 pub(super) fn outcome(outcome: Outcome<Made>) -> Response<Body> {

@@ -4,11 +4,10 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Job;
 use super::burn::{Burner, Cut};
 use crate::ask::Ask;
 use crate::counters::Fate;
-use crate::house::House;
+use crate::house::{House, Job};
 use crate::store::{Answer, Page, Store, Verdict};
 
 /// Between two looks at the client, when departures are noticed.

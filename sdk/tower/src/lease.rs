@@ -17,9 +17,9 @@ use bywash_lease::{Answer, DatabaseName, Fault, Order, RequestId};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::oneshot;
 
-use super::Sentry;
-use super::conversation::{Conversation, Silence};
-use crate::token::{Reason, Terminated, Token};
+use crate::sentry::{Conversation, Sentry, Silence};
+use crate::terminated::{Reason, Terminated};
+use crate::token::Token;
 
 /// How long a lease outlasts the latest deadline of its request. The stop comes after that deadline
 /// and must find the lease.

@@ -10,75 +10,24 @@
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::write::{self, Change};
+use crate::answer::{Answer, Receipt};
 use crate::board::{Banner, Board};
-use crate::house::{House, Receipt};
+use crate::house::House;
 use crate::ids::BannerId;
+use crate::store::{Write, write};
 use crate::terms::Moment;
 use crate::token::Placement;
-use crate::web::Answer;
 
 /// Between two looks at the schedule.
 const TICK: Duration = Duration::from_millis(200);
 
-/// What may wait for the disk; a click beyond that is refused.
-const WAITING: usize = 4_096;
-
 /// How much is committed together at most, so that the first does not wait for ever.
 const BATCH: usize = 1_024;
-
-/// Something to write.
-#[derive(Debug)]
-pub(crate) enum Write {
-    /// Answered when it is committed.
-    Click(Placement, Receipt),
-    /// The next block of impressions of a banner.
-    Reserve(BannerId),
-    /// Said when it is committed, or why not.
-    Change(Box<Change>, SyncSender<rusqlite::Result<()>>),
-    /// The end: whatever is exact in memory is written.
-    Settle,
-}
-
-/// The queue to the writer is full, or nobody writes any more.
-#[derive(Debug)]
-pub(crate) struct Refused(pub(crate) Write);
-
-/// The way to the writer.
-#[derive(Clone, Debug)]
-pub(crate) struct Writing(SyncSender<Write>);
-
-impl Writing {
-    /// A way, and its end.
-    pub(crate) fn new() -> (Self, Receiver<Write>) {
-        let (sender, receiver) = sync_channel(WAITING);
-        (Self(sender), receiver)
-    }
-
-    /// Never waits.
-    pub(crate) fn offer(&self, write: Write) -> Result<(), Refused> {
-        self.0.try_send(write).map_err(|error| match error {
-            TrySendError::Full(write) | TrySendError::Disconnected(write) => Refused(write),
-        })
-    }
-
-    /// Waits until the change is committed; `None` if nobody writes any more.
-    pub(crate) fn commit(&self, change: Change) -> Option<rusqlite::Result<()>> {
-        let (sender, done) = sync_channel(1);
-        self.0.send(Write::Change(Box::new(change), sender)).ok()?;
-        done.recv().ok()
-    }
-
-    /// Asks for the writer's end.
-    pub(crate) fn settle(&self) {
-        let _gone = self.0.send(Write::Settle);
-    }
-}
 
 /// The thread's own.
 #[derive(Debug)]

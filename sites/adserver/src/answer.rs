@@ -1,0 +1,44 @@
+//! What a client is told, and where that goes.
+
+use std::fmt;
+use std::time::Instant;
+
+use bywash_site::Reply;
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::counters::Kind;
+use crate::fault::Fault;
+use crate::terms::Landing;
+
+/// What a client is told.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Json(StatusCode, String),
+    /// On to a banner's landing address, which its contract named and no request can.
+    Go(Landing),
+    No(Fault),
+    /// The disk is behind: later.
+    Busy,
+    /// The database failed; its words are on stderr.
+    Failed,
+}
+
+impl Answer {
+    pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Self {
+        serde_json::to_string(value).map_or(Self::Failed, |json| Self::Json(status, json))
+    }
+}
+
+/// Where an answer goes, and what it counts as.
+pub(crate) struct Receipt {
+    pub(crate) reply: Reply<Answer>,
+    pub(crate) kind: Kind,
+    pub(crate) since: Instant,
+}
+
+impl fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receipt").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}

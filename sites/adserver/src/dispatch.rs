@@ -1,0 +1,46 @@
+//! Hands each request to the thread that serves it: a page to the pool, a click to the writer, any
+//! other request to a clerk.
+
+use bywash_site::{Owed, Refusal};
+
+use crate::answer::{Answer, Receipt};
+use crate::ask::Ask;
+use crate::fault::Fault;
+use crate::house::{House, Job};
+use crate::placing;
+use crate::store::{Refused, Write};
+use crate::token::Placement;
+
+impl House {
+    /// Puts a request into a queue; the answer comes through the receiver. The sender dropped
+    /// without an answer means that the server closed first.
+    pub(crate) fn offer(&self, ask: Ask) -> Result<Owed<Answer>, Refusal> {
+        let (receipt, answer) = self.receive(ask.kind());
+        match ask {
+            Ask::Ad(level, wanted) => self.hand_in(level, receipt, move |house, turn| {
+                placing::page(house, &wanted, turn).unwrap_or_else(Answer::No)
+            })?,
+            Ask::Click(token) => self.click(&token, receipt),
+            ask => {
+                let refuse = |job: Job| self.refuse(&job.receipt);
+                self.queue.push(Job { ask, receipt }).map_err(refuse)?;
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Counts a click; the writer answers once that is committed. It waits for nothing here, so no
+    /// request of the office delays it.
+    fn click(&self, token: &str, receipt: Receipt) {
+        let known =
+            |placement: &Placement| self.board().register.banners.contains_key(&placement.banner);
+        let Some(placement) = self.key.read(token).filter(known) else {
+            return self.answer(receipt, Answer::No(Fault::Unknown("placement")));
+        };
+        if let Err(Refused(Write::Click(_, receipt))) =
+            self.writing.offer(Write::Click(placement, receipt))
+        {
+            self.answer(receipt, Answer::Busy);
+        }
+    }
+}
