@@ -282,7 +282,10 @@ test('of two operators at once the second is told, and loses nothing', async () 
     await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
     await dialog.getByText('Another operator has decided').waitFor();
     await dialog.getByText('held back by ana').waitFor();
-    assert.equal(await dialog.getByRole('textbox', { name: 'Reason' }).inputValue(), 'pages first, says who is on call');
+    assert.equal(
+        await dialog.getByRole('textbox', { name: 'Reason' }).inputValue(),
+        'pages first, says who is on call',
+    );
     await screenshot(ben.page, 'conflict-light-1280');
     await dialog.getByRole('button', { name: 'Approve anyway' }).click();
     await ana.page.getByText('held back by ben').first().waitFor();

@@ -140,7 +140,8 @@ function ofElephants(elephants: Elephants | undefined, now: number): Need[] {
 const whose = ({ found }: Elephant): string => {
     const most = percent(found?.by_one);
     const one = found?.one_client;
-    if ((found?.by_one ?? 0) <= FEW) return `They come from many clients: none causes more than ${most} of their service time`;
+    if ((found?.by_one ?? 0) <= FEW)
+        return `They come from many clients: none causes more than ${most} of their service time`;
     if (one && one.at_least >= 0.5) return `One client (${one.address}) causes most of their service time`;
     return `One client${one ? ` (${one.address})` : ''} causes up to ${most} of their service time`;
 };

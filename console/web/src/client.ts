@@ -118,5 +118,9 @@ async function problem(answer: Response): Promise<Refused> {
     } catch {
         // The answer is not a problem document, so its text is shown as it is.
     }
-    return new Refused(answer.status, 'invalid', text.slice(0, 500) || `The gateway answered with status ${answer.status}.`);
+    return new Refused(
+        answer.status,
+        'invalid',
+        text.slice(0, 500) || `The gateway answered with status ${answer.status}.`,
+    );
 }

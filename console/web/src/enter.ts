@@ -22,7 +22,11 @@ export async function entry(
     const read = tokenIn(pasted);
     if (!read)
         return {
-            refuse: new Refused(401, 'unauthorised', 'This is not a token: a token begins with `v1.` and has five parts.'),
+            refuse: new Refused(
+                401,
+                'unauthorised',
+                'This is not a token: a token begins with `v1.` and has five parts.',
+            ),
         };
     const refused = await asks(read);
     if (refused) return { refuse: refused };

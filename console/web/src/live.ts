@@ -53,7 +53,11 @@ async function follow(): Promise<never> {
         );
         if (heard.value >= begun) pause = SHORTEST;
         if (connection.value.state !== 'reconnecting')
-            connection.set({ state: 'reconnecting', since: Date.now(), why: why ?? 'The gateway closed the event stream.' });
+            connection.set({
+                state: 'reconnecting',
+                since: Date.now(),
+                why: why ?? 'The gateway closed the event stream.',
+            });
         await rest(pause);
         pause = Math.min(LONGEST, pause * 2);
     }

@@ -35,7 +35,9 @@ export function watchOtherPages(): void {
 
 /** Returns the reason why this operator may not decide, if they may not. */
 export const mayNotDecide = (of: Token | undefined): string | undefined =>
-    of && !of.decides ? 'Your token is read-only. To take decisions, run `bywash console` and open the link that it prints.' : undefined;
+    of && !of.decides
+        ? 'Your token is read-only. To take decisions, run `bywash console` and open the link that it prints.'
+        : undefined;
 
 // A browser that forbids storage throws as soon as the storage is named, so `of` names it late.
 function kept(of: () => Storage, key: string): string {

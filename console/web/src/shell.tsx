@@ -207,7 +207,10 @@ function ToDecide({ proposed: [first, ...others] }: { proposed: readonly Elephan
 }
 
 const MODES: Record<string, [word: string, means: string]> = {
-    observe: ['OBSERVING', 'The gateway records its decisions and does not carry them out, except for classes in mode enforce.'],
+    observe: [
+        'OBSERVING',
+        'The gateway records its decisions and does not carry them out, except for classes in mode enforce.',
+    ],
     enforce: ['ENFORCING', 'The gateway carries out its decisions, except for classes in mode observe.'],
     bypass: ['BYPASSED', 'The gateway makes no decisions: it is a plain proxy.'],
 };

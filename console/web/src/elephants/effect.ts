@@ -54,7 +54,8 @@ export function verdict(before: Gauge | undefined, under: Gauge | undefined, hel
     const gain = Math.abs(more) > SAME_PART ? more : Math.abs(slower) > SAME ? -slower : 0;
     const helps = more > SAME_PART && slower > SAME ? 'More requests get through, but later' : 'The rule helps';
     if (gain > 0) return { kind: 'better', text: `${helps}: ${text}` };
-    if (gain < 0) return { kind: 'worse', text: `Other requests do worse: ${text} Something else may use the resource.` };
+    if (gain < 0)
+        return { kind: 'worse', text: `Other requests do worse: ${text} Something else may use the resource.` };
     const isMuch = ended(before, 'elephants') >= FEW && ended(under, 'elephants') >= FEW;
     if (isMuch && (these ?? 0) - (theseNow ?? 0) > SAME_PART)
         return { kind: 'worse', text: `The rule helps no other requests, and holds these back: ${text}` };

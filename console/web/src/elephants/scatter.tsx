@@ -16,7 +16,8 @@ export function Scatter({ number }: { number: number }) {
         filled: { number },
         every: 10_000,
     });
-    if (!value && problem?.code === 'not_found') return <p class="note">No scatter plot: {visible(problem.message)}.</p>;
+    if (!value && problem?.code === 'not_found')
+        return <p class="note">No scatter plot: {visible(problem.message)}.</p>;
     if (!value) return <Problem of={problem} again={() => void reload()} />;
     return (
         <figure class="chart">

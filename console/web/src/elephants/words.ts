@@ -68,7 +68,11 @@ export function stateText(one: Elephant, now: number): string {
 }
 
 export function grantsText(of: Grants): string {
-    const parts = [`At most ${of.at_once} run at the same time`, `up to ${of.queue} wait`, `each for at most ${of.wait}`];
+    const parts = [
+        `At most ${of.at_once} run at the same time`,
+        `up to ${of.queue} wait`,
+        `each for at most ${of.wait}`,
+    ];
     if (of.rate != null) parts.push(`up to ${perSecond(of.rate)} start`);
     if (of.bytes != null) parts.push(`all answers together get up to ${bytes(of.bytes)}/s`);
     return `${parts.join(', ')}.`;
@@ -88,7 +92,8 @@ export function evidence(of: Found): string[] {
         `One request takes ${duration((of.lasts ?? 0) * 1000)} on average${of.consists_of === 'processors' ? plausible(of) : ''}.`,
         `${ofOne(of)} of their service time.`,
     ];
-    if (of.provisional) said.push('Provisional: measured for less than 15 min. The costs are more likely too low than too high.');
+    if (of.provisional)
+        said.push('Provisional: measured for less than 15 min. The costs are more likely too low than too high.');
     if (of.transacts) said.push('Some of them are transactions, which no rule holds back.');
     if (of.correlation)
         said.push(

@@ -40,7 +40,11 @@ const COLUMNS: readonly Column<Cell>[] = [
     part('useful', 'Useful work', 'Service time of requests answered in time, as a share of what was possible.'),
     part('wasted', 'Wasted work', 'Service time of all other requests, as a share of what was possible.'),
     part('revenue', 'Revenue', 'Confirmed orders, as a share of those that were possible.'),
-    part('completed', 'Completed', 'Answered while the client waited, as a share of all requests that visitors meant to send.'),
+    part(
+        'completed',
+        'Completed',
+        'Answered while the client waited, as a share of all requests that visitors meant to send.',
+    ),
     part('timedOut', 'Timed out', 'The client gave up. A gateway counts such a request as orphaned.'),
     part('dropped', 'Dropped', 'Refused. A gateway counts such a request as shed, throttled or expired.'),
     part('terminated', 'Terminated', 'Stopped while it ran.'),

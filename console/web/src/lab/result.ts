@@ -39,7 +39,8 @@ export function readText(text: string): Result | string {
 
 export function readResult(value: unknown): Result | string {
     const result = fields(value);
-    if (!result || !Array.isArray(result.cells)) return 'The file is not a result of `bywash lab … --json`: it has no cells.';
+    if (!result || !Array.isArray(result.cells))
+        return 'The file is not a result of `bywash lab … --json`: it has no cells.';
     const cells = result.cells.map(fields).filter((cell): cell is Fields => cell !== undefined);
     return {
         scenario: word(result.scenario) ?? 'unnamed',

@@ -29,7 +29,13 @@ export function ClassPolicies({ policy, reload }: { policy: Policy; reload: () =
         },
         { id: 'tier', head: 'Tier', isText: true, by: one => one.tier, cell: one => <Tier of={one.tier} /> },
         { id: 'matches', head: 'Matches', isText: true, isWide: true, cell: one => <Matches of={one.matches} /> },
-        { id: 'utility', head: 'Utility', unit: 'per request', by: one => one.utility, cell: one => number(one.utility) },
+        {
+            id: 'utility',
+            head: 'Utility',
+            unit: 'per request',
+            by: one => one.utility,
+            cell: one => number(one.utility),
+        },
         {
             id: 'mode',
             head: 'Mode in force',

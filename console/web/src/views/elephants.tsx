@@ -63,7 +63,9 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
                         </p>
                         <List elephants={value.elephants} seen={value.seen_s} isLooking={value.resources.length > 0} />
                         {value.missed > 0 && (
-                            <p class="note">{count(value.missed)} requests were not counted, because there were too many.</p>
+                            <p class="note">
+                                {count(value.missed)} requests were not counted, because there were too many.
+                            </p>
                         )}
                         {!value.kept && (
                             <p class="note">

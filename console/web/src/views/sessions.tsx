@@ -93,8 +93,8 @@ export function Sessions({ status }: Seen) {
                         title="From class to class"
                         aside={
                             <span class="why">
-                                circle: visits (size) and worth (number) · arrow: probability of the next class, from
-                                3 % · ring: tier transact
+                                circle: visits (size) and worth (number) · arrow: probability of the next class, from 3
+                                % · ring: tier transact
                             </span>
                         }
                     >
