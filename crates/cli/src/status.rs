@@ -138,18 +138,14 @@ fn word(value: &Value) -> String {
 const OUTCOMES: [&str; 8] =
     ["served", "late", "shed", "throttled", "expired", "terminated", "orphaned", "upstream_error"];
 
-/// The columns of standings, with their keys.
-const STANDINGS: [(&str, &str); 3] =
-    [("transaction", "transaction"), ("in progress", "in_progress"), ("new", "new")];
-
 fn classes(status: &Value) -> Table {
     let mut header = vec![
         ("class", Align::Left),
         ("tier", Align::Left),
         ("mode", Align::Left),
         ("waiting", Align::Right),
+        ("transaction", Align::Right),
     ];
-    header.extend(STANDINGS.map(|(name, _)| (name, Align::Right)));
     header.extend(OUTCOMES.map(|outcome| (outcome, Align::Right)));
     let mut table = Table::new(&header);
     for class in status["classes"].as_array().into_iter().flatten() {
@@ -158,7 +154,7 @@ fn classes(status: &Value) -> Table {
             row[2] = format!("{} {percent} %", row[2]);
         }
         row.push(class["waiting"].to_string());
-        row.extend(STANDINGS.map(|(_, key)| class["standings"][key].to_string()));
+        row.push(class["standings"]["transaction"].to_string());
         row.extend(OUTCOMES.map(|outcome| class["outcomes"][outcome].to_string()));
         table.push(row);
     }

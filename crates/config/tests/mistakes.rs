@@ -83,7 +83,7 @@ fn one_run_finds_every_planted_mistake_with_its_place_and_correction() {
         ("W122", 33, 11, "set `earns`"),
         ("E051", 33, 26, "\"status 302\""),
         ("E109", 34, 10, "`home`"),
-        ("E109", 34, 19, "remove it"),
+        ("E109", 34, 19, "a class of its own"),
     ];
     let problems = problems(PLANTED);
     assert_eq!(problems.len(), expected.len(), "{problems}");

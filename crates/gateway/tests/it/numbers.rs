@@ -324,11 +324,15 @@ fn reloads_are_counted_by_result_and_the_hash_is_of_the_file_in_force() {
     hash_in_force(&with(3));
     assert_eq!((reloads("success"), reloads("failure"), last()), (0.0, 1.0, 0.0));
     assert_eq!(since(), started);
+    let refused = || gateway.status()["reload_refused"].clone();
+    assert!(refused().as_str().unwrap().contains("access.log"), "{}", refused());
     gateway.gateway().reload_failed("the file is gone");
     assert_eq!((reloads("success"), reloads("failure"), last()), (0.0, 2.0, 0.0));
+    assert_eq!(refused(), "the file is gone");
     gateway.reload(&with(5)).unwrap();
     hash_in_force(&with(5));
     assert_eq!((reloads("success"), reloads("failure"), last()), (1.0, 2.0, 1.0));
+    assert!(refused().is_null(), "{}", refused());
     assert!(since() >= started);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     assert!((now.as_secs_f64() - since()).abs() < 3600.0);

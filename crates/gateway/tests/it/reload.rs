@@ -117,6 +117,7 @@ fn classes_that_come_and_go_keep_their_counters() {
     gateway.reload(&without()).unwrap();
     gateway.get("/p/2");
     eventually("it is another's", || served(&gateway, "other") == Some(2));
+    assert_eq!(served(&gateway, "page"), None, "the file has no such class");
     gateway.reload(&with().set("class.cart", "{ match = ['GET /cart'] }")).unwrap();
     gateway.get("/p/3");
     gateway.get("/cart");

@@ -1,6 +1,6 @@
 //! Priority between sessions: by what a session has proven, and not by what it only claims.
 
-use crate::setup::{Running, Setup, admin};
+use crate::setup::{Running, Setup, admin, eventually};
 use crate::upstream::{Calls, Upstream, ok, with_fields};
 use crate::wire::{Message, Wire};
 
@@ -263,4 +263,40 @@ fn one_address_may_wait_only_so_often() {
     waiting.push(gateway.asks("/waits"));
     gateway.waits_for("waiting", 2);
     call.send_and_close(ok(""));
+}
+
+#[test]
+fn the_status_counts_standings_and_says_why_no_purchase_is_a_transaction() {
+    let upstream = Upstream::echo();
+    let setup = Setup::before(&upstream)
+        .set("identify.session", "'cookie:sid'")
+        .set("class.step", "{ match = ['GET /step'] }")
+        .set("class.pay", "{ match = ['* /pay'], tier = 'transact', after = ['step'] }");
+    let gateway = setup.start();
+    let mut client = gateway.client();
+    let mut asks = |line: &str, cookie: &str| {
+        client.send(with_cookie(line, cookie));
+        assert_eq!(client.answer().unwrap().status(), Some(200));
+    };
+    let pay = |gateway: &Running| {
+        let status = gateway.status();
+        let classes = status["classes"].as_array().unwrap().iter();
+        classes.clone().find(|class| class["name"] == "pay").unwrap().clone()
+    };
+    for visitor in 0..20 {
+        asks("GET /pay", &format!("stranger{visitor}"));
+    }
+    let warning = |gateway: &Running| pay(gateway)["warning"].as_str().unwrap_or("").to_owned();
+    eventually("all are counted", || pay(&gateway)["standings"]["new"] == 20);
+    assert!(warning(&gateway).contains("identify.session"), "{}", warning(&gateway));
+    asks("GET /", "visitor");
+    asks("GET /pay", "visitor");
+    eventually("it is counted", || pay(&gateway)["standings"]["in_progress"] == 1);
+    assert!(warning(&gateway).contains("served `step`"), "{}", warning(&gateway));
+    asks("GET /step", "visitor");
+    asks("GET /pay", "visitor");
+    eventually("it is counted", || pay(&gateway)["standings"]["transaction"] == 1);
+    assert_eq!(warning(&gateway), "");
+    let sample = "bywash_standings_total{class=\"pay\",standing=\"transaction\"}";
+    assert_eq!(gateway.metric(sample), 1.0);
 }
