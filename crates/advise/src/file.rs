@@ -37,6 +37,9 @@ pub fn file(advice: &Advice, around: &Around<'_>) -> String {
     for class in &advice.classes {
         text.push_str(&one(class, advice));
     }
+    if has_costly(advice) && advice.classes.iter().all(|class| class.role != Role::Other) {
+        text.push_str("[class.other]\nutility = 1\n\n");
+    }
     text.push_str(&elephants(&advice.elephants));
     while text.ends_with("\n\n") {
         text.pop();
@@ -117,8 +120,8 @@ fn order(advice: &Advice) -> String {
 
 fn guess(advice: &Advice) -> String {
     let Some(order) = &advice.order else {
-        return "# No order was found in the log, so the worth of a request is unknown. Name the\n\
-                # order with `--order 'POST /PATH'`, or set utilities yourself.\n\n"
+        return "# No order was found in the log, so all pages are worth the same. Name the order with\n\
+                # `--order 'POST /PATH'`, or set utilities yourself.\n\n"
             .into();
     };
     let how =
@@ -134,31 +137,16 @@ fn guess(advice: &Advice) -> String {
 
 fn one(class: &Proposed, advice: &Advice) -> String {
     let name = class.role.name();
-    let utility = utility(class, &advice.classes);
+    let costly = costly(class, advice);
+    let utility = match (has_costly(advice), costly) {
+        (true, Some(_)) => Some(0.5),
+        (true, None) if class.role == Role::Other => Some(1.0),
+        _ => utility(class, &advice.classes),
+    };
     if class.patterns.is_empty() && (class.role != Role::Other || utility.is_none()) {
         return String::new();
     }
-    let mut text = format!("# {:.1} % of the requests", 100.0 * class.share);
-    if let Some(service) = &class.service {
-        let _ = write!(
-            text,
-            ", median {:.0} ms, 99th percentile {:.0} ms",
-            1e3 * service.p50,
-            1e3 * service.p99
-        );
-    }
-    text.push_str(".\n");
-    if 20 * class.strangers > class.requests {
-        let _ = writeln!(
-            text,
-            "# By their words, {} of {} are for something else. The patterns match them \
-             nevertheless.",
-            class.strangers, class.requests
-        );
-    }
-    if class.role == Role::Static && utility.is_some() {
-        text.push_str("# A page needs its files, so they are worth what pages are worth.\n");
-    }
+    let mut text = remarks(class, costly, utility);
     let _ = writeln!(text, "[class.{name}]");
     if !class.patterns.is_empty() {
         let patterns: Vec<String> = class.patterns.iter().map(|pattern| quoted(pattern)).collect();
@@ -189,6 +177,59 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     }
     text.push('\n');
     text
+}
+
+/// Returns comments on a class.
+fn remarks(class: &Proposed, costly: Option<f64>, utility: Option<f64>) -> String {
+    let mut text = format!("# {:.1} % of the requests", 100.0 * class.share);
+    if let Some(service) = &class.service {
+        let _ = write!(
+            text,
+            ", median {:.0} ms, 99th percentile {:.0} ms",
+            1e3 * service.p50,
+            1e3 * service.p99
+        );
+    }
+    text.push_str(".\n");
+    if 20 * class.strangers > class.requests {
+        let _ = writeln!(
+            text,
+            "# By their words, {} of {} are for something else. The patterns match them \
+             nevertheless.",
+            class.strangers, class.requests
+        );
+    }
+    if class.role == Role::Static && utility.is_some() {
+        text.push_str("# A page needs its files, so they are worth what pages are worth.\n");
+    }
+    if let Some(times) = costly {
+        let _ = writeln!(
+            text,
+            "# A request takes {times:.1} times as long as the average. Under overload first requests \
+             of this\n# class go last, because it is worth less than `other`."
+        );
+    }
+    text
+}
+
+/// A class costs much if its requests take this many times as long as the average.
+const COSTLY: f64 = 2.0;
+
+/// Returns how many times as long as the average a request of a class takes, if that is much and no
+/// order tells which requests are worth their time.
+fn costly(class: &Proposed, advice: &Advice) -> Option<f64> {
+    if advice.order.is_some() || class.transacts || class.role == Role::Other {
+        return None;
+    }
+    let known = advice.classes.iter().filter_map(|one| Some((one.light?, one.requests as f64)));
+    let (sum, all) = known
+        .fold((0.0, 0.0), |(sum, all), (light, requests)| (sum + light * requests, all + requests));
+    let times = class.light? / (sum / all);
+    (times >= COSTLY).then_some(times)
+}
+
+fn has_costly(advice: &Advice) -> bool {
+    advice.classes.iter().any(|class| costly(class, advice).is_some())
 }
 
 /// Returns the utility of a class, rounded to three digits.

@@ -417,3 +417,42 @@ fn the_forecast_asks_for_as_much_as_the_log_where_clients_leave() {
         "{rho}: off by no more than one in fifty"
     );
 }
+
+#[test]
+fn without_orders_pages_that_take_long_are_worth_less_than_others() {
+    let mut lines = Vec::new();
+    for client in 0..600_u64 {
+        let second = client * 2;
+        for (step, what) in
+            [format!("GET /post/{}", 100 + client), "GET /".into()].into_iter().enumerate()
+        {
+            lines.push((second + step as u64, client, what, " rt=0.050 urt=0.050"));
+        }
+        if client % 6 == 0 {
+            lines.push((
+                second + 2,
+                client,
+                format!("GET /search?q=w{client}"),
+                " rt=0.300 urt=0.300",
+            ));
+        }
+    }
+    lines.sort();
+    let log: String = lines
+        .iter()
+        .map(|(second, client, what, tail)| line(*second, *client, what, 200, tail))
+        .collect();
+    let found = advise(log, &[]);
+    let toml = found["toml"].as_str().unwrap();
+    let search = toml.split("[class.search]").nth(1).expect("searches have a class");
+    assert!(search.split("\n\n").next().unwrap().contains("utility = 0.5"), "{toml}");
+    assert!(toml.contains("times as long as the average"), "{toml}");
+    assert!(toml.contains("[class.other]\nutility = 1"), "{toml}");
+    // With orders the worth of a class is measured.
+    assert!(
+        !advise(shop(" rt=0.050 urt=0.050"), &[])["toml"]
+            .as_str()
+            .unwrap()
+            .contains("times as long")
+    );
+}
