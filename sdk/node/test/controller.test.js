@@ -91,7 +91,7 @@ test('what makes no sense is refused, with the field and both values', () => {
   refused({ interval: 0 }, 'interval is 0', '100')
   refused({ retryAfter: Infinity }, 'retryAfter is Infinity')
   refused({ runmin: 1 }, 'runmin', 'runMin')
-  refused({ toString: 1 }, 'there is no toString', 'runMin')
+  refused({ toString: 1 }, 'toString is not a setting', 'runMin')
 })
 
 test('a class that is not declared is an error', () => {
