@@ -120,8 +120,8 @@ fn order(advice: &Advice) -> String {
 
 fn guess(advice: &Advice) -> String {
     let Some(order) = &advice.order else {
-        return "# No order was found in the log, so all pages are worth the same. Name the order with\n\
-                # `--order 'POST /PATH'`, or set utilities yourself.\n\n"
+        return "# No order was found in the log, so the worth of a request is unknown. Name the\n\
+                # order with `--order 'POST /PATH'`, or set utilities yourself.\n\n"
             .into();
     };
     let how =
@@ -141,6 +141,7 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     let utility = match (has_costly(advice), costly) {
         (true, Some(_)) => Some(0.5),
         (true, None) if class.role == Role::Other => Some(1.0),
+        (_, None) if class.role == Role::Other => least(class, &advice.classes),
         _ => utility(class, &advice.classes),
     };
     if class.patterns.is_empty() && (class.role != Role::Other || utility.is_none()) {
@@ -212,13 +213,22 @@ fn remarks(class: &Proposed, costly: Option<f64>, utility: Option<f64>) -> Strin
     text
 }
 
+/// Returns the utility of the class `other`: no higher than that of any class of browsing, because
+/// first requests of a class with a lower one would go last.
+fn least(class: &Proposed, all: &[Proposed]) -> Option<f64> {
+    let browsing = all.iter().filter(|one| !one.transacts);
+    let lowest = browsing.filter_map(|one| utility(one, all)).reduce(f64::min);
+    utility(class, all).and(lowest)
+}
+
 /// A class costs much if its requests take this many times as long as the average.
 const COSTLY: f64 = 2.0;
 
 /// Returns how many times as long as the average a request of a class takes, if that is much and no
 /// order tells which requests are worth their time.
 fn costly(class: &Proposed, advice: &Advice) -> Option<f64> {
-    if advice.order.is_some() || class.transacts || class.role == Role::Other {
+    let is_other = matches!(class.role, Role::Other | Role::Static) || class.patterns.is_empty();
+    if advice.order.is_some() || class.transacts || is_other {
         return None;
     }
     let known = advice.classes.iter().filter_map(|one| Some((one.light?, one.requests as f64)));

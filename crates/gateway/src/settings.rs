@@ -136,8 +136,15 @@ impl Settings {
         served.chain(self.upstreams.certificate().cloned()).collect()
     }
 
+    /// Returns the names of all classes, also of those that a reload has removed.
     pub(crate) fn class_names(&self) -> Vec<&str> {
         self.config.classes.iter().map(|class| &*class.class.name).collect()
+    }
+
+    /// Returns the names of the classes of the file in force.
+    pub(crate) fn present_class_names(&self) -> Vec<&str> {
+        let present = self.config.classes.iter().filter(|class| !class.is_removed);
+        present.map(|class| &*class.class.name).collect()
     }
 
     pub(crate) fn level_names(&self) -> Vec<&str> {

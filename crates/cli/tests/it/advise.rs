@@ -448,11 +448,23 @@ fn without_orders_pages_that_take_long_are_worth_less_than_others() {
     assert!(search.split("\n\n").next().unwrap().contains("utility = 0.5"), "{toml}");
     assert!(toml.contains("times as long as the average"), "{toml}");
     assert!(toml.contains("[class.other]\nutility = 1"), "{toml}");
-    // With orders the worth of a class is measured.
-    assert!(
-        !advise(shop(" rt=0.050 urt=0.050"), &[])["toml"]
-            .as_str()
-            .unwrap()
-            .contains("times as long")
-    );
+    // With orders the worth of a class is measured, and no class of browsing is worth less than
+    // `other`.
+    let bought = advise(format!("{}{}", shop(" rt=0.050 urt=0.050"), strays()), &[]);
+    let toml = bought["toml"].as_str().unwrap();
+    let utility = |name: &str| {
+        let class = toml.split(&format!("[class.{name}]")).nth(1);
+        let class = class.unwrap_or_else(|| panic!("{name}: {toml}"));
+        let utility = class.split("utility = ").nth(1).unwrap().lines().next().unwrap();
+        utility.parse::<f64>().unwrap()
+    };
+    assert!(utility("other") <= utility("home"), "{toml}");
+    assert!(utility("other") <= utility("item"), "{toml}");
+    assert!(!toml.contains("times as long"), "{toml}");
+}
+
+/// Returns requests of visitors for a page whose words say nothing.
+fn strays() -> String {
+    let tail = " rt=0.050 urt=0.050";
+    (0..80).map(|client| line(4000 + client, client * 5, "OPTIONS /**", 200, tail)).collect()
 }

@@ -89,7 +89,7 @@ async fn override_for(
                 "the override still ends at {end}, as decided before; --for sets another time"
             ));
         }
-        overrides.set(now, target, word, revision, &settings.class_names())
+        overrides.set(now, target, word, revision, &settings.present_class_names())
     });
     answered(shared, decided, remarks).await
 }

@@ -18,7 +18,7 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let (must_save, unreadable) = findings.book.open(directory);
     if let Some(why) = unreadable {
         shared.metrics.gauges().state_unreadable.inc();
-        say(format_args!("starting without the rules that operators approved before: {why}"));
+        say(format_args!("earlier rules for elephants cannot be read: {why}"));
     }
     let now = wall::now();
     let book = findings.book.get_mut();

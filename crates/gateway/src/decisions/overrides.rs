@@ -35,7 +35,7 @@ pub(super) fn open(shared: &Shared, directory: Option<&Path>) {
     let now = wall::now();
     overrides.get_mut().began_by(now);
     let mut notes = overrides.get_mut().tick(now);
-    notes.extend(overrides.get_mut().configured(now, &settings.class_names()));
+    notes.extend(overrides.get_mut().configured(now, &settings.present_class_names()));
     notes.extend(unreadable.and_then(|why| fail_safe(shared, overrides.get_mut(), &why)));
     let must_save = must_save || !notes.is_empty();
     let version = must_save.then(|| overrides.save(&shared.state_writer)).flatten();
@@ -138,7 +138,7 @@ pub(super) fn end(shared: &Shared) {
 /// Puts a new configuration in force. Overrides stay.
 pub(crate) fn configured(shared: &Shared, settings: &Settings) {
     let mut overrides = shared.overrides();
-    let notes = overrides.get_mut().configured(wall::now(), &settings.class_names());
+    let notes = overrides.get_mut().configured(wall::now(), &settings.present_class_names());
     if notes.is_empty() || overrides.is_handed_over() {
         put_in_force(shared, overrides.get(), settings);
     } else {

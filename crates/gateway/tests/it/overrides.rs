@@ -373,3 +373,14 @@ fn while_another_process_takes_over_nothing_is_decided() {
     gateway.gateway().give_decisions_away(false);
     assert_eq!(set(&gateway, &json!({})).status(), Some(200));
 }
+
+#[test]
+fn an_override_ends_when_a_reload_removes_its_class() {
+    let upstream = Upstream::echo();
+    let gateway = observing(&upstream).start();
+    assert_eq!(set(&gateway, &json!({})).status(), Some(200));
+    gateway.reload(&observing(&upstream).unset("class.search")).unwrap();
+    let now = policy(&gateway);
+    assert_eq!(now["overrides"], json!([]), "{now}");
+    assert_eq!(set(&gateway, &json!({})).status(), Some(404), "the file has no such class");
+}
