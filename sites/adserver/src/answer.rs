@@ -1,4 +1,4 @@
-//! What a client is told, and where that goes.
+//! The answers to clients, and their destinations.
 
 use std::fmt;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::counters::Kind;
 use crate::fault::Fault;
 use crate::terms::Landing;
 
-/// What a client is told.
+/// An answer to a client.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Json(StatusCode, String),
@@ -30,7 +30,7 @@ impl Answer {
     }
 }
 
-/// Where an answer goes, and what it counts as.
+/// The destination of an answer, and the kind that it counts as.
 pub(crate) struct Receipt {
     pub(crate) reply: Reply<Answer>,
     pub(crate) kind: Kind,

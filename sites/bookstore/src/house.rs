@@ -10,7 +10,7 @@ use crate::files::File;
 use crate::store::Answer;
 use crate::{DatabaseStats, Options, Service, Stats};
 
-/// What is written to the client.
+/// The response that a worker has made for a client.
 #[derive(Debug)]
 pub(crate) enum Made {
     Page(Answer),

@@ -102,7 +102,7 @@ pub static LIMITS: [LimitPolicy; 5] = [
     Policy {
         name: "gradient2",
         source: "Netflix concurrency-limits, Gradient2Limit",
-        about: "Follows the ratio of latency over a long time to latency over a short time.",
+        about: "Sets the limit by comparing recent latency with its long-term average.",
         parameters: &[MIN, MAX, INITIAL, WINDOW],
         build: |settings| Box::new(Gradient2::new(settings)),
     },

@@ -7,7 +7,7 @@ use crate::answer::Receipt;
 use crate::ids::BannerId;
 use crate::token::Placement;
 
-/// What may wait for the disk; a click beyond that is refused.
+/// The number of writes that may wait for the disk. A click beyond that is refused.
 const WAITING: usize = 4_096;
 
 /// Something to write.

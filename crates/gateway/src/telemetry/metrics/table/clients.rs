@@ -12,8 +12,8 @@ use crate::process::local_fault::LocalFault;
 
 pub(super) static GONE: Subject = Subject {
     title: "Clients that have left",
-    about: "What the gateway reports to the stop daemon (`sentry.socket`), so that nothing works \
-            on for these clients.",
+    about: "The gateway reports the requests of these clients to the stop daemon \
+            (`sentry.socket`), which ends their work.",
     metrics: &[&ORPHANS_TOLD, &ORPHANS_LOST, &ORPHANS_REFUSED],
 };
 pub(super) static CONNECTIONS_SUBJECT: Subject = Subject {
