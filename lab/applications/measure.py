@@ -22,8 +22,8 @@ import play
 import stack
 
 HAPROXY = [4, 8, 16]
-BYWASH = ["bywash", "slope", "init", "tokens"]
-PROGRAMS = ["bare", *(f"haproxy-{maxconn}" for maxconn in HAPROXY), *BYWASH]
+CONFIGURATIONS = ["bywash", "slope", "init", "tokens"]
+PROGRAMS = ["bare", *(f"haproxy-{maxconn}" for maxconn in HAPROXY), *CONFIGURATIONS]
 PROBE, WINDOW = 20, 30  # seconds
 CLIENTS = 20  # clients of the probe
 TOPS = [1.25, 2.5]  # the ends of ramps, relative to the probe's rate of answers
@@ -133,7 +133,7 @@ def cell(program, kind, visitors, processes, url, files, rho, seed, seconds):
     try:
         visitors.run(front, visitors.variant(WARM), 0.5 * rho, 1000 + seed)
         load = os.getloadavg()[0]
-        limits = play.Limits(process) if program in BYWASH else None
+        limits = play.Limits(process) if program in CONFIGURATIONS else None
         ran = visitors.run(front, visitors.variant(seconds), rho, seed) | {"load_average_before": load}
         return ran | ({"limits": limits.stop()} if limits else {})
     finally:
@@ -178,7 +178,7 @@ def tables(root, kind):
 
 def compare(means, kind):
     """What is wanted, and what came of it."""
-    for program in BYWASH:
+    for program in CONFIGURATIONS:
         for load in sorted({load for load, one in means if one == program}):
             mine, peers = means[load, program], [means[load, f"haproxy-{n}"] for n in HAPROXY if (load, f"haproxy-{n}") in means]
             if peers:
@@ -225,7 +225,7 @@ def main():
             found.write_text(json.dumps(ramp(visitors, url, root, chosen.ramp), indent=1) + "\n")
         files = configurations(kind, url, root)
         rho = visitors.rho(json.loads(found.read_text())["knee"])
-        programs = [program for program in chosen.programs if program in files or program not in BYWASH]
+        programs = [program for program in chosen.programs if program in files or program not in CONFIGURATIONS]
         for turn, (seed, load) in enumerate((seed, load) for seed in range(1, chosen.seeds + 1) for load in chosen.loads):
             for number in range(len(programs)):
                 program = programs[(turn + number) % len(programs)]
