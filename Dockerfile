@@ -24,9 +24,8 @@ COPY console/dist console/dist
 COPY native/sentry native/sentry
 COPY native/levels native/levels
 COPY sdk/tower sdk/tower
-COPY sites sites
-COPY benches benches
 COPY lab lab
+COPY papers papers
 # The program has no shared libraries, as is usual on Alpine.
 RUN cargo build --release --locked -p bywash && strip target/release/bywash
 

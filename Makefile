@@ -66,7 +66,7 @@ test-all: test build shuttle
 	scripts/lab-all out/lab
 
 bench: build
-	$(CARGO) build --release --locked -p bywash-bench
+	$(CARGO) build --release --locked -p bywash-bench -p bywash-trials
 	./target/release/decision
 	./target/release/learned
 	./target/release/ghosts

@@ -40,10 +40,10 @@ class Site:
 
 
 class Auction(Site):
-    """The auction of sites/auction."""
+    """The auction of papers/5-selfman/auction."""
 
     databases = ["postgres", "mariadb"]
-    scenario = "lab/scenarios/seed-5-auction.toml"
+    scenario = "papers/5-selfman/scenarios/paper-5-auction.toml"
     sizes = {"users": 10000, "items": 8000, "bids": 10, "comments": 20000}
     STATIC = {"/": "Home", "/PHP/RUBiS_logo.jpg": "Logo", "/PHP/register.html": "Register", "/PHP/browse.html": "Browse",
               "/PHP/sell.html": "Sell", "/PHP/about_me.html": "AboutMeAuth"}

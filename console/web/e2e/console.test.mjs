@@ -48,7 +48,7 @@ const VIEWS = {
 const MORE = {
     'classes/search': /Class search/,
     'elephants?tab=kinds': /What should I throttle/,
-    'lab/flash-crowd.json?with=seed-1-table.json': /laboratory/,
+    'lab/flash-crowd.json?with=paper-1-table.json': /laboratory/,
     'elephants/1': /Elephant 1/,
     'now?range=24h': /Are orders/,
     'saved?window=24h': /How much work/,
@@ -274,8 +274,8 @@ test('a result of this computer is opened, alone and next to one of the gateway'
     const folder = resolve(import.meta.dirname, '../../../lab/expected');
     await go(page, 'lab');
     const open = page.locator('input[type=file]');
-    await open.setInputFiles(join(folder, 'seed-1-table.json'));
-    await page.locator('.panel h2', { hasText: 'seed-1-table.json' }).waitFor();
+    await open.setInputFiles(join(folder, 'paper-1-table.json'));
+    await page.locator('.panel h2', { hasText: 'paper-1-table.json' }).waitFor();
     await go(page, 'lab/flash-crowd.json');
     await page.locator('.panel h2', { hasText: 'Comparison' }).waitFor();
     await page.locator('.panel h2', { hasText: 'flash-crowd.json' }).waitFor();

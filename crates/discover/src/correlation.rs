@@ -1,5 +1,5 @@
 //! The statistic of the paper: Pearson's coefficient of requests per window and use of a resource,
-//! and its p-value [seed 5.3].
+//! and its p-value [paper 5.3].
 //!
 //! The p-value is that of Student's test for independent windows. Windows of a web site are not
 //! independent, so the p-value is far too small, as in the paper. It is here to reproduce the

@@ -1,4 +1,4 @@
-//! Finds the requests that cause the load: the elephants among the ants [seed 5.2].
+//! Finds the requests that cause the load: the elephants among the ants [paper 5.2].
 //!
 //! Two things are visible from outside an application: when each request was worked on, from start
 //! to end, and how much of a resource (a processor, a disk, connections) was used meanwhile.

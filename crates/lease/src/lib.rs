@@ -36,7 +36,7 @@
 //!
 //! A request may be stopped before it has leased anything. A later `LEASE` is then answered with
 //! `STOPPED`, and the query must not begin. (Paper 4 marks a waiting thread as cancelled and checks
-//! the mark when the thread gets the lock [seed 4.6].)
+//! the mark when the thread gets the lock [paper 4.6].)
 //!
 //! The database `self` is private to each holder, and the holder chooses the numbers of its
 //! connections. To stop such a lease, the daemon sends `0 STOPPED …` to the holder, which stops the

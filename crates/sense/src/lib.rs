@@ -1,5 +1,5 @@
 //! Measurements of the machine, and of the requests that a server has logged: the parts of an
-//! application that are observable from outside [seed 5.1].
+//! application that are observable from outside [paper 5.1].
 //!
 //! [`Cpu`] measures the fraction of this host's CPU time that was in use between two readings. In a
 //! container with a quota, that is the time of the host and not of the quota. The age of the oldest

@@ -38,7 +38,7 @@
 //! there are at most `statements_per_second` in total. Further stops wait, and are dropped when it
 //! is too late.
 //!
-//! Source: the stop daemon of paper 4 [seed 4.6]. The rules for each database are based on
+//! Source: the stop daemon of paper 4 [paper 4.6]. The rules for each database are based on
 //! measurements.
 #![forbid(unsafe_code)]
 

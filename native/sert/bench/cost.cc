@@ -1,4 +1,4 @@
-// [seed 2.12] The cost of libsert: the same program with and without it, in one run.
+// [paper 2.12] The cost of libsert: the same program with and without it, in one run.
 //
 //   cost            a table: nanoseconds without, with, and their ratio (medians of 9 turns,
 //                   taken by turns)

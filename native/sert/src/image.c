@@ -1,4 +1,4 @@
-/* [seed 2.10] A program that was linked with -static-libstdc++ (or a static libc++abi) has a C++
+/* [paper 2.10] A program that was linked with -static-libstdc++ (or a static libc++abi) has a C++
  * runtime of its own, with its own record of caught exceptions and its own guards of function
  * statics. The record must be restored after a stop, so its address must be known. The guards must
  * be libsert's, or a stop would leave one taken forever.

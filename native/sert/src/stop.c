@@ -1,4 +1,4 @@
-/* [seed 2.10] The handler runs on the thread whose request is due, between any two of its
+/* [paper 2.10] The handler runs on the thread whose request is due, between any two of its
  * instructions.
  *
  * It only checks its own thread. So a signal that comes late, or from an unknown sender, does no

@@ -1,4 +1,4 @@
-// A result of the laboratory, as `bywash lab … --json` writes it (crates/scenario/src/result.rs).
+// A result of the laboratory, as `bywash lab … --json` writes it (lab/crates/scenario/src/result.rs).
 // It is parsed with care, because a file may be of another version, or not be a result at all.
 // Missing values are unknown.
 

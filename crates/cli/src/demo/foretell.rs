@@ -1,7 +1,7 @@
 //! Part one: plays the policies of paper 1 and ours on one shop, in virtual time.
 //!
 //! The run is short and takes less than a second; the full one is `bywash lab sim
-//! lab/scenarios/seed-1.toml`.
+//! papers/1-lifo-pri/scenarios/paper-1.toml`.
 
 use bywash_report::{Align, Table};
 use bywash_scenario::file::Length;

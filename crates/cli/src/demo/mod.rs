@@ -37,7 +37,7 @@ use screen::Screen;
 use side::{Kind, Outcome, Side, rho};
 use verdict::Verdict;
 
-const SEED_1: &str = include_str!("../../../../lab/scenarios/seed-1.toml");
+const PAPER_1: &str = include_str!("../../../../papers/1-lifo-pri/scenarios/paper-1.toml");
 const FLASH_CROWD: &str = include_str!("../../../../lab/scenarios/flash-crowd.toml");
 
 pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
@@ -49,7 +49,7 @@ pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
         "Two parts: a simulation and a live run. On a terminal, or with --stay yes, the shop then\n\
          stays open, and a crawler comes that you throttle.\n"
     });
-    foretell::foretell(scenario(SEED_1)?)?;
+    foretell::foretell(scenario(PAPER_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
     // Parse it now: otherwise a mistake in it would show only after the minute.
     let crawler = self::scenario(after::CRAWLER)?;

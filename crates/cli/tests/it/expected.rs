@@ -15,34 +15,35 @@ use crate::binary::bywash;
 
 #[test]
 fn the_paper_s_table_comes_out_as_before() {
-    expected("seed-1-table", &["--seeds", "1", "--policy", "SQ,8Q-AF,8Q-LIFO-Pri"]);
+    expected("papers/1-lifo-pri/scenarios/paper-1-table", &["--seeds", "1", "--policy", "SQ,8Q-AF,8Q-LIFO-Pri"]);
 }
 
 #[test]
 fn the_cross_table_of_orphans_comes_out_as_before() {
-    expected("orphans-constant", &["--seeds", "1", "--rho", "1.4"]);
+    expected("lab/scenarios/orphans-constant", &["--seeds", "1", "--rho", "1.4"]);
 }
 
 #[test]
 fn the_flash_crowd_comes_out_as_before() {
-    expected("flash-crowd", &["--seeds", "2"]);
+    expected("lab/scenarios/flash-crowd", &["--seeds", "2"]);
 }
 
 #[test]
 fn elephants_held_back_in_five_ways_come_out_as_before() {
-    expected("throttles", &["--seeds", "1"]);
+    expected("lab/scenarios/throttles", &["--seeds", "1"]);
 }
 
 #[test]
 fn seed_5_stock_and_held_back_comes_out_as_before() {
-    expected("seed-5", &["--seeds", "1"]);
+    expected("papers/5-selfman/scenarios/paper-5", &["--seeds", "1"]);
 }
 
-/// Plays `lab/scenarios/NAME.toml`, narrowed by `options`, and compares it with
+/// Plays the scenario `FOLDER/NAME.toml`, narrowed by `options`, and compares it with
 /// `lab/expected/NAME.json`, or writes or draws it as the environment says.
-fn expected(name: &str, options: &[&str]) {
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
-    let scenario = lab.join(format!("scenarios/{name}.toml"));
+fn expected(scenario: &str, options: &[&str]) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let name = scenario.rsplit('/').next().unwrap();
+    let scenario = root.join(format!("{scenario}.toml"));
     let mut args = vec!["lab", "sim", scenario.to_str().unwrap(), "--json"];
     args.extend(options);
     let drawing = var_os("BYWASH_DRAW").map(|folder| PathBuf::from(folder).join(name));
@@ -50,7 +51,7 @@ fn expected(name: &str, options: &[&str]) {
     args.extend(drawing.iter().flat_map(|path| ["--report", path.as_str()]));
     let outcome = bywash(&args);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let (result, file) = (rounded(&outcome.json()), lab.join(format!("expected/{name}.json")));
+    let (result, file) = (rounded(&outcome.json()), root.join(format!("lab/expected/{name}.json")));
     if var_os("BYWASH_EXPECTED").is_some_and(|word| word == "write") {
         fs::write(file, format!("{result:#}\n")).unwrap();
         return;

@@ -4,7 +4,7 @@ use crate::binary::bywash;
 use crate::folder::Folder;
 
 #[test]
-fn every_figure_of_seed_1_holds_or_is_off_for_a_reason_that_shows() {
+fn every_figure_of_paper_1_holds_or_is_off_for_a_reason_that_shows() {
     let folder = Folder::new();
     let report = folder.path("out/paper.html");
     let outcome = bywash(&["lab", "paper", "1", "--json", "--report", &report]);
@@ -28,20 +28,20 @@ fn every_figure_of_seed_1_holds_or_is_off_for_a_reason_that_shows() {
 }
 
 #[test]
-fn every_figure_of_seed_2_holds_or_is_off_for_a_reason_that_shows() {
+fn every_figure_of_paper_2_holds_or_is_off_for_a_reason_that_shows() {
     // If service has no memory, few figures can hold: docs/papers/2-sert.md.
     all_hold_or_say_why("2", [3, 2], &["2.1", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9"]);
 }
 
 #[test]
-fn every_figure_of_seed_4_holds_or_is_off_for_a_reason_that_shows() {
+fn every_figure_of_paper_4_holds_or_is_off_for_a_reason_that_shows() {
     // The paper's database worked on several requests at a time, ours on one:
     // docs/papers/4-connection-sentry.md.
     all_hold_or_say_why("4", [2, 1], &["4.7", "4.8", "4.9", "4.10", "4.11"]);
 }
 
 #[test]
-fn every_figure_of_seed_5_holds_or_is_off_for_a_reason_that_shows() {
+fn every_figure_of_paper_5_holds_or_is_off_for_a_reason_that_shows() {
     // The paper's clients cannot have been those that it describes: docs/papers/5-selfman.md.
     all_hold_or_say_why("5", [2, 1], &["5.3", "5.6", "5.7", "5.8"]);
 }

@@ -5,7 +5,7 @@
 //! more, so that its tasks run in parallel, and it gives them back between tasks. [`Levels`]
 //! decides which request gets a free slot. Requests that wait to begin and running ones that want
 //! another thread compete for the same slots. So the number of threads is not a property of a level
-//! but depends on what else there is to do [seed 3.1].
+//! but depends on what else there is to do [paper 3.1].
 //!
 //! **Between levels.** Without a goal, stride scheduling decides ([`stride`]): slot time in
 //! proportion to weights. With a goal, its controller decides: [`ratio`] or [`percentile`]. In all

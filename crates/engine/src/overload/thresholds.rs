@@ -1,6 +1,6 @@
 //! Overload by a measurement of the machine, with two thresholds.
 //!
-//! Source: paper 1, «Set Service Discipline of Browsing Queues» [seed 1.4], for CPU utilisation.
+//! Source: paper 1, «Set Service Discipline of Browsing Queues» [paper 1.4], for CPU utilisation.
 //! Overload begins above the upper threshold and ends below the lower one; between them nothing
 //! changes. The measurement is blind if the bottleneck is a connection pool or a database on
 //! another machine, and in a container whose quota it does not know. In those cases use the age of

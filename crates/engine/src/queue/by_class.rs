@@ -1,10 +1,10 @@
 //! A bounded queue per class, revenue first: LIFO-Pri of paper 1 and its FIFO variant (8Q-AF).
 //!
 //! Source: paper 1, «LIFO-Pri Scheme». Transaction queues go strictly before browsing queues
-//! [seed 1.2]. Inside a tier the queue with the largest `length × utility` is next [seed 1.3].
+//! [paper 1.2]. Inside a tier the queue with the largest `length × utility` is next [paper 1.3].
 //! Transactions are always served oldest first. Browsing is served newest first from when CPU
 //! utilisation over an interval exceeds the upper threshold until it falls below the lower one
-//! [seed 1.4]. `always-fifo` is the same without the last rule. This follows the paper exactly:
+//! [paper 1.4]. `always-fifo` is the same without the last rule. This follows the paper exactly:
 //! length counts requests, not principals, and none of our own guards is included (see
 //! `session_first` for those).
 

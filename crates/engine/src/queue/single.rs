@@ -1,6 +1,6 @@
 //! One queue for everything: the baseline that every server has (paper 1: SQ).
 //!
-//! Source: paper 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO variant [seed 1.1].
+//! Source: paper 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO variant [paper 1.1].
 
 use super::OrderSettings;
 use super::{Moment, Order, Push, Waiting, pressure};

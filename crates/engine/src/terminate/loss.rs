@@ -1,6 +1,6 @@
 //! The controller of paper 2: the more is lost, the less time is granted.
 //!
-//! Source: paper 2, SERT §3.2 [seed 2.2]. The fraction *p* of the requests of a class that
+//! Source: paper 2, SERT §3.2 [paper 2.2]. The fraction *p* of the requests of a class that
 //! arrived in an interval was refused or stopped. The threshold of the next interval is LB + F(p)(UB − LB), where F
 //! is 1 up to the low watermark, 0 from the high one on, and ((HW − p)/(HW − LW))^α between.
 //!

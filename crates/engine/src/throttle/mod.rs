@@ -1,6 +1,6 @@
 //! Throttles: rules that an operator has approved for elephants.
 //!
-//! Source: `policies.md` §9. Paper 5 fences elephants off in the network [seed 5.6], after
+//! Source: `policies.md` §9. Paper 5 fences elephants off in the network [paper 5.6], after
 //! their work is done; here they wait before it. A request under a rule does not wait in the common
 //! queue but in the rule's *lane*:
 //!

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     /// Paper 1's shop: a transition table that has the paper's utilities, and unequal costs.
-    fn seed_1() -> Chain {
+    fn paper_1() -> Chain {
         let work = [0.125, 0.2, 0.4, 0.25, 0.15, 0.15, 0.3, 0.3];
         let mut chain = Chain::new(8);
         for (state, work) in work.into_iter().enumerate() {
@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn the_index_is_the_best_ratio_over_all_sets_that_hold_the_state() {
-        let expected = by_definition(&seed_1());
-        for (state, (index, expected)) in seed_1().indices().iter().zip(&expected).enumerate() {
+        let expected = by_definition(&paper_1());
+        for (state, (index, expected)) in paper_1().indices().iter().zip(&expected).enumerate() {
             assert!(
                 (index / expected - 1.0).abs() < 1e-9,
                 "state {state}: {index}, not {expected}"
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn in_the_seeds_shop_going_on_is_worth_more_than_beginning() {
-        let index = seed_1().indices();
+        let index = paper_1().indices();
         let thousandths: Vec<f64> =
             index.iter().map(|index| libm::round(index * 1e4) / 10.0).collect();
         assert!(index.windows(2).skip(2).all(|pair| pair[0] < pair[1]), "{thousandths:?}");
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn what_a_session_brings_in_all_is_what_it_brings_step_by_step() {
-        let chain = seed_1();
+        let chain = paper_1();
         let mut expected = alloc::vec![0.0; 8];
         for _ in 0..1000 {
             for state in 0..8 {
@@ -220,7 +220,7 @@ mod tests {
                 expected[state] = chain.revenue[state] + follows.sum::<f64>();
             }
         }
-        for (total, expected) in seed_1().totals().iter().zip(&expected) {
+        for (total, expected) in paper_1().totals().iter().zip(&expected) {
             assert!((total / expected - 1.0).abs() < 1e-9, "{total}, not {expected}");
         }
     }

@@ -14,7 +14,7 @@ mod reconfigure;
 mod repeatable;
 mod restore;
 mod runners;
-mod seed_1;
+mod paper_1;
 mod session_first;
 mod sessions;
 mod setup;

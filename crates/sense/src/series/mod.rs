@@ -1,5 +1,5 @@
 //! Measures the use of each resource between two points in time. The detection of expensive
-//! requests compares requests with these series [seed 5.1].
+//! requests compares requests with these series [paper 5.1].
 //!
 //! A [`Source`] is read as a whole and returns [`Reading`]s: counters since some start, or the
 //! amount in use now. A [`Meter`] computes from two readings what was used between them, or the

@@ -1,6 +1,6 @@
 //! Reads recordings of `sar`, as `sadf -j FILE -- -u -d -n DEV` prints them: processors, disks and
 //! interfaces of a host, from records that `sysstat` makes every ten minutes or at the configured
-//! interval. The series of paper 5 came from it [seed 5.1].
+//! interval. The series of paper 5 came from it [paper 5.1].
 //!
 //! A record contains the means over its interval and the time of its end. Times are since 1970 by
 //! the clock of the host at that time, which may have been set in either direction. A record that

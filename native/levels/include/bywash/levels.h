@@ -2,7 +2,7 @@
  * deserves.
  *
  * A server that computes its answers can treat customers differently by the number of threads that
- * work for them [seed 3.1]. Here, threads are slots of a pool, for which waiting and running
+ * work for them [paper 3.1]. Here, threads are slots of a pool, for which waiting and running
  * requests compete. A request waits for its turn, runs tasks in parallel on as many threads as its
  * level and the other requests leave to it, and ends.
  *

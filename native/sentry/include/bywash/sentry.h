@@ -1,16 +1,16 @@
 /* libbywash-sentry: tells a process at once that the other side of a connection has left.
  *
  * A program that computes, or waits for a database, does not read from its client, and so does not
- * learn that the client no longer waits for the answer [seed 4.1]. With this library it lets the
+ * learn that the client no longer waits for the answer [paper 4.1]. With this library it lets the
  * connection be watched while it works. When the client leaves, a signal interrupts the program, or
  * an eventfd, a callback or libsert tells it.
  *
  * Source: paper 4, "Minimizing the Impact of Orphan Requests in e-Commerce Services", section 3. It
- * has the call socket_watch [seed 4.2] and the rule that the handler belongs to the application
- * [seed 4.4]. Full description: socket_watch(3). Linux, 64 bits.
+ * has the call socket_watch [paper 4.2] and the rule that the handler belongs to the application
+ * [paper 4.4]. Full description: socket_watch(3). Linux, 64 bits.
  *
  * Each process watches for itself: if several processes have the socket, each one that watches is
- * told [seed 4.3]. After fork() the child watches nothing, and may begin at once; the parent's
+ * told [paper 4.3]. After fork() the child watches nothing, and may begin at once; the parent's
  * watches go on.
  *
  * Any thread and any callback of this library may call every function. A signal handler may call

@@ -4,9 +4,9 @@ use super::Narrow;
 
 const EXAMPLES: &str = "\
 Examples:
-  bywash lab sim lab/scenarios/seed-1.toml --json > before.json
+  bywash lab sim papers/1-lifo-pri/scenarios/paper-1.toml --json > before.json
   bywash lab compare before.json after.json
-  bywash lab compare lab/scenarios/seed-1.toml:8Q-LIFO-Pri lab/scenarios/seed-1.toml:session-first
+  bywash lab compare papers/1-lifo-pri/scenarios/paper-1.toml:8Q-LIFO-Pri papers/1-lifo-pri/scenarios/paper-1.toml:session-first
 
 A difference is called larger than chance if chance alone would exceed it less than once in twenty
 times, by Student's t: 12.7 standard errors with two seeds, 2.8 with five, 2.0 with thirty. If both

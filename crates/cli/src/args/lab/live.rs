@@ -7,7 +7,7 @@ use super::level;
 const EXAMPLES: &str = "\
 Examples:
   bywash lab run lab/scenarios/flash-crowd.toml --target http://127.0.0.1:8080
-  bywash lab run lab/scenarios/seed-1.toml --target http://127.0.0.1:8080 --rho 1.4 --json
+  bywash lab run papers/1-lifo-pri/scenarios/paper-1.toml --target http://127.0.0.1:8080 --rho 1.4 --json
 
 Every visitor is a real client with their own connection. Load only a site that you own.";
 

@@ -6,8 +6,8 @@ use super::Narrow;
 
 const EXAMPLES: &str = "\
 Examples:
-  bywash lab sim lab/scenarios/seed-1.toml
-  bywash lab sim lab/scenarios/seed-1.toml --rho 1.4,5 --policy SQ,session-first --seeds 2
+  bywash lab sim papers/1-lifo-pri/scenarios/paper-1.toml
+  bywash lab sim papers/1-lifo-pri/scenarios/paper-1.toml --rho 1.4,5 --policy SQ,session-first --seeds 2
   bywash lab sim lab/scenarios/flash-crowd.toml --report out/crowd.html
   bywash lab sim lab/scenarios/main-table.toml --first-seed 1001
 

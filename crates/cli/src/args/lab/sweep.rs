@@ -8,9 +8,9 @@ use super::Narrow;
 
 const EXAMPLES: &str = "\
 Examples:
-  bywash lab sweep lab/scenarios/seed-1.toml --rho 2 --vary client.patience.mean=5s,10s,20s,40s
-  bywash lab sweep lab/scenarios/seed-1.toml --vary servers.workers=1,4 --vary client.retries=0,2
-  bywash lab sweep lab/scenarios/seed-1.toml --vary policy.session-first.capacity=50,100,200
+  bywash lab sweep papers/1-lifo-pri/scenarios/paper-1.toml --rho 2 --vary client.patience.mean=5s,10s,20s,40s
+  bywash lab sweep papers/1-lifo-pri/scenarios/paper-1.toml --vary servers.workers=1,4 --vary client.retries=0,2
+  bywash lab sweep papers/1-lifo-pri/scenarios/paper-1.toml --vary policy.session-first.capacity=50,100,200
 
 KEY is any key of the scenario file. Name the class or policy in it, as in class.main.service.mean.
 Every combination is played with every policy.";

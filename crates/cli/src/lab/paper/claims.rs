@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error};
 
 use super::metric::{Metric, Played};
 
-/// A paper of `lab/papers`.
+/// A paper of `papers`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Paper {
@@ -233,7 +233,7 @@ mod tests {
     fn paper(figure: &str) -> Result<Paper, String> {
         let text = format!(
             "title = \"t\"\nabout = \"a\"\n[reasons]\nwhy = \"because\"\n\
-             [[run]]\nname = \"r\"\nscenario = \"seed-1\"\n\
+             [[run]]\nname = \"r\"\nscenario = \"paper-1\"\n\
              [[claim]]\nnumber = \"1.7\"\ntitle = \"t\"\n\
              figure = [{{ run = \"r\", metric = \"utility of login\", {figure} }}]\n"
         );
@@ -243,10 +243,10 @@ mod tests {
     /// Returns the verdict on the figure if the utility of the login is 3645.
     fn verdict(figure: &str) -> Verdict {
         let paper = paper(figure).unwrap();
-        let text = include_str!("../../../../../lab/scenarios/seed-1.toml");
+        let text = include_str!("../../../../../papers/1-lifo-pri/scenarios/paper-1.toml");
         let scenario = bywash_scenario::Scenario::parse(text, std::path::Path::new(".")).unwrap();
         let result = bywash_scenario::RunResult {
-            scenario: "seed-1".into(),
+            scenario: "paper-1".into(),
             seeds: vec![],
             invalid: None,
             cells: vec![],

@@ -1,6 +1,6 @@
 //! `bywash lab paper`: plays all runs of a source paper and prints its figures next to ours.
 //!
-//! A paper is a data file in `lab/papers`. It has the runs that it needs and its claims; each claim
+//! A paper is a data file in `papers`. It has the runs that it needs and its claims; each claim
 //! is a list of figures with the printed value and a tolerance. Where our figure deviates, the file
 //! gives a reason and the range that the reason predicts. A reason that the run does not confirm
 //! counts as no reason. No value is chosen per figure: one file holds the free parameters of all.
@@ -24,25 +24,25 @@ use crate::streams::{print, print_json};
 
 /// The embedded papers, by number.
 const PAPERS: [(u32, &str); 5] = [
-    (1, include_str!("../../../../../lab/papers/1.toml")),
-    (2, include_str!("../../../../../lab/papers/2.toml")),
-    (3, include_str!("../../../../../lab/papers/3.toml")),
-    (4, include_str!("../../../../../lab/papers/4.toml")),
-    (5, include_str!("../../../../../lab/papers/5.toml")),
+    (1, include_str!("../../../../../papers/1-lifo-pri/claims.toml")),
+    (2, include_str!("../../../../../papers/2-sert/claims.toml")),
+    (3, include_str!("../../../../../papers/3-parallel-qos/claims.toml")),
+    (4, include_str!("../../../../../papers/4-connection-sentry/claims.toml")),
+    (5, include_str!("../../../../../papers/5-selfman/claims.toml")),
 ];
 
 /// The embedded scenarios that papers play, by the name of the file.
 const SCENARIOS: [(&str, &str); 10] = [
-    ("seed-1", include_str!("../../../../../lab/scenarios/seed-1.toml")),
-    ("seed-1-order", include_str!("../../../../../lab/scenarios/seed-1-order.toml")),
-    ("seed-1-table", include_str!("../../../../../lab/scenarios/seed-1-table.toml")),
-    ("seed-2-fig-2", include_str!("../../../../../lab/scenarios/seed-2-fig-2.toml")),
-    ("seed-2-index", include_str!("../../../../../lab/scenarios/seed-2-index.toml")),
-    ("seed-2-index-shift", include_str!("../../../../../lab/scenarios/seed-2-index-shift.toml")),
-    ("seed-2-ranking", include_str!("../../../../../lab/scenarios/seed-2-ranking.toml")),
-    ("seed-3", include_str!("../../../../../lab/scenarios/seed-3.toml")),
-    ("seed-4", include_str!("../../../../../lab/scenarios/seed-4.toml")),
-    ("seed-5", include_str!("../../../../../lab/scenarios/seed-5.toml")),
+    ("paper-1", include_str!("../../../../../papers/1-lifo-pri/scenarios/paper-1.toml")),
+    ("paper-1-order", include_str!("../../../../../papers/1-lifo-pri/scenarios/paper-1-order.toml")),
+    ("paper-1-table", include_str!("../../../../../papers/1-lifo-pri/scenarios/paper-1-table.toml")),
+    ("paper-2-fig-2", include_str!("../../../../../papers/2-sert/scenarios/paper-2-fig-2.toml")),
+    ("paper-2-index", include_str!("../../../../../papers/2-sert/scenarios/paper-2-index.toml")),
+    ("paper-2-index-shift", include_str!("../../../../../papers/2-sert/scenarios/paper-2-index-shift.toml")),
+    ("paper-2-ranking", include_str!("../../../../../papers/2-sert/scenarios/paper-2-ranking.toml")),
+    ("paper-3", include_str!("../../../../../papers/3-parallel-qos/scenarios/paper-3.toml")),
+    ("paper-4", include_str!("../../../../../papers/4-connection-sentry/scenarios/paper-4.toml")),
+    ("paper-5", include_str!("../../../../../papers/5-selfman/scenarios/paper-5.toml")),
 ];
 
 pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {

@@ -1,0 +1,58 @@
+//! The load of handshakes: clients that connect, shake hands by TLS 1.3 without resuming anything,
+//! and close.
+
+use super::load::Counts;
+use bywash_harness::dial;
+use bywash_harness::tls;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+/// Clients at once: enough that the proxy always has one to work on.
+const CLIENTS: usize = 8;
+/// Addresses they come from in turn: a closed connection keeps its port for a while.
+const SOURCES: usize = 64;
+
+/// A running load.
+#[derive(Debug)]
+pub struct Handshakes {
+    done: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+impl Handshakes {
+    /// Starts it against `port`, on the caller's core.
+    pub fn start(port: u16) -> io::Result<Self> {
+        let (done, stop) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
+        let client = tls::Client::new()?;
+        let threads = (0..CLIENTS).map(|n| {
+            let (client, done, stop) = (client.clone(), Arc::clone(&done), Arc::clone(&stop));
+            thread::spawn(move || {
+                let mut sources = (n..SOURCES).step_by(CLIENTS).cycle().map(dial::address);
+                while let Some(source) = sources.next().filter(|_| !stop.load(Ordering::Relaxed)) {
+                    client.connect(dial::connect_from(source, port)?)?;
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(())
+            })
+        });
+        Ok(Self { threads: threads.collect(), done, stop })
+    }
+
+    /// The count at this moment; whatever goes wrong ends the load.
+    pub fn counts(&self) -> Counts {
+        Counts { expected: self.done.load(Ordering::Relaxed), unexpected: 0, reopened: 0 }
+    }
+
+    /// Ends it; the error that ended it before, if one did.
+    pub fn stop(self) -> io::Result<Counts> {
+        let counts = self.counts();
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().map_err(|_| io::Error::other("the load panicked"))??;
+        }
+        Ok(counts)
+    }
+}

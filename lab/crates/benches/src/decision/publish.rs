@@ -1,0 +1,126 @@
+//! What it takes to compute what requests are worth, every ten seconds, while everybody waits.
+
+use std::array;
+use std::hint;
+use std::time::Instant;
+
+use bywash_engine::classify::{Asked, Classifier, Rule};
+use bywash_engine::terminate::{Fate, Marginal, Ran, Survival, Terminate};
+use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
+use bywash_units::{Span, Time, Utility};
+
+use super::crowd::Dice;
+use bywash_harness::stats;
+
+/// So many classes; the last is as many as there can be.
+pub const CLASSES: [usize; 3] = [8, 32, ClassSet::MOST];
+/// Publications of each.
+const ROUNDS: u64 = 101;
+
+/// Microseconds of one publication with each number of [`CLASSES`], the median.
+pub fn publish() -> [f64; CLASSES.len()] {
+    array::from_fn(|size| with(CLASSES[size]))
+}
+
+/// Microseconds in which what is known of how long requests of one class take is brought up to date, the
+/// median.
+pub fn refresh() -> f64 {
+    let (mut survival, mut dice) = (Survival::default(), Dice::new(1));
+    let mut sample = Vec::new();
+    for _ in 0..ROUNDS {
+        for _ in 0..100 {
+            survival.learn(Span::from_millis(1 + dice.below(2_000)), dice.below(4) > 0);
+        }
+        let start = Instant::now();
+        survival.refresh();
+        sample.push(start.elapsed().as_nanos() as f64 / 1e3);
+    }
+    stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
+}
+
+/// Nanoseconds in which as many classes as there can be are asked what their requests promise, the median.
+pub fn ask() -> f64 {
+    let (mut marginal, mut dice) = (Marginal::default(), Dice::new(1));
+    let classes = || (0..ClassSet::MOST as u8).map(ClassId);
+    for class in classes().cycle().take(100 * ClassSet::MOST) {
+        let took = Span::from_millis(1 + dice.below(2_000));
+        marginal.ended(Ran { class, took, fate: Fate::Done });
+    }
+    let mut sample = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        for class in classes() {
+            hint::black_box(marginal.promise(Time::ZERO, class, Span::ZERO));
+        }
+        sample.push(start.elapsed().as_nanos() as f64);
+    }
+    stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
+}
+
+/// Rules of the largest classifier: 64 classes with eight patterns each.
+pub const RULES: [usize; 3] = [8, 64, 512];
+
+/// Nanoseconds in which a request is classified with each number of [`RULES`], the median: of a path without parameters,
+/// of one that no rule is for, and of one whose class a parameter tells.
+pub fn classify() -> [[f64; 3]; RULES.len()] {
+    RULES.map(|count| {
+        let text = |at: usize| match at % 4 {
+            0 => format!("/page-{at}/**"),
+            1 => format!("POST /page-{at}/*/add"),
+            2 => format!("/page-{at}?q&..."),
+            _ => format!("/index.php?route=page-{at}/*&..."),
+        };
+        let rule = |at: usize| Some(Rule::new(text(at).parse().ok()?, ClassId((at % 63) as u8)));
+        let classifier = Classifier::new((0..count).filter_map(rule), ClassId(63), false);
+        let Ok(classifier) = classifier else { return [f64::NAN; 3] };
+        ["/page-0/17", "/nothing/17?a=1", "/index.php?language=en&route=page-3/17"].map(|target| {
+            let asked = Asked::new("GET", target);
+            let mut sample = Vec::new();
+            for _ in 0..ROUNDS {
+                let start = Instant::now();
+                for _ in 0..100 {
+                    hint::black_box(classifier.classes(hint::black_box(&asked)));
+                }
+                sample.push(start.elapsed().as_nanos() as f64 / 100.0);
+            }
+            stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
+        })
+    })
+}
+
+fn with(count: usize) -> f64 {
+    let classes: Vec<Class> = (0..count).map(class).collect();
+    let mut learning = Learning::new(count, Learn::default());
+    let mut dice = Dice::new(1);
+    let mut sample = Vec::new();
+    for round in 1..=ROUNDS {
+        // Everything leads to everything, so nothing is left out of the computation.
+        for class in 0..count {
+            let mut next = || (0..count).map(|_| dice.below(1000) as f64).collect::<Vec<_>>();
+            let visits = 600.0 * count as f64;
+            let (later, first) = ((visits, next()), (visits, next()));
+            let orders = if class == 0 { 1000.0 } else { 0.0 };
+            let counts = Counts { later, first, orders, earned: orders, ..Counts::default() };
+            learning.restore(ClassId(class as u8), &counts, None);
+        }
+        let now = Time::ZERO + Span::from_secs(10 * round);
+        let start = Instant::now();
+        learning.publish(now, &classes);
+        sample.push(start.elapsed().as_nanos() as f64 / 1e3);
+        assert!(learning.is_known(), "there were enough orders");
+    }
+    stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
+}
+
+fn class(number: usize) -> Class {
+    Class {
+        name: format!("class-{number}"),
+        tier: if number.is_multiple_of(4) { Tier::Transact } else { Tier::Browse },
+        utility: Utility::default(),
+        earns: Utility::default(),
+        stop: None,
+        pinned: None,
+        queue: None,
+        after: ClassSet::NONE,
+    }
+}

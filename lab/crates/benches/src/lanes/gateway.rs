@@ -1,0 +1,129 @@
+//! The gateway between the clients and an application, where the server's lanes and buckets are a rule's.
+//!
+//! The application is a plain one on the gateway's loopback: it answers `/e` with an elephant's bytes, `/a` with an
+//! ant's, as fast as they are taken.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use bywash_peer::{Kind, Running, Scratch};
+
+use super::{Load, Rates, Way};
+use bywash_harness::http;
+
+/// In a network of its own every port is free.
+const CLIENTS: &str = "10.77.1.1:8080";
+const OPERATORS: u16 = 8081;
+const BOUND: Duration = Duration::from_secs(20);
+
+/// The gateway, and all that it needs. To be made, used and dropped where it is to be, by one thread: it ends with it.
+pub(super) struct Site {
+    gateway: Running,
+    way: Way,
+    // Its file and its log are there.
+    _scratch: Scratch,
+}
+
+impl Site {
+    pub(super) fn start(
+        way: Way,
+        load: &Load,
+        Rates { total, rate }: Rates,
+        program: &Path,
+    ) -> io::Result<Self> {
+        if let Way::Lane(ceiling) = way {
+            let rates = format!("--total {total} --elephants {rate} --ceiling {ceiling}");
+            let words = format!("shaper install --device v0 {rates}");
+            let output = Command::new(program).args(words.split(' ')).output()?;
+            if !output.status.success() {
+                return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
+            }
+        }
+        let application = application(load)?;
+        let scratch = Scratch::new("lanes")?;
+        let file = scratch.join(Kind::Bywash.config_name());
+        fs::write(&file, configuration(way, load, application))?;
+        let mut command = Command::new(program);
+        command.args(Kind::Bywash.arguments(&file));
+        let mut gateway = Running::start("bywash", command, &scratch.join("log"), None)?;
+        gateway.wait_port(OPERATORS)?;
+        Ok(Self { gateway, way, _scratch: scratch })
+    }
+
+    pub(super) fn address() -> SocketAddr {
+        CLIENTS.parse().expect("the text is an address")
+    }
+
+    /// Sees that elephants were held back as they were to be, and ends it.
+    pub(super) fn stop(mut self) -> io::Result<()> {
+        let mut operators = TcpStream::connect(("127.0.0.1", OPERATORS))?;
+        operators.write_all(http::get("/metrics").replace("bench.test", "127.0.0.1").as_bytes())?;
+        let metrics = http::read_message(&mut operators)?;
+        let metrics = String::from_utf8_lossy(&metrics);
+        let held = |lane: &str| {
+            let sample = format!("bywash_held_answers_total{{lane=\"{lane}\"}} ");
+            let value = metrics.lines().find_map(|line| line.strip_prefix(&sample));
+            value.is_some_and(|value| value != "0")
+        };
+        let (lane, bucket) = (held("yes"), held("not_installed"));
+        let right = match self.way {
+            Way::Lane(_) => lane && !bucket,
+            Way::Bucket(_) => bucket && !lane,
+            Way::NoElephants | Way::Unshaped | Way::Pacing(_) => !lane && !bucket,
+        };
+        if right {
+            self.gateway.stop(BOUND)
+        } else {
+            Err(self.gateway.complaint("held the elephants back in another way than configured"))
+        }
+    }
+}
+
+/// Elephants may all run at once, and ants beside them: what is measured is the line.
+fn configuration(way: Way, load: &Load, application: SocketAddr) -> String {
+    let rate = match way {
+        Way::Lane(rate) | Way::Bucket(rate) => Some(rate),
+        Way::NoElephants | Way::Unshaped | Way::Pacing(_) => None,
+    };
+    let rule = rate.map_or(String::new(), |rate| {
+        let elephants = load.elephants.max(1);
+        let bytes = rate.bytes_per_second();
+        format!(
+            "[throttle.big]\nmatch = \"/e\"\nwhy = \"they fill the line\"\nat_once = {elephants}\nbytes = \"{bytes}B\"\n"
+        )
+    });
+    format!(
+        "version = 1\nmode = \"enforce\"\nlog.access = \"off\"\nlisten.http = \"{CLIENTS}\"\n\
+         listen.admin = \"127.0.0.1:{OPERATORS}\"\nupstream.server = \"http://{application}\"\nupstream.limit = 256\n{rule}"
+    )
+}
+
+/// Serves until the process ends: a thread that waits for connections costs nothing.
+fn application(load: &Load) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let (elephant, ant) = (load.elephant_bytes, load.ant_bytes);
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            // Whoever has left gets no more; its error is of no interest.
+            thread::spawn(move || serve(connection, elephant, ant));
+        }
+    });
+    Ok(address)
+}
+
+fn serve(mut connection: TcpStream, elephant: usize, ant: usize) -> io::Result<()> {
+    loop {
+        let request = http::read_message(&mut connection)?;
+        let bytes = if request.starts_with(b"GET /e ") { elephant } else { ant };
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
+        let mut answer = head.into_bytes();
+        answer.resize(answer.len() + bytes, b'x');
+        connection.write_all(&answer)?;
+    }
+}

@@ -1,0 +1,157 @@
+//! What it costs to spawn tasks and to join them, beside rayon in the same run.
+//!
+//! Empty tasks: what is left is the pool. Each kind is measured in rounds, ours and rayon's in turn, so that what else
+//! happens on the machine happens to both; the figure is the median of the rounds' ratios.
+
+use std::hint::black_box;
+use std::sync::mpsc;
+use std::time::Instant;
+
+use bywash_levels::{Level, Pool, Request};
+
+use bywash_harness::stats::Spread;
+
+/// One kind of use.
+#[derive(Debug)]
+pub struct Cost {
+    /// What is done.
+    pub what: &'static str,
+    /// Nanoseconds of one, ours.
+    pub ours: Spread,
+    /// Nanoseconds of one, rayon's.
+    pub rayon: Spread,
+    /// Ours over rayon's.
+    pub ratio: Spread,
+}
+
+const TASKS: usize = 1000;
+
+/// All kinds, each in so many rounds.
+///
+/// # Panics
+///
+/// If no thread can be started.
+pub fn costs(threads: usize, rounds: usize) -> Vec<Cost> {
+    let width = threads as u32;
+    let wide = Level { max_threads: width, ..Level::PLAIN };
+    let pool = Pool::builder(width).level("wide", wide).level("one", Level::PLAIN).build();
+    let pool = pool.expect("the settings are constant and valid");
+    let rayon = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let rayon = rayon.expect("threads can be started");
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let alone = alone.expect("threads can be started");
+    let turn = |level: &str| pool.request(level).expect("the pool accepts the request");
+    let spawn = |level: &'static str| move |times: usize| scopes(turn(level), times);
+    vec![
+        compare(
+            "spawn and join an empty task, of 1,000, one thread",
+            rounds,
+            100,
+            TASKS,
+            spawn("one"),
+            |times| alone.install(|| rayon_scopes(times)),
+        ),
+        compare(
+            "spawn and join an empty task, of 1,000, all threads",
+            rounds,
+            100,
+            TASKS,
+            spawn("wide"),
+            |times| rayon.install(|| rayon_scopes(times)),
+        ),
+        compare(
+            "an index of a loop over 1,000,000",
+            rounds,
+            2,
+            1_000_000,
+            |times| {
+                let mut turn = turn("wide");
+                (0..times).for_each(|_| turn.parallel_for(0..1_000_000, nothing));
+            },
+            |times| {
+                use rayon::prelude::*;
+                rayon.install(|| {
+                    (0..times).for_each(|_| (0..1_000_000_usize).into_par_iter().for_each(nothing));
+                });
+            },
+        ),
+        compare(
+            "a request of one task that its caller runs, rayon's in its pool",
+            rounds,
+            2000,
+            1,
+            |times| {
+                (0..times).for_each(|_| turn("wide").scope(|scope| scope.spawn(|| nothing(1))));
+            },
+            |times| {
+                let task = || rayon::scope(|scope| scope.spawn(|_| nothing(1)));
+                (0..times).for_each(|_| rayon.install(task));
+            },
+        ),
+        compare(
+            "a request of one task that the pool runs, to its answer",
+            rounds,
+            2000,
+            1,
+            |times| (0..times).for_each(|_| submitted(&pool)),
+            |times| (0..times).for_each(|_| rayon.install(|| nothing(1))),
+        ),
+    ]
+}
+
+fn submitted(pool: &Pool) {
+    let (done, answered) = mpsc::sync_channel(1);
+    let job = move |_: &mut Request| {
+        nothing(1);
+        done.send(()).expect("the caller waits");
+    };
+    pool.submit("wide", job).expect("the queue has room");
+    answered.recv().expect("the task does not panic");
+}
+
+fn scopes(mut request: Request, times: usize) {
+    for _ in 0..times {
+        request.scope(|scope| (0..TASKS).for_each(|i| scope.spawn(move || nothing(i))));
+    }
+}
+
+fn rayon_scopes(times: usize) {
+    for _ in 0..times {
+        rayon::scope(|scope| (0..TASKS).for_each(|i| scope.spawn(move |_| nothing(i))));
+    }
+}
+
+/// A task that is only spawned and joined.
+fn nothing(i: usize) {
+    black_box(i);
+}
+
+/// Each of the two `times` times a round, with so many tasks each time.
+fn compare(
+    what: &'static str,
+    rounds: usize,
+    times: usize,
+    tasks: usize,
+    ours: impl Fn(usize),
+    rayon: impl Fn(usize),
+) -> Cost {
+    let nanoseconds = |run: &dyn Fn(usize)| {
+        let begun = Instant::now();
+        run(times);
+        begun.elapsed().as_nanos() as f64 / (times * tasks) as f64
+    };
+    // Memory and threads are there then.
+    nanoseconds(&ours);
+    nanoseconds(&rayon);
+    let pairs: Vec<(f64, f64)> =
+        (0..rounds).map(|_| (nanoseconds(&ours), nanoseconds(&rayon))).collect();
+    let spread = |of: fn(&(f64, f64)) -> f64| {
+        Spread::of(pairs.iter().map(of)).expect("there is at least one round")
+    };
+    Cost {
+        what,
+        ours: spread(|pair| pair.0),
+        rayon: spread(|pair| pair.1),
+        ratio: spread(|pair| pair.0 / pair.1),
+    }
+}

@@ -1,0 +1,239 @@
+//! `cost memory`: what a proxy keeps for a connection that says nothing, and for a request that
+//! waits.
+//!
+//! A program under test is started anew for each; its memory (PSS, `proc_pid_smaps(5)`) is read
+//! after a few requests and again with all connections, and the difference shared out. Afterwards
+//! the waiting requests are let go, and must all be answered: what was dropped would have cost
+//! nothing.
+
+use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
+use bywash_harness::dial;
+use bywash_harness::http;
+use bywash_harness::peer::{Kind, Programs, Setup, Task};
+use bywash_harness::procfs;
+use bywash_harness::proxy::{Plan, Proxy};
+use bywash_harness::report::{Bench, Common, Report, not_available};
+use bywash_harness::sys;
+use bywash_harness::table::Table;
+use bywash_harness::upstream::Upstream;
+use serde_json::json;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How many.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+    /// Number of connections, at most half of the descriptors of this process
+    #[arg(long, default_value_t = 9000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    connections: u32,
+    /// Measure only this program; may be repeated
+    #[arg(long, value_enum)]
+    only: Vec<Kind>,
+}
+
+/// A proxy needs two descriptors for a request; some are for itself.
+const SPARE: u64 = 500;
+/// What the product may keep for an idle connection.
+const IDLE_MOST: f64 = 14.0 * 1024.0;
+/// What it may keep for a waiting request.
+const QUEUED_MOST: f64 = 18.0 * 1024.0;
+/// Requests before the first reading.
+const WARM_UP: usize = 100;
+/// Time for a proxy to deal with what it was sent.
+const SETTLE: Duration = Duration::from_secs(1);
+/// An answer that takes longer is none.
+const BOUND: Duration = Duration::from_secs(30);
+
+/// After so long no more are waited for.
+const ALL_ANSWERED: Duration = Duration::from_secs(60);
+
+/// What one program came to.
+struct Row {
+    kind: Kind,
+    base: u64,
+    /// Bytes per idle connection.
+    idle: f64,
+    /// Of a program with a queue.
+    queued: Option<Queued>,
+}
+
+struct Queued {
+    /// Bytes per waiting request.
+    each: f64,
+    /// Waiting requests that were answered with 200 once they could be.
+    answered: usize,
+    /// How long that took.
+    took: Duration,
+}
+
+/// Measures and prints.
+pub fn run(options: &Options) -> io::Result<ExitCode> {
+    let most = (sys::raise_descriptor_limit()?.saturating_sub(SPARE) / 2) as u32;
+    let count = options.connections.min(most);
+    let kinds = if options.only.is_empty() { &Kind::ALL[..] } else { &options.only };
+    let bench = Bench::set(kinds, &options.common.programs);
+    sys::pin_to(LOAD_CORE)?;
+    let mut rows = Vec::new();
+    for kind in bench.kinds() {
+        eprintln!("memory: {kind}");
+        match measure(kind, count, &options.common.programs) {
+            Ok(row) => rows.push(row),
+            Err(e) => not_available(&kind.to_string(), &e.to_string()),
+        }
+    }
+    bench.publish(&[report(&rows, count)], &options.common)
+}
+
+fn measure(kind: Kind, count: u32, programs: &Programs) -> io::Result<Row> {
+    let upstream = Upstream::start()?;
+    let setup =
+        Setup { connections: count + SPARE as u32, waiting: Some(count), ..Setup::default() };
+    let plan = |limit| Plan {
+        setup: setup.clone(),
+        core: Some(PROXY_CORE),
+        ..Plan::new(kind, Task::Forward { limit }, upstream.port(), programs)
+    };
+    let (base, idle) = idle(&plan(1024).start()?, count)?;
+    let queued = match kind {
+        Kind::Nginx => None,
+        Kind::Bywash | Kind::Haproxy | Kind::Envoy => {
+            Some(queued(&plan(1).start()?, &upstream, count)?)
+        }
+    };
+    Ok(Row { kind, base, idle, queued })
+}
+
+fn idle(proxy: &Proxy, count: u32) -> io::Result<(u64, f64)> {
+    let base = warm(proxy)?;
+    let mut connections = Vec::new();
+    for n in 0..count {
+        let mut stream = connect(proxy, n)?;
+        ask(&mut stream, "/item")?;
+        expect_200(&mut stream)?;
+        connections.push(stream);
+    }
+    thread::sleep(SETTLE);
+    let each = share(procfs::memory(proxy.pid())?, base, count);
+    for stream in &connections {
+        stream.set_nonblocking(true)?;
+        let kept =
+            matches!((&*stream).read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock);
+        if !kept {
+            return Err(io::Error::other(format!("{} closed an idle connection", proxy.kind())));
+        }
+    }
+    Ok((base, each))
+}
+
+fn queued(proxy: &Proxy, upstream: &Upstream, count: u32) -> io::Result<Queued> {
+    let base = warm(proxy)?;
+    let mut holder = connect(proxy, 0)?;
+    ask(&mut holder, "/hold")?;
+    thread::sleep(SETTLE);
+    let before = upstream.requests();
+    let mut waiting = Vec::new();
+    for n in 0..count {
+        let mut stream = connect(proxy, n)?;
+        ask(&mut stream, "/item")?;
+        waiting.push(stream);
+    }
+    thread::sleep(SETTLE);
+    if upstream.requests() != before {
+        return Err(io::Error::other(format!("{}: a request was not queued", proxy.kind())));
+    }
+    let each = share(procfs::memory(proxy.pid())?, base, count);
+    drop(holder);
+    let start = Instant::now();
+    let in_time = waiting.iter_mut().take_while(|_| start.elapsed() < ALL_ANSWERED);
+    let answered = in_time.filter_map(|stream| expect_200(stream).ok()).count();
+    Ok(Queued { each, answered, took: start.elapsed() })
+}
+
+/// Memory after some requests, one after the other.
+fn warm(proxy: &Proxy) -> io::Result<u64> {
+    let mut stream = connect(proxy, 0)?;
+    for _ in 0..WARM_UP {
+        ask(&mut stream, "/item")?;
+        expect_200(&mut stream)?;
+    }
+    procfs::memory(proxy.pid())
+}
+
+fn share(now: u64, base: u64, count: u32) -> f64 {
+    now.saturating_sub(base) as f64 / f64::from(count)
+}
+
+fn connect(proxy: &Proxy, n: u32) -> io::Result<TcpStream> {
+    let stream = dial::connect_from(dial::address(n as usize % 8), proxy.port())?;
+    stream.set_read_timeout(Some(BOUND))?;
+    Ok(stream)
+}
+
+fn ask(stream: &mut TcpStream, path: &str) -> io::Result<()> {
+    stream.write_all(http::get(path).as_bytes())
+}
+
+fn expect_200(stream: &mut TcpStream) -> io::Result<()> {
+    let answer = http::read_message(stream)?;
+    if answer.starts_with(b"HTTP/1.1 200 ") {
+        return Ok(());
+    }
+    let line = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
+    Err(io::Error::other(format!("answered {line:?}")))
+}
+
+fn report(rows: &[Row], count: u32) -> Report {
+    let head = ["proxy", "alone MiB", "idle KiB", "queued KiB", "answered", "in s"];
+    let (mut table, mut list) = (Table::new(1, &head), Vec::new());
+    for row in rows {
+        let queued = row.queued.as_ref();
+        let show = |cell: &dyn Fn(&Queued) -> String| queued.map_or("-".into(), cell);
+        table.row(vec![
+            row.kind.to_string(),
+            format!("{:.1}", row.base as f64 / 1024.0 / 1024.0),
+            format!("{:.1}", row.idle / 1024.0),
+            show(&|queued| format!("{:.1}", queued.each / 1024.0)),
+            show(&|queued| format!("{} of {count}", queued.answered)),
+            show(&|queued| format!("{:.1}", queued.took.as_secs_f64())),
+        ]);
+        list.push(json!({
+            "proxy": row.kind.to_string(), "alone_bytes": row.base, "idle_bytes": row.idle,
+            "queued_bytes": queued.map(|queued| queued.each),
+            "answered": queued.map(|queued| queued.answered),
+            "answered_in_s": queued.map(|queued| queued.took.as_secs_f64()),
+        }));
+    }
+    let method = format!(
+        "PSS of the process. alone: after {WARM_UP} requests. idle: growth for each of {count} \
+         keep-alive connections that have\nhad an answer. queued: growth for each of {count} \
+         requests that wait, each on its own connection. answered: how many of\nthese got 200 once \
+         the slot was free."
+    );
+    let json = json!({ "connections": count, "proxies": list });
+    let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
+    Report { table, method, json, broken: own.flat_map(|row| broken(row, count)).collect() }
+}
+
+/// What the product has promised and not kept.
+fn broken(row: &Row, count: u32) -> Vec<String> {
+    let mut broken = Vec::new();
+    let mut limit = |what: &str, bytes: f64, most: f64| {
+        if bytes > most {
+            let (kib, most) = (bytes / 1024.0, most / 1024.0);
+            broken.push(format!("{what}: {kib:.1} KiB, promised at most {most:.0} KiB"));
+        }
+    };
+    limit("an idle connection", row.idle, IDLE_MOST);
+    if let Some(queued) = &row.queued {
+        limit("a waiting request", queued.each, QUEUED_MOST);
+        if queued.answered < count as usize {
+            broken.push(format!("{} of {count} waiting requests answered", queued.answered));
+        }
+    }
+    broken
+}

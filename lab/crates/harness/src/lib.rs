@@ -1,0 +1,20 @@
+//! Parts that the measurements and the trials of proxies share.
+//!
+//! Sockets are plain `std::net` and epoll: the exact bytes of a message and the exact manner of a
+//! close are measured, and an HTTP library would choose both.
+
+pub mod confine;
+pub mod dial;
+pub mod h2;
+pub mod http;
+pub mod machine;
+pub mod open_loop;
+pub mod peer;
+pub mod procfs;
+pub mod proxy;
+pub mod report;
+pub mod stats;
+pub mod sys;
+pub mod table;
+pub mod tls;
+pub mod upstream;

@@ -1,0 +1,78 @@
+//! On what the numbers were taken: a measurement without its machine cannot be compared.
+
+use crate::peer::{Kind, Programs};
+use serde_json::{Value, json};
+use std::fs;
+use std::thread;
+
+/// The core of the proxies.
+pub const PROXY_CORE: usize = 0;
+/// The core of the load and the upstream.
+pub const LOAD_CORE: usize = 1;
+
+/// Processor model, number of cores and kernel release.
+#[derive(Debug)]
+pub struct Machine {
+    cpu: String,
+    cores: usize,
+    kernel: String,
+}
+
+impl Machine {
+    /// Reads what the kernel says of itself; unknown parts are `?`.
+    pub fn here() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Self {
+            cpu: cpu_model(&cpuinfo).unwrap_or("?").to_owned(),
+            cores: thread::available_parallelism().map_or(0, usize::from),
+            kernel: if kernel.is_empty() { "?".into() } else { kernel.trim().to_owned() },
+        }
+    }
+
+    /// For the head of a report.
+    pub fn line(&self) -> String {
+        format!("{}, {} cores, Linux {}", self.cpu, self.cores, self.kernel)
+    }
+
+    /// For a report's file.
+    pub fn json(&self) -> Value {
+        json!({ "cpu": self.cpu, "cores": self.cores, "kernel": self.kernel })
+    }
+}
+
+fn cpu_model(cpuinfo: &str) -> Option<&str> {
+    let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
+    line.split_once(':').map(|(_, model)| model.trim())
+}
+
+/// Which of `kinds` are installed, with the version each states; prints the versions and what is
+/// missing.
+pub fn installed(kinds: &[Kind], programs: &Programs) -> Vec<(Kind, String)> {
+    let mut present = Vec::new();
+    for &kind in kinds {
+        match kind.version(&programs.of(kind)) {
+            Ok(version) => {
+                println!("{kind}: {version}");
+                present.push((kind, version));
+            }
+            Err(e) => {
+                let program = programs.of(kind);
+                println!("{kind}: left out, {} does not run: {e}", program.display());
+            }
+        }
+    }
+    present
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_model_is_the_text_after_the_colon() {
+        let text = "processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\nmodel name\t: Other\n";
+        assert_eq!(cpu_model(text), Some("Some CPU @ 2 GHz"));
+        assert_eq!(cpu_model(""), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! Sets of permanent clients: a closed load.
+//!
+//! Each client of a set runs one session after the other, thinks between requests and between
+//! sessions, and never has two requests at once. So a site that answers sooner receives more
+//! requests, and the measure is the work that a set completes in a given time. A set may have its
+//! own patience, and may be excluded from the counts: paper 4 observes clients that stay while
+//! others cancel [paper 4.12].
+
+use serde::Deserialize;
+
+use crate::law::Law;
+use crate::lines::Lines;
+use crate::wrong::Wrong;
+
+/// The most clients of a set; an open load is suited to larger crowds.
+const MOST: u32 = 100_000;
+
+/// A set of clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientSet {
+    /// Its name.
+    pub name: String,
+    /// The number of clients.
+    pub clients: u32,
+    /// How long they wait for any answer; `client.patience` if `None`.
+    pub patience: Option<Law>,
+    /// Whether their results are counted.
+    pub counted: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    name: String,
+    clients: u32,
+    #[serde(default)]
+    patience: Option<Law>,
+    #[serde(default = "yes")]
+    counted: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+pub(crate) fn resolve(
+    written: Vec<Written>,
+    lines: &Lines<'_>,
+    wrong: &mut Wrong,
+) -> Vec<ClientSet> {
+    let mut sets = Vec::new();
+    for (i, set) in written.into_iter().enumerate() {
+        let line = lines.nth("set", i);
+        let many = (1..=MOST).contains(&set.clients);
+        let why = format!("clients of set `{}` must be 1 to {MOST}", set.name);
+        wrong.at(line).unless(many, why);
+        let is_new = sets.iter().all(|other: &ClientSet| other.name != set.name);
+        wrong.at(line).unless(is_new, format!("set `{}` is defined twice", set.name));
+        let Written { name, clients, patience, counted } = set;
+        sets.push(ClientSet { name, clients, patience, counted });
+    }
+    let some = sets.is_empty() || sets.iter().any(|set| set.counted);
+    wrong.at(lines.nth("set", 0)).unless(some, "at least one set needs counted = true");
+    sets
+}

@@ -1,0 +1,153 @@
+//! Servers that run requests as tasks on threads.
+//!
+//! With `[servers.threads]` the workers are processors. A request consists of a number of tasks of
+//! equal size and a serial rest (to merge and to answer). The scheduler decides how many threads it
+//! has, and when. Only the simulator runs this.
+
+use bywash_units::Span;
+use serde::Deserialize;
+
+use crate::error::ScenarioError;
+use crate::text::span;
+
+/// The scheduler that decides which threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheduler {
+    /// The operating system: each request has its threads from the start, and all threads share the
+    /// processors evenly [paper 3.1].
+    System,
+    /// The product's thread levels; each class is one level.
+    Levels,
+}
+
+/// How requests share processors through threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threads {
+    /// The scheduler.
+    pub scheduler: Scheduler,
+    /// The share of a request's work that one thread does after its tasks.
+    pub serial: f64,
+    /// The service goal, by indices of classes.
+    pub goal: Option<Promise>,
+}
+
+/// A goal of [`Scheduler::Levels`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Promise {
+    /// The mean response time of one class divided by that of another.
+    Ratio {
+        /// The class that should be faster.
+        fast: usize,
+        /// The class of comparison.
+        slow: usize,
+        /// The target ratio.
+        target: f64,
+    },
+    /// A share of a class's requests is answered within a time.
+    Percentile {
+        /// The class.
+        class: usize,
+        /// The share.
+        share: f64,
+        /// The time.
+        within: Span,
+    },
+}
+
+/// The structure of a class's requests, and the threads granted to them.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parallel {
+    /// Tasks of a request.
+    #[serde(default = "one")]
+    pub tasks: u32,
+    /// The most threads.
+    #[serde(default = "one")]
+    pub most: u32,
+    /// The fewest threads; used only by levels.
+    #[serde(default = "one")]
+    pub least: u32,
+    /// Slot time in proportion to other classes; used only by levels.
+    #[serde(default = "full")]
+    pub weight: f64,
+    /// The least share of slot time while the class wants slots; used only by levels.
+    #[serde(default)]
+    pub floor: f64,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn full() -> f64 {
+    1.0
+}
+
+impl Default for Parallel {
+    fn default() -> Self {
+        Self { tasks: 1, most: 1, least: 1, weight: 1.0, floor: 0.0 }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    scheduler: Scheduler,
+    #[serde(default)]
+    serial: f64,
+    #[serde(default)]
+    goal: Option<WrittenGoal>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum WrittenGoal {
+    Ratio { fast: String, slow: String, ratio: f64 },
+    Percentile { class: String, share: f64, within: String },
+}
+
+impl Written {
+    pub(crate) fn resolve(
+        &self,
+        class: impl Fn(&str) -> Result<usize, ScenarioError>,
+    ) -> Result<Threads, ScenarioError> {
+        let senseless = |why: String| ScenarioError::Senseless(why);
+        if !(0.0..1.0).contains(&self.serial) {
+            return Err(senseless("servers.threads.serial must be at least 0 and below 1".into()));
+        }
+        let goal = match &self.goal {
+            None => None,
+            Some(WrittenGoal::Ratio { fast, slow, ratio }) => {
+                Some(Promise::Ratio { fast: class(fast)?, slow: class(slow)?, target: *ratio })
+            }
+            Some(WrittenGoal::Percentile { class: name, share, within }) => {
+                let within = span(within)?;
+                Some(Promise::Percentile { class: class(name)?, share: *share, within })
+            }
+        };
+        if goal.is_some() && self.scheduler == Scheduler::System {
+            let why = "servers.threads: the operating system cannot keep a goal; write scheduler = \
+                       \"levels\"";
+            return Err(senseless(why.into()));
+        }
+        Ok(Threads { scheduler: self.scheduler, serial: self.serial, goal })
+    }
+}
+
+/// Checks the task settings of a class.
+pub(crate) fn check(parallel: Parallel, class: &str) -> Result<(), ScenarioError> {
+    let Parallel { tasks, most, least, weight, floor } = parallel;
+    let right = (1..=1000).contains(&tasks)
+        && (1..=1000).contains(&most)
+        && (1..=most).contains(&least)
+        && (1e-6..=1e6).contains(&weight)
+        && (0.0..=1.0).contains(&floor);
+    let why = || {
+        format!(
+            "parallel of `{class}`: tasks and most must be 1 to 1000, least 1 to most, weight 1e-6 \
+             to 1e6, and floor 0 to 1"
+        )
+    };
+    if right { Ok(()) } else { Err(ScenarioError::Senseless(why())) }
+}

@@ -1,0 +1,83 @@
+//! Throttles of a policy: classes that are throttled, and how.
+//!
+//! In a gateway an operator approves a rule for the detected cause of the load; here a scenario
+//! names the classes. The engine's `throttle` defines the effect of a rule. A delay is the
+//! alternative of paper 5 [paper 5.6]: the answer is made immediately, and arrives that much later.
+
+use bywash_units::{Rate, Span};
+use serde::Deserialize;
+
+use crate::error::ScenarioError;
+use crate::text::span;
+
+/// A throttle of a class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Throttle {
+    /// The index of the class.
+    pub class: usize,
+    /// The most requests of the class that run at once; `None` if they do not wait.
+    pub at_once: Option<u32>,
+    /// The most requests that start per second.
+    pub rate: Option<Rate>,
+    /// The most requests that wait.
+    pub queue: u32,
+    /// A request that would have to wait longer is refused.
+    pub wait: Span,
+    /// How much later the answer arrives.
+    pub delay: Span,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    class: String,
+    #[serde(default)]
+    at_once: Option<u32>,
+    #[serde(default)]
+    rate: Option<f64>,
+    #[serde(default)]
+    queue: Option<u32>,
+    #[serde(default)]
+    wait: Option<String>,
+    #[serde(default)]
+    delay: Option<String>,
+}
+
+/// The largest accepted count.
+const MOST: u32 = 100_000;
+
+impl Written {
+    pub(crate) fn resolve(
+        &self,
+        find: impl Fn(&str) -> Result<usize, ScenarioError>,
+    ) -> Result<Throttle, ScenarioError> {
+        let class = find(&self.class)?;
+        let refuse = |why: &str| {
+            Err(ScenarioError::Senseless(format!("the throttle of `{}` {why}", self.class)))
+        };
+        let span = |text: &Option<String>| text.as_deref().map(span).transpose();
+        if self.at_once.is_none() && self.delay.is_none() {
+            return refuse("needs `at_once` or `delay`");
+        }
+        let has_lane = self.at_once.is_some();
+        if !has_lane && (self.rate.is_some() || self.queue.is_some() || self.wait.is_some()) {
+            return refuse("needs `at_once` if it has `rate`, `queue` or `wait`");
+        }
+        if self.at_once.is_some_and(|many| !(1..=MOST).contains(&many))
+            || self.queue.is_some_and(|many| many > MOST)
+        {
+            return refuse("needs an `at_once` from 1 to 100000 and a `queue` of at most 100000");
+        }
+        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e6)) {
+            return refuse("needs a `rate` above 0 and at most 1000000 per second");
+        }
+        Ok(Throttle {
+            class,
+            at_once: self.at_once,
+            rate: self.rate.map(Rate::per_second),
+            queue: self.queue.unwrap_or(100),
+            wait: span(&self.wait)?.unwrap_or(Span::from_secs(10)),
+            delay: span(&self.delay)?.unwrap_or(Span::ZERO),
+        })
+    }
+}

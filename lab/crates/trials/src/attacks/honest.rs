@@ -1,0 +1,118 @@
+//! Honest clients at the edge, who must be served beside an attack: a mobile upload, a slow reader
+//! and an office behind one address.
+
+use bywash_harness::dial;
+use bywash_harness::http;
+use bywash_harness::open_loop::{Load, Phase, Reuse};
+use bywash_harness::sys;
+use std::io::{self, ErrorKind, Read, Write};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Numbers of the addresses of those who are not hostile, above those of all who are.
+pub(super) const VISITORS: std::ops::Range<usize> = 20_000..20_500;
+const OFFICE: usize = 30_000;
+const UPLOADER: usize = 30_001;
+pub(super) const READER: usize = 30_002;
+
+/// Bytes of the upload.
+const UPLOAD: usize = 8_000_000;
+/// Bytes a second of the reader.
+pub(super) const READ_RATE: usize = 20_000;
+/// Connections of the office.
+const PEOPLE: usize = 500;
+/// The part of the attack's time that an upload, or an answer, takes by the client's line.
+const PART: f64 = 0.6;
+/// Steps of the two in a second.
+const STEPS: u32 = 20;
+
+/// The load of an office of 500 connections behind one address.
+pub(super) fn office(port: u16, rate: f64, length: Duration, patience: Duration) -> Load {
+    let phases = vec![Phase::new(rate, length)];
+    Load { port, phases, patience, reuse: Reuse::Turns(PEOPLE), sources: OFFICE..OFFICE + 1 }
+}
+
+/// An upload and a read that are under way.
+pub(super) struct Edge {
+    upload: JoinHandle<io::Result<()>>,
+    read: JoinHandle<io::Result<()>>,
+}
+
+impl Edge {
+    /// Starts both; each has to be served within `bound`.
+    pub(super) fn start(port: u16, bound: Duration) -> Self {
+        let upload = thread::spawn(move || upload(port, bound));
+        let read = thread::spawn(move || read(port, bound));
+        Self { upload, read }
+    }
+
+    /// Waits for both and returns whether the upload and the read were served.
+    pub(super) fn finish(self) -> [bool; 2] {
+        [self.upload, self.read].map(|client| client.join().is_ok_and(|served| served.is_ok()))
+    }
+}
+
+/// Sends 8 MB, faster than a mobile phone does: so that they fit into the time.
+fn upload(port: u16, bound: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + bound;
+    let mut stream = dial::connect_over_line(dial::address(UPLOADER), port)?;
+    stream.set_write_timeout(Some(bound))?;
+    stream.write_all(http::post("/upload", &format!("Content-Length: {UPLOAD}\r\n")).as_bytes())?;
+    let steps = (bound.as_secs_f64() * PART * f64::from(STEPS)).ceil();
+    let step_bytes = vec![b'x'; (UPLOAD as f64 / steps).ceil() as usize];
+    let (mut left, start) = (UPLOAD, Instant::now());
+    for step in 1.. {
+        let count = left.min(step_bytes.len());
+        stream.write_all(&step_bytes[..count])?;
+        left -= count;
+        if left == 0 {
+            break;
+        }
+        pause(start, step);
+    }
+    stream.set_read_timeout(Some(left_until(deadline)?))?;
+    let answer = http::read_message(&mut stream)?;
+    is_200(&answer)
+}
+
+/// Reads an answer at 20 kB/s, which is the rate of its line where that is a slow one (`line.rs`).
+fn read(port: u16, bound: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + bound;
+    let size = (READ_RATE as f64 * bound.as_secs_f64() * PART) as usize;
+    let mut stream = dial::connect_over_line(dial::address(READER), port)?;
+    sys::set_receive_buffer(&stream, 8192)?;
+    stream.write_all(http::get(&format!("/bytes/{size}")).as_bytes())?;
+    let (mut got, start) = (Vec::new(), Instant::now());
+    let mut room = vec![0; READ_RATE / STEPS as usize];
+    for step in 1.. {
+        stream.set_read_timeout(Some(left_until(deadline)?))?;
+        match stream.read(&mut room)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            count => got.extend_from_slice(&room[..count]),
+        }
+        is_200(&got)?;
+        let head = http::head_length(&got);
+        if head.is_some_and(|head| got.len() >= head + size) {
+            return Ok(());
+        }
+        pause(start, step);
+    }
+    Ok(())
+}
+
+fn pause(start: Instant, step: u32) {
+    let due = start + Duration::from_secs(1) / STEPS * step;
+    thread::sleep(due.saturating_duration_since(Instant::now()));
+}
+
+/// An error once the client has waited long enough.
+fn left_until(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+fn is_200(answer: &[u8]) -> io::Result<()> {
+    let good = b"HTTP/1.1 200 ";
+    let count = good.len().min(answer.len());
+    if answer[..count] == good[..count] { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
+}

@@ -1,0 +1,30 @@
+//! The network that trials run in: loopback, with a slow line to the reader.
+//!
+//! A client that reads slowly from a fast line makes its kernel open the window by half a buffer at a time, so it seems to
+//! read nothing for seconds. A client on a slow line takes each segment when it comes.
+
+use super::honest::{READ_RATE, READER};
+use bywash_harness::dial;
+use bywash_peer::Namespace;
+use std::io;
+
+/// Makes a network of its own and moves this thread there. It lasts as long as what is returned.
+///
+/// # Errors
+/// This process may not make one, or `ip` or `tc` is missing.
+pub(super) fn enter() -> io::Result<Namespace> {
+    let network = Namespace::new()?;
+    let (reader, rate) = (dial::address(READER), READ_RATE * 8);
+    for words in [
+        "tc qdisc add dev lo root handle 1: htb default 10".to_owned(),
+        "tc class add dev lo parent 1: classid 1:10 htb rate 10gbit".to_owned(),
+        format!("tc class add dev lo parent 1: classid 1:20 htb rate {rate}bit burst 3000"),
+        format!(
+            "tc filter add dev lo parent 1: protocol ip u32 match ip dst {reader}/32 flowid 1:20"
+        ),
+    ] {
+        network.run(&words)?;
+    }
+    network.enter()?;
+    Ok(network)
+}

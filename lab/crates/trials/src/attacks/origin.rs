@@ -1,0 +1,213 @@
+//! The application: a bounded number of workers, each of which reads a whole body, works for a
+//! while and writes the answer.
+//!
+//! A thread serves a connection, and a request holds a worker from the end of its head to the last
+//! byte of its answer. So whatever a proxy lets through slowly holds a worker for as long, as in
+//! applications with a pool of processes or threads. `/bytes/N` is answered with N bytes,
+//! `/healthz` at once and without a worker, everything else with 64 bytes.
+
+use super::texts::SLOTS;
+use bywash_harness::http::{Body, Head};
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Bytes that are read or written at once.
+const PART: usize = 16 * 1024;
+/// Enough for the few frames of a connection's thread.
+const STACK: usize = 128 * 1024;
+/// Bytes of an answer whose path names no size.
+const USUAL: usize = 64;
+
+/// A running application; accepts no connections any more once dropped.
+#[derive(Debug)]
+pub(super) struct Origin {
+    port: u16,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    stop: AtomicBool,
+    service: Duration,
+    status: u16,
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+impl Origin {
+    /// Starts an application that takes `service` for a request and answers with `status`.
+    pub(super) fn start(service: Duration, status: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        bywash_harness::sys::set_backlog(&listener, 4096)?;
+        let port = listener.local_addr()?.port();
+        let (stop, free, freed) = (AtomicBool::new(false), Mutex::new(SLOTS), Condvar::new());
+        let shared = Arc::new(Shared { stop, service, status, free, freed });
+        let told = Arc::clone(&shared);
+        thread::spawn(move || accept(&listener, &told));
+        Ok(Self { port, shared })
+    }
+
+    /// Returns where it listens.
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        // Wakes the accepting thread; if that has ended there is nothing to wake.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        if shared.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let (Ok(stream), shared) = (stream, Arc::clone(shared)) else { continue };
+        let serve = move || {
+            // The end of a connection is no fault of this side.
+            let _ = serve(stream, &shared);
+        };
+        // Without a thread the connection is closed, which its proxy sees.
+        let _ = thread::Builder::new().stack_size(STACK).spawn(serve);
+    }
+}
+
+fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut unread = Vec::new();
+    loop {
+        let head = loop {
+            if let Some(head) = Head::parse(&unread) {
+                break head;
+            }
+            read(&mut stream, &mut unread)?;
+        };
+        unread.drain(..head.length);
+        if head.subject == "/healthz" {
+            write_answer(&mut stream, 200, USUAL)?;
+            continue;
+        }
+        let _worker = Worker::take(shared);
+        read_body(&mut stream, &mut unread, head.body)?;
+        thread::sleep(shared.service);
+        let size = head.subject.strip_prefix("/bytes/").and_then(|size| size.parse().ok());
+        write_answer(&mut stream, shared.status, size.unwrap_or(USUAL))?;
+    }
+}
+
+fn read(stream: &mut TcpStream, unread: &mut Vec<u8>) -> io::Result<()> {
+    let mut part = [0; PART];
+    match stream.read(&mut part)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        count => {
+            unread.extend_from_slice(&part[..count]);
+            Ok(())
+        }
+    }
+}
+
+/// Reads a body to its end and forgets it. A chunked body ends with what has come, as proxies do
+/// not send a request before the last one is answered.
+fn read_body(stream: &mut TcpStream, unread: &mut Vec<u8>, body: Body) -> io::Result<()> {
+    match body {
+        Body::Length(mut left) => loop {
+            let here = left.min(unread.len());
+            unread.drain(..here);
+            left -= here;
+            if left == 0 {
+                return Ok(());
+            }
+            read(stream, unread)?;
+        },
+        Body::Chunked => {
+            while !unread.ends_with(b"0\r\n\r\n") {
+                unread.drain(..unread.len().saturating_sub(5));
+                read(stream, unread)?;
+            }
+            unread.clear();
+            Ok(())
+        }
+    }
+}
+
+fn write_answer(stream: &mut TcpStream, status: u16, size: usize) -> io::Result<()> {
+    let mut answer =
+        format!("HTTP/1.1 {status} Said\r\nContent-Length: {size}\r\n\r\n").into_bytes();
+    let head = answer.len();
+    answer.resize(head + size.min(PART), b'x');
+    stream.write_all(&answer)?;
+    let mut left = size - size.min(PART);
+    while left > 0 {
+        let part = left.min(PART);
+        stream.write_all(&[b'x'; PART][..part])?;
+        left -= part;
+    }
+    Ok(())
+}
+
+/// One of the workers; free again when dropped.
+struct Worker<'a>(&'a Shared);
+
+impl<'a> Worker<'a> {
+    fn take(shared: &'a Shared) -> Self {
+        let free = shared.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = shared.freed.wait_while(free, |free| *free == 0);
+        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
+        Self(shared)
+    }
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bywash_harness::http;
+
+    fn client(origin: &Origin, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", origin.port())).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    #[test]
+    fn a_body_is_read_to_its_end_and_the_answer_has_the_size_of_the_path() {
+        let origin = Origin::start(Duration::ZERO, 200).unwrap();
+        for lines in ["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"] {
+            let mut stream = client(&origin, &http::post("/bytes/40000", lines));
+            let rest = if lines.starts_with('C') { "12345" } else { "1\r\nx\r\n0\r\n\r\n" };
+            stream.write_all(rest.as_bytes()).unwrap();
+            let answer = http::read_message(&mut stream).unwrap();
+            assert!(answer.len() > 40_000 && answer.starts_with(b"HTTP/1.1 200 "));
+        }
+    }
+
+    #[test]
+    fn an_unfinished_body_holds_a_worker_and_an_end_gives_it_back() {
+        let origin = Origin::start(Duration::ZERO, 200).unwrap();
+        let post = http::post("/", "Content-Length: 5\r\n");
+        let holders: Vec<_> = (0..SLOTS).map(|_| client(&origin, &post)).collect();
+        while *origin.shared.free.lock().unwrap() > 0 {
+            thread::yield_now();
+        }
+        let mut health = client(&origin, &http::get("/healthz"));
+        assert!(http::read_message(&mut health).unwrap().starts_with(b"HTTP/1.1 200 "));
+        let mut waiting = client(&origin, &http::get("/"));
+        drop(holders);
+        assert!(http::read_message(&mut waiting).unwrap().starts_with(b"HTTP/1.1 200 "));
+    }
+}

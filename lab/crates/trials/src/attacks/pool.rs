@@ -1,0 +1,160 @@
+//! Many hostile connections on one thread: opened at a bounded rate, driven once a period, and
+//! opened again when they have been closed.
+
+use super::attacker::Attacker;
+use bywash_harness::dial;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+const TICK: Duration = Duration::from_millis(10);
+/// Connections that are opened again in a tick: 1,000 a second.
+const AGAIN: usize = 10;
+
+/// Opens one connection: its number, its source address.
+pub(super) type Open = Arc<dyn Fn(usize, Ipv4Addr) -> io::Result<Box<dyn Attacker>> + Send + Sync>;
+
+/// Which connections an attack consists of.
+#[derive(Clone)]
+pub(super) struct Attack {
+    /// Connections at once.
+    pub(super) connections: usize,
+    /// Addresses that they come from.
+    pub(super) addresses: usize,
+    /// How often each acts.
+    pub(super) period: Duration,
+    /// How long it takes to open them all.
+    pub(super) opening: Duration,
+    /// Opens one.
+    pub(super) open: Open,
+}
+
+/// A running attack; ends when dropped.
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// Connections that are open now.
+    open: AtomicUsize,
+    /// Connections that have been opened so far.
+    opened: AtomicUsize,
+}
+
+impl Pool {
+    /// Starts it.
+    pub(super) fn start(attack: &Attack) -> Self {
+        let shared = Arc::new(Shared::default());
+        let (attack, told) = (attack.clone(), Arc::clone(&shared));
+        let thread = thread::spawn(move || run(&attack, &told));
+        Self { shared, thread: Some(thread) }
+    }
+
+    /// Returns how many of its connections are open.
+    ///
+    /// # Errors
+    /// If none could ever be opened: then nothing was attacked.
+    pub(super) fn open(&self) -> io::Result<usize> {
+        if self.shared.opened.load(Ordering::Relaxed) == 0 {
+            return Err(io::Error::other("no hostile connection could be opened"));
+        }
+        Ok(self.shared.open.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            eprintln!("attacks: the thread of the hostile connections panicked");
+        }
+    }
+}
+
+fn run(attack: &Attack, shared: &Shared) {
+    let ticks = |time: Duration| (time.as_millis() / TICK.as_millis()).max(1) as usize;
+    let (period, first) =
+        (ticks(attack.period), attack.connections.div_ceil(ticks(attack.opening)));
+    let mut places: Vec<Option<Box<dyn Attacker>>> = Vec::new();
+    let start = Instant::now();
+    for tick in 0.. {
+        if shared.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let fresh = places.len()..attack.connections.min(places.len() + first);
+        for number in fresh {
+            places.push(open(attack, number, shared));
+        }
+        let mut again = AGAIN;
+        for number in (tick % period..places.len()).step_by(period) {
+            let place = &mut places[number];
+            if let Some(attacker) = place {
+                if attacker.act().is_err() {
+                    *place = None;
+                }
+            } else if again > 0 {
+                again -= 1;
+                *place = open(attack, number, shared);
+            }
+        }
+        if tick % 10 == 0 {
+            shared.open.store(places.iter().flatten().count(), Ordering::Relaxed);
+        }
+        let due = start + TICK * (tick as u32 + 1);
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// Opens the connection `number`, which acts at once.
+fn open(attack: &Attack, number: usize, shared: &Shared) -> Option<Box<dyn Attacker>> {
+    let source = dial::address(number % attack.addresses);
+    let mut attacker = (attack.open)(number, source).ok()?;
+    attacker.act().ok()?;
+    shared.opened.fetch_add(1, Ordering::Relaxed);
+    Some(attacker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    struct Once;
+
+    impl Attacker for Once {
+        fn act(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::ConnectionAborted.into())
+        }
+    }
+
+    #[test]
+    fn connections_come_from_their_addresses_and_a_closed_one_is_opened_again() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&seen);
+        let attack = Attack {
+            connections: 3,
+            addresses: 2,
+            period: TICK,
+            opening: TICK,
+            open: Arc::new(move |number, source| {
+                told.lock().unwrap().push((number, source));
+                Ok(Box::new(Once))
+            }),
+        };
+        let pool = Pool::start(&attack);
+        while seen.lock().unwrap().len() < 6 {
+            thread::yield_now();
+        }
+        assert!(pool.open().is_err());
+        drop(pool);
+        let seen = seen.lock().unwrap();
+        let [one, other] = [dial::address(0), dial::address(1)];
+        assert_eq!(seen[..4], [(0, one), (1, other), (2, one), (0, one)]);
+    }
+}

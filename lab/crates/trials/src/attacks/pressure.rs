@@ -1,0 +1,181 @@
+//! Attacks on the slots: how much useful work visitors get beside slow uploads, slow reads and one
+//! connection that holds all slots.
+//!
+//! Visitors are open loops at half of what the application can do: 100 requests/s from 500
+//! addresses and 100 from an office of 500 connections behind one. What they get before the attack
+//! and during it is compared in the same run.
+
+use super::attacker::{SLOW, Script, Scripted};
+use super::honest::{self, Edge, VISITORS};
+use super::pool::{Attack, Open, Pool};
+use super::streams::{Slow, Streams};
+use super::texts::Ports;
+use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
+use bywash_harness::tls;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a request takes in the application: 16 workers do 400 a second.
+pub(super) const SERVICE: Duration = Duration::from_millis(40);
+const RATE: f64 = 100.0;
+/// An answer that takes longer is of no use.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// The first second is not counted.
+const UNCOUNTED: Duration = Duration::from_secs(1);
+/// From then on visitors are alone.
+const ALONE: Duration = Duration::from_secs(3);
+/// Below this share of visitors served before the attack, the machine is too busy to measure.
+const CALM: f64 = 0.9;
+/// How long it takes to open all connections of an attack: 5,000 a second at most.
+pub(super) const OPENING: Duration = Duration::from_secs(2);
+
+/// A slow client of HTTP/1.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Client {
+    /// Sends a body slowly.
+    Upload,
+    /// Sends 300 KB of a body at once and the rest slowly.
+    UploadRest,
+    /// Reads an answer slowly.
+    Read,
+}
+
+/// An attack on the slots.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Slots {
+    /// Nobody attacks: the control.
+    Nobody,
+    /// So many connections from so many addresses, HTTP/1.1.
+    Http1 {
+        /// What each does.
+        client: Client,
+        /// With TLS.
+        tls: bool,
+        /// At once.
+        connections: usize,
+        /// Where from.
+        addresses: usize,
+    },
+    /// One HTTP/2 connection.
+    Http2 {
+        /// What each stream does in a period.
+        slow: Slow,
+        /// Streams at once.
+        streams: usize,
+        /// How often they move.
+        period: Duration,
+    },
+}
+
+impl Slots {
+    /// The connections of this attack on the program at `ports`.
+    fn attack(self, ports: Ports) -> io::Result<Option<Attack>> {
+        let second = Duration::from_secs(1);
+        Ok(match self {
+            Self::Nobody => None,
+            Self::Http1 { client, tls, connections, addresses } => {
+                let script = match client {
+                    Client::Upload => Script::slow_upload(),
+                    Client::UploadRest => Script::slow_rest_of_upload(),
+                    Client::Read => Script::slow_read(),
+                };
+                let open = open_http1(Arc::new(script), ports, tls)?;
+                Some(Attack { connections, addresses, period: second, opening: OPENING, open })
+            }
+            Self::Http2 { slow, streams, period } => {
+                let open: Open = Arc::new(move |_, source| {
+                    Ok(Box::new(Streams::open(source, ports.h2c, slow, streams)?))
+                });
+                let (connections, addresses) = (1, 1);
+                Some(Attack { connections, addresses, period, opening: second, open })
+            }
+        })
+    }
+
+    /// One HTTP/2 connection of 100 streams, each of which sends 700 B/s.
+    pub(super) fn uploading_streams() -> Self {
+        Self::Http2 { slow: Slow::Upload(SLOW), streams: 100, period: Duration::from_secs(1) }
+    }
+
+    /// One HTTP/2 connection whose windows open by 700 B/s for each of 60 streams.
+    pub(super) fn reading_streams() -> Self {
+        Self::Http2 { slow: Slow::Read(SLOW), streams: 60, period: Duration::from_secs(1) }
+    }
+
+    /// One HTTP/2 connection of 24 streams, each of which sends 60 bytes each 0.1 s.
+    pub(super) fn one_connection() -> Self {
+        Self::Http2 { slow: Slow::Upload(60), streams: 24, period: Duration::from_millis(100) }
+    }
+}
+
+fn open_http1(script: Arc<Script>, ports: Ports, tls: bool) -> io::Result<Open> {
+    if !tls {
+        return Ok(Arc::new(move |_, source| {
+            Ok(Box::new(Scripted::open(source, ports.http, &script)?))
+        }));
+    }
+    let client = tls::Client::new()?;
+    Ok(Arc::new(move |_, source| {
+        Ok(Box::new(Scripted::open_tls(source, ports.https, &script, &client)?))
+    }))
+}
+
+/// Attacks the program at `ports` for `length` and returns four shares: the useful work of visitors relative to
+/// that before the attack, and of the upload, the reader and the office what was served.
+pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Result<Vec<f64>> {
+    let (port, whole) = (ports.http, ALONE + OPENING + length);
+    let visitors = visitors(port, whole).start();
+    let office = honest::office(port, RATE, whole, PATIENCE).start();
+    visitors.wait_until(ALONE);
+    let pool = slots.attack(ports)?.map(|attack| Pool::start(&attack));
+    visitors.wait_until(ALONE + OPENING);
+    let edge = Edge::start(port, length);
+    visitors.wait_until(whole);
+    let open = pool.as_ref().map_or(Ok(0), Pool::open)?;
+    let [upload, read] = edge.finish();
+    let (visitors, office) = (visitors.finish()?, office.finish()?);
+    drop(pool);
+    let attacked = (ALONE + OPENING)..whole;
+    let during = |answers: &[Answer]| open_loop::within(answers, attacked.start, attacked.end);
+    eprintln!(
+        "  {open} hostile connections open at the end; visitors {}; their load {} ms late",
+        open_loop::show_ends(&during(&visitors)),
+        open_loop::show_late_ms(&during(&visitors)),
+    );
+    let alone = open_loop::goodput(&open_loop::within(&visitors, UNCOUNTED, ALONE));
+    let alone = alone.filter(|&alone| alone >= CALM).ok_or_else(|| {
+        io::Error::other(
+            "visitors were not served well before the attack, so there is nothing to compare with",
+        )
+    })?;
+    let share = |answers: &[Answer]| open_loop::goodput(&during(answers)).unwrap_or(0.0);
+    let useful = share(&visitors) / alone;
+    let served = |is_served: bool| if is_served { 1.0 } else { 0.0 };
+    Ok(vec![useful, served(upload), served(read), share(&office)])
+}
+
+/// Visitors from 500 addresses, half of them on new connections.
+pub(super) fn visitors(port: u16, length: Duration) -> Load {
+    let phases = vec![Phase::new(RATE, length)];
+    Load { port, phases, patience: PATIENCE, reuse: Reuse::Half, sources: VISITORS }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::origin::Origin;
+    use super::super::texts::SLOTS;
+    use super::*;
+
+    /// An application without a proxy is the stub: each upload holds one of its workers.
+    #[test]
+    fn visitors_lose_their_work_to_uploads_that_hold_every_worker() {
+        let origin = Origin::start(Duration::from_millis(5), 200).unwrap();
+        let port = origin.port();
+        let ports = Ports { http: port, h2c: port, https: port, admin: port };
+        let client = Client::Upload;
+        let attack = Slots::Http1 { client, tls: false, connections: SLOTS, addresses: 2 };
+        let shares = measure(ports, attack, Duration::from_secs(2)).unwrap();
+        assert!(shares[0] < 0.5 && shares[1..] == [0.0, 0.0, shares[3]], "{shares:?}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Attack on the connections: idle ones take all that a program accepts, and newcomers come.
+
+use super::attacker::{Script, Scripted};
+use super::honest::VISITORS;
+use super::pool::{Attack, Open, Pool};
+use super::pressure::{OPENING, PATIENCE};
+use super::target::Target;
+use bywash_harness::open_loop::{self, Load, Phase, Reuse};
+use bywash_harness::peer::Kind;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Client connections that each program accepts.
+pub(super) const SEATS: u32 = 1000;
+const RATE: f64 = 100.0;
+/// 200 newcomers.
+const COMING: Duration = Duration::from_secs(2);
+
+/// Fills the connections of `target` from so many addresses; returns the share of 200 newcomers
+/// that were served.
+pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>> {
+    let (script, port) = (Arc::new(Script::idle()), target.ports().http);
+    let open: Open =
+        Arc::new(move |_, source| Ok(Box::new(Scripted::open(source, port, &script)?)));
+    // nginx counts both sides of a proxied request, so it accepts twice as many that are idle.
+    let sides = if target.kind() == Kind::Nginx { 2 } else { 1 };
+    let attack = Attack {
+        connections: SEATS as usize * sides,
+        addresses,
+        period: Duration::from_secs(1),
+        opening: OPENING,
+        open,
+    };
+    let pool = Pool::start(&attack);
+    // All are open and have been answered once.
+    thread::sleep(OPENING * 2);
+    let phases = vec![Phase::new(RATE, COMING)];
+    let load = Load { port, phases, patience: PATIENCE, reuse: Reuse::Never, sources: VISITORS };
+    let answers = load.start().finish()?;
+    eprintln!("  {} idle connections; newcomers {}", pool.open()?, open_loop::show_ends(&answers));
+    Ok(vec![open_loop::goodput(&answers).unwrap_or(0.0)])
+}

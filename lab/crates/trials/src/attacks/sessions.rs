@@ -1,0 +1,76 @@
+//! Attack on the table of sessions: invented cookies, each of which is answered once, and what is
+//! left of the buyers who had reached the last step before it.
+
+use super::honest::VISITORS;
+use super::target::Target;
+use bywash_harness::dial;
+use bywash_harness::http;
+use serde_json::Value;
+use std::fs;
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Sessions that the gateway remembers: a small table, filled as often as a large one would be.
+pub(super) const TABLE: u32 = 1000;
+const BUYERS: usize = 50;
+/// Invented sessions.
+const INVENTED: usize = 4 * TABLE as usize;
+/// An answer, or a line of the log, that takes longer is none.
+const BOUND: Duration = Duration::from_secs(5);
+
+/// Logs 50 buyers in, sends invented sessions from so many addresses, lets the buyers pay, and
+/// returns the share of them that the gateway still knew.
+pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>> {
+    let mut buyers = (0..BUYERS)
+        .map(|number| connect(dial::address(VISITORS.start + number), target.ports().http))
+        .collect::<io::Result<Vec<_>>>()?;
+    each_asks(&mut buyers, "/login")?;
+    for address in 0..addresses {
+        let mut stream = connect(dial::address(address), target.ports().http)?;
+        for number in 0..INVENTED / addresses {
+            let cookie = format!("Cookie: sid=invented{address}x{number}\r\n");
+            let request = format!("GET /item HTTP/1.1\r\nHost: bench.test\r\n{cookie}\r\n");
+            stream.write_all(request.as_bytes())?;
+            http::read_message(&mut stream)?;
+        }
+    }
+    each_asks(&mut buyers, "/pay")?;
+    let lines = paid(target)?;
+    let kept = lines.iter().filter(|line| line["standing"] == "transaction").count();
+    Ok(vec![kept as f64 / BUYERS as f64])
+}
+
+fn connect(source: std::net::Ipv4Addr, port: u16) -> io::Result<TcpStream> {
+    let stream = dial::connect_from(source, port)?;
+    stream.set_read_timeout(Some(BOUND))?;
+    Ok(stream)
+}
+
+fn each_asks(buyers: &mut [TcpStream], path: &str) -> io::Result<()> {
+    for (number, stream) in buyers.iter_mut().enumerate() {
+        let lines = format!("Cookie: sid=buyer{number}\r\nContent-Length: 0\r\n");
+        stream.write_all(http::post(path, &lines).as_bytes())?;
+        http::read_message(stream)?;
+    }
+    Ok(())
+}
+
+/// The lines of the access log about payments, once there is one of each buyer.
+fn paid(target: &Target) -> io::Result<Vec<Value>> {
+    let start = Instant::now();
+    loop {
+        let text = fs::read_to_string(target.access_log())?;
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let paid: Vec<Value> = lines.filter(|line| line["class"] == "pay").collect();
+        if paid.len() >= BUYERS {
+            return Ok(paid);
+        }
+        if start.elapsed() > BOUND {
+            let count = paid.len();
+            return Err(io::Error::other(format!("{count} of {BUYERS} payments are in the log")));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,181 @@
+//! One hostile HTTP/2 connection without TLS: many streams, each of which moves slowly.
+//!
+//! A stream that ends is replaced in the next period. The connection keeps to what the other side
+//! permits (windows, answers to SETTINGS and PING), because a client that breaks the protocol is
+//! closed, and a hostile one wants to stay.
+
+use super::attacker::{ANSWER, Attacker, LARGE, ready};
+use bywash_harness::dial;
+use bywash_harness::h2::{self, END_HEADERS, END_STREAM, Frame, Frames, Method, frame, kind};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+
+/// The first window of a connection (RFC 9113 §6.9.2).
+const WINDOW: u32 = 65_535;
+/// The identifier of `SETTINGS_INITIAL_WINDOW_SIZE`.
+const INITIAL_WINDOW_SIZE: u16 = 4;
+/// Room for all answers on the connection, so that only the streams' windows hold them.
+const CONNECTION_ROOM: u32 = 100_000_000;
+const CANCEL: u32 = 8;
+
+/// What each stream does in a period.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Slow {
+    /// Sends so many bytes of a large body.
+    Upload(u32),
+    /// Permits so many bytes of a large answer.
+    Read(u32),
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Streams {
+    stream: TcpStream,
+    frames: Frames,
+    unsent: Vec<u8>,
+    slow: Slow,
+    /// Streams that the client wants to have open.
+    wanted: usize,
+    open: Vec<u32>,
+    next: u32,
+    /// Bytes of bodies that the other side permits.
+    window: u32,
+}
+
+impl Streams {
+    /// Begins a connection with `wanted` streams.
+    pub(super) fn open(source: Ipv4Addr, port: u16, slow: Slow, wanted: usize) -> io::Result<Self> {
+        let settings = match slow {
+            Slow::Upload(_) => Vec::new(),
+            Slow::Read(_) => [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &[0; 4]].concat(),
+        };
+        let settings = frame(kind::SETTINGS, 0, 0, &settings);
+        let room = frame(kind::WINDOW_UPDATE, 0, 0, &CONNECTION_ROOM.to_be_bytes());
+        Ok(Self {
+            stream: dial::begin_connect(source, port)?,
+            frames: Frames::default(),
+            unsent: [h2::PREFACE, &settings, &room].concat(),
+            slow,
+            wanted,
+            open: Vec::new(),
+            next: 1,
+            window: WINDOW,
+        })
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        let mut part = [0; 16384];
+        while let Some(count) = ready(self.stream.read(&mut part))? {
+            if count == 0 {
+                return Err(ErrorKind::ConnectionAborted.into());
+            }
+            self.frames.extend(&part[..count]);
+        }
+        while let Some(frame) = self.frames.next() {
+            self.take(&frame)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, got: &Frame) -> io::Result<()> {
+        let is_answer = got.flags & 1 == 1;
+        match got.kind {
+            kind::SETTINGS if !is_answer => self.unsent.extend(frame(kind::SETTINGS, 1, 0, b"")),
+            kind::PING if !is_answer => self.unsent.extend(frame(kind::PING, 1, 0, &got.payload)),
+            kind::GOAWAY => return Err(ErrorKind::ConnectionAborted.into()),
+            kind::WINDOW_UPDATE if got.stream == 0 => {
+                let bytes = got.payload.get(..4).and_then(|four| four.try_into().ok());
+                let more = bytes.map_or(0, u32::from_be_bytes);
+                self.window = self.window.saturating_add(more);
+            }
+            kind::RST_STREAM => self.forget(got.stream),
+            kind::HEADERS | kind::DATA if got.flags & END_STREAM != 0 => self.forget(got.stream),
+            // An answer before the body has ended is a refusal: the stream begins anew.
+            kind::HEADERS if matches!(self.slow, Slow::Upload(_)) => {
+                let reset = frame(kind::RST_STREAM, 0, got.stream, &CANCEL.to_be_bytes());
+                self.unsent.extend(reset);
+                self.forget(got.stream);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, stream: u32) {
+        self.open.retain(|&open| open != stream);
+    }
+
+    fn begin_streams(&mut self) {
+        while self.open.len() < self.wanted {
+            let (flags, block) = match self.slow {
+                Slow::Upload(_) => {
+                    let length = h2::field("content-length", &LARGE.to_string());
+                    (END_HEADERS, [h2::request(Method::Post, "/upload"), length].concat())
+                }
+                Slow::Read(_) => {
+                    let path = format!("/bytes/{ANSWER}");
+                    (END_HEADERS | END_STREAM, h2::request(Method::Get, &path))
+                }
+            };
+            self.unsent.extend(frame(kind::HEADERS, flags, self.next, &block));
+            self.open.push(self.next);
+            self.next += 2;
+        }
+    }
+
+    fn move_streams(&mut self) {
+        for &stream in &self.open {
+            match self.slow {
+                Slow::Upload(bytes) if self.window >= bytes => {
+                    self.window -= bytes;
+                    self.unsent.extend(frame(kind::DATA, 0, stream, &vec![b'x'; bytes as usize]));
+                }
+                Slow::Upload(_) => {}
+                Slow::Read(bytes) => {
+                    let more = frame(kind::WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes());
+                    self.unsent.extend(more);
+                }
+            }
+        }
+    }
+}
+
+impl Attacker for Streams {
+    fn act(&mut self) -> io::Result<()> {
+        self.receive()?;
+        // A peer that does not read gets no more than this.
+        if self.unsent.len() < WINDOW as usize {
+            self.begin_streams();
+            self.move_streams();
+        }
+        if let Some(count) = ready(self.stream.write(&self.unsent))? {
+            self.unsent.drain(..count);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_refused_stream_is_replaced_and_a_body_keeps_to_the_window() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut client = Streams::open(Ipv4Addr::LOCALHOST, port, Slow::Upload(16_000), 2).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        client.act().unwrap();
+        assert_eq!(client.open, [1, 3]);
+        server.write_all(&frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, b"\x88")).unwrap();
+        while client.next < 7 {
+            client.act().unwrap();
+        }
+        assert_eq!(client.open, [3, 5]);
+        for _ in 0..10 {
+            client.act().unwrap();
+        }
+        assert!(client.window < 16_000);
+    }
+}

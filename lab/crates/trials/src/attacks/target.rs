@@ -1,0 +1,93 @@
+//! A program under attack: written, started and ended.
+
+use super::texts::{self, Ports, Setup};
+use bywash_harness::confine::{Confinement, MemoryGroup};
+use bywash_harness::peer::{Kind, Programs};
+use bywash_harness::{procfs, tls};
+use bywash_peer::{Running, Scratch, free_port};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A running program; ends when dropped.
+#[derive(Debug)]
+pub(super) struct Target {
+    kind: Kind,
+    ports: Ports,
+    running: Running,
+    program: PathBuf,
+    scratch: Scratch,
+}
+
+impl Target {
+    /// Writes the configuration of `kind` for `setup`, starts it, confined to `group` if one is
+    /// given, and waits until it accepts connections.
+    ///
+    /// # Errors
+    /// The words of the program if it does not start.
+    pub(super) fn start(
+        kind: Kind,
+        programs: &Programs,
+        setup: &Setup,
+        group: Option<MemoryGroup>,
+    ) -> io::Result<Self> {
+        let [http, second, https, admin] = [free_port()?, free_port()?, free_port()?, free_port()?];
+        let h2c = if kind == Kind::Nginx { second } else { http };
+        let ports = Ports { http, h2c, https, admin };
+        let scratch = Scratch::new(&format!("attack-{kind}-{http}"))?;
+        tls::write_files(scratch.path())?;
+        let text = match kind {
+            Kind::Bywash => texts::bywash(setup, ports, scratch.path()),
+            Kind::Haproxy => texts::haproxy(setup, ports, scratch.path()),
+            Kind::Nginx => texts::nginx(setup, ports, scratch.path()),
+            Kind::Envoy => return Err(io::Error::other("this measurement does not have Envoy")),
+        };
+        fs::write(scratch.join(kind.config_name()), text)?;
+        let program = programs.of(kind);
+        let confinement = Confinement { memory: group, ..Confinement::default() };
+        let mut command = confinement.command(&program);
+        command.args(kind.arguments(&scratch.join(kind.config_name())));
+        let mut running = Running::start(&kind.to_string(), command, &scratch.join("log"), None)?;
+        running.wait_port(http)?;
+        running.wait_port(https)?;
+        Ok(Self { kind, ports, running, program, scratch })
+    }
+
+    /// Returns which program this is.
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Returns where it listens.
+    pub(super) fn ports(&self) -> Ports {
+        self.ports
+    }
+
+    /// Returns its process number.
+    pub(super) fn pid(&self) -> u32 {
+        self.running.pid()
+    }
+
+    /// Returns whether its process has not ended.
+    pub(super) fn is_alive(&self) -> bool {
+        procfs::is_alive(self.pid())
+    }
+
+    /// Returns the file of the access log of bywash.
+    pub(super) fn access_log(&self) -> PathBuf {
+        self.scratch.join("access.log")
+    }
+
+    /// Runs a command of the `bywash` program as an operator of this gateway.
+    pub(super) fn operator(&self, arguments: &[&str]) -> io::Result<Output> {
+        let admin = format!("127.0.0.1:{}", self.ports.admin);
+        let mut command = Command::new(absolute(&self.program)?);
+        command.args(arguments).args(["--admin", &admin, "--by", "bench"]);
+        command.arg("--key").arg(self.scratch.join("operators.key")).output()
+    }
+}
+
+fn absolute(program: &Path) -> io::Result<PathBuf> {
+    if program.components().count() > 1 { program.canonicalize() } else { Ok(program.to_owned()) }
+}

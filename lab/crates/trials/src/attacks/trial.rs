@@ -1,0 +1,272 @@
+//! Which trials there are, and what each of them is run with.
+
+use super::memory::Kinds;
+use super::origin::Origin;
+use super::pressure::{self, Client, Slots};
+use super::target::Target;
+use super::texts::Setup;
+use super::{black_hole, memory, seats, sessions, watchers};
+use bywash_harness::confine::OwnedGroup;
+use bywash_harness::peer::{Kind, Programs};
+use bywash_harness::report::not_available;
+use std::io;
+use std::time::Duration;
+
+/// An attack by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Attack {
+    /// No attack: visitors and honest clients at the edge alone.
+    Nobody,
+    /// Uploads of 700 B/s.
+    SlowUpload,
+    /// Answers of 5 MB that are read at 700 B/s.
+    SlowRead,
+    /// One HTTP/2 connection with 24 uploads of 60 bytes each 0.1 s.
+    OneConnection,
+    /// Connections that make a proxy keep something, in 256 MiB.
+    Memory,
+    /// Idle connections up to the limit.
+    IdleSeats,
+    /// Invented session cookies.
+    SessionEviction,
+    /// A server that answers 500 at once beside one that works.
+    BlackHole,
+    /// Watchers at the operators' listener.
+    Watchers,
+}
+
+impl Attack {
+    /// All, in the order of the report.
+    pub(super) const ALL: [Self; 9] = [
+        Self::Nobody,
+        Self::SlowUpload,
+        Self::SlowRead,
+        Self::OneConnection,
+        Self::Memory,
+        Self::IdleSeats,
+        Self::SessionEviction,
+        Self::BlackHole,
+        Self::Watchers,
+    ];
+
+    /// Returns the trials of this attack; the largest have `many` connections.
+    pub(super) fn trials(self, many: usize) -> Vec<Trial> {
+        let trial = |label: &str, what| Trial { label: label.to_owned(), what };
+        match self {
+            Self::Nobody => vec![trial("nobody", What::Slots(Slots::Nobody))],
+            Self::SlowUpload => {
+                let stream = ("1 HTTP/2 connection, 100 streams", Slots::uploading_streams());
+                let mut trials = slow("slow-upload", Client::Upload, many, stream);
+                let rest = slow_http1(Client::UploadRest, false, 100, 100);
+                let label = "slow-upload after 300 KB: 100 connections, 100 addresses";
+                trials.push(trial(label, rest));
+                trials
+            }
+            Self::SlowRead => {
+                let stream = ("1 HTTP/2 connection, 60 streams", Slots::reading_streams());
+                slow("slow-read", Client::Read, many, stream)
+            }
+            Self::OneConnection => {
+                vec![trial("one-connection", What::Slots(Slots::one_connection()))]
+            }
+            Self::Memory => vec![
+                memory("every kind", Kinds::Every, 1000),
+                memory("every kind", Kinds::Every, many),
+                memory("heads, bodies and chunks", Kinds::Bodies, many),
+            ],
+            Self::IdleSeats => vec![
+                trial("idle-seats: 1 address", What::Seats { addresses: 1 }),
+                trial("idle-seats: 100 addresses", What::Seats { addresses: 100 }),
+            ],
+            Self::SessionEviction => vec![
+                trial("session-eviction: 1 address", What::Sessions { addresses: 1 }),
+                trial("session-eviction: 100 addresses", What::Sessions { addresses: 100 }),
+            ],
+            Self::BlackHole => vec![trial("black-hole", What::BlackHole)],
+            Self::Watchers => vec![trial("watchers", What::Watchers)],
+        }
+    }
+}
+
+fn slow_http1(client: Client, tls: bool, connections: usize, addresses: usize) -> What {
+    What::Slots(Slots::Http1 { client, tls, connections, addresses })
+}
+
+/// The trials of `client` by HTTP/1.1 and by TLS, and of the HTTP/2 connection `stream`.
+fn slow(name: &str, client: Client, many: usize, stream: (&str, Slots)) -> Vec<Trial> {
+    let http1 = |tls, connections, addresses| {
+        let what = slow_http1(client, tls, connections, addresses);
+        let tls = if tls { ", TLS" } else { "" };
+        let from = if connections == 1 { String::new() } else { from(addresses) };
+        Trial { label: format!("{name}: {}{from}{tls}", count(connections)), what }
+    };
+    vec![
+        http1(false, 1, 1),
+        http1(false, 100, 1),
+        http1(false, 100, 100),
+        http1(false, many, 1),
+        http1(false, many, 1000),
+        http1(true, 100, 100),
+        Trial { label: format!("{name}: {}", stream.0), what: What::Slots(stream.1) },
+    ]
+}
+
+fn memory(what: &str, kinds: Kinds, connections: usize) -> Trial {
+    let label = format!("memory: {}, {what}", count(connections));
+    Trial { label, what: What::Memory { kinds, connections } }
+}
+
+fn count(connections: usize) -> String {
+    match connections {
+        1 => "1 connection".to_owned(),
+        1000.. => format!("{},{:03} connections", connections / 1000, connections % 1000),
+        _ => format!("{connections} connections"),
+    }
+}
+
+fn from(addresses: usize) -> String {
+    match addresses {
+        1 => ", 1 address".to_owned(),
+        1000.. => format!(", {},{:03} addresses", addresses / 1000, addresses % 1000),
+        _ => format!(", {addresses} addresses"),
+    }
+}
+
+/// A trial: one row of a table.
+#[derive(Debug, Clone)]
+pub(super) struct Trial {
+    /// What the row is called.
+    pub(super) label: String,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Slots(Slots),
+    Memory { kinds: Kinds, connections: usize },
+    Seats { addresses: usize },
+    Sessions { addresses: usize },
+    BlackHole,
+    Watchers,
+}
+
+/// The table that a trial belongs to, and what its cells hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Useful work, upload, reader, office.
+    Slots,
+    /// Survival, peak, percentile, share served.
+    Memory,
+    /// One share, or three of watchers.
+    Shares,
+}
+
+/// What all trials of a run have in common.
+pub(super) struct Run<'a> {
+    /// The programs.
+    pub(super) programs: &'a Programs,
+    /// How long each attack lasts.
+    pub(super) length: Duration,
+    /// Connections of the largest attack.
+    pub(super) many: usize,
+    /// Further configuration of bywash.
+    pub(super) extra: &'a str,
+}
+
+/// Client connections beside the hostile ones.
+pub(super) const BESIDE: usize = 1000;
+/// nginx writes the answers of slow readers to files: more readers would fill a disk.
+const MOST_FILES: usize = 200;
+
+impl Trial {
+    /// Returns the table that it belongs to.
+    pub(super) fn shown(&self) -> Shown {
+        match self.what {
+            What::Slots(_) => Shown::Slots,
+            What::Memory { .. } => Shown::Memory,
+            What::Seats { .. } | What::Sessions { .. } | What::BlackHole | What::Watchers => {
+                Shown::Shares
+            }
+        }
+    }
+
+    /// Returns whether the trial means anything at `kind`.
+    pub(super) fn suits(&self, kind: Kind) -> bool {
+        match self.what {
+            What::Sessions { .. } | What::Watchers => kind == Kind::Bywash,
+            What::Slots(Slots::Http1 { client: Client::Read, connections, .. }) => {
+                kind != Kind::Nginx || connections <= MOST_FILES
+            }
+            What::Slots(_) | What::Memory { .. } | What::Seats { .. } | What::BlackHole => true,
+        }
+    }
+
+    /// Starts `kind` and attacks it once.
+    pub(super) fn measure(&self, kind: Kind, run: &Run<'_>) -> io::Result<Vec<f64>> {
+        let service = match self.what {
+            What::Sessions { .. } => Duration::ZERO,
+            _ => pressure::SERVICE,
+        };
+        let origin = Origin::start(service, 200)?;
+        let mut setup = Setup {
+            servers: vec![origin.port()],
+            connections: (run.many + BESIDE) as u32,
+            extra: run.extra.to_owned(),
+            ..Setup::default()
+        };
+        let start = |setup: &Setup, group| Target::start(kind, run.programs, setup, group);
+        match self.what {
+            What::Slots(slots) => {
+                let target = start(&setup, None)?;
+                pressure::measure(target.ports(), slots, run.length)
+            }
+            What::Memory { kinds, connections } => {
+                let group = OwnedGroup::new(memory::MOST);
+                if let Err(e) = &group {
+                    let why = format!("{e}; the peak memory is judged instead of survival");
+                    not_available("a control group of 256 MiB", &why);
+                }
+                let group = group.ok();
+                let target = start(&setup, group.as_ref().map(OwnedGroup::group))?;
+                memory::measure(&target, group.as_ref(), (kinds, connections), run.length)
+            }
+            What::Seats { addresses } => {
+                setup.connections = seats::SEATS;
+                seats::measure(&start(&setup, None)?, addresses)
+            }
+            What::Sessions { addresses } => {
+                setup.sessions = Some(sessions::TABLE);
+                sessions::measure(&start(&setup, None)?, addresses)
+            }
+            What::BlackHole => {
+                let failing = Origin::start(Duration::ZERO, 500)?;
+                setup.servers.push(failing.port());
+                setup.checks = true;
+                black_hole::measure(&start(&setup, None)?, run.length)
+            }
+            What::Watchers => watchers::measure(&start(&setup, None)?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_say_how_many_connections_come_from_how_many_addresses() {
+        let trials = Attack::SlowUpload.trials(8800);
+        let labels: Vec<&str> = trials.iter().map(|trial| trial.label.as_str()).collect();
+        assert_eq!(labels[0], "slow-upload: 1 connection");
+        assert_eq!(labels[4], "slow-upload: 8,800 connections, 1,000 addresses");
+        assert_eq!(labels[5], "slow-upload: 100 connections, 100 addresses, TLS");
+    }
+
+    #[test]
+    fn peers_have_no_sessions_and_nginx_gets_no_thousands_of_readers() {
+        let suits = |attack: Attack, kind| attack.trials(8800).iter().all(|t| t.suits(kind));
+        assert!(suits(Attack::SlowRead, Kind::Haproxy) && !suits(Attack::SlowRead, Kind::Nginx));
+        assert!(!suits(Attack::SessionEviction, Kind::Haproxy));
+        assert!(Attack::ALL.iter().all(|attack| suits(*attack, Kind::Bywash)));
+    }
+}

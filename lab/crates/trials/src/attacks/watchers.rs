@@ -1,0 +1,67 @@
+//! Attack on the operators' listener: watchers with a token that may only read, and whether probes
+//! and the switch for an emergency still answer.
+
+use super::target::Target;
+use bywash_harness::dial;
+use bywash_harness::http;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+const WATCHERS: usize = 300;
+const PROBES: usize = 15;
+/// A probe that takes longer has failed.
+const BOUND: Duration = Duration::from_secs(2);
+/// Time for the gateway to accept the watchers.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// Opens 300 streams of events at `target`; returns the shares of 15 probes of `/livez` and of
+/// `/metrics` that were answered, and whether `bywash bypass on` worked (1 or 0).
+pub(super) fn measure(target: &Target) -> io::Result<Vec<f64>> {
+    let link = target.operator(&["console", "--read-only"])?;
+    let link = String::from_utf8_lossy(&link.stdout).trim().to_owned();
+    let (_, token) = link
+        .split_once("#/login/")
+        .ok_or_else(|| io::Error::other(format!("`bywash console` printed no link: {link:?}")))?;
+    let port = target.ports().admin;
+    let watch = format!(
+        "GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n"
+    );
+    let mut watchers = Vec::new();
+    for _ in 0..WATCHERS {
+        let mut stream = dial::connect_from(Ipv4Addr::LOCALHOST, port)?;
+        // One that is closed at once is a watcher that was refused.
+        let _ = stream.write_all(watch.as_bytes());
+        watchers.push(stream);
+    }
+    thread::sleep(SETTLE);
+    let share = |path: &str| {
+        let good = (0..PROBES).filter(|_| probe(port, path).is_ok()).count();
+        good as f64 / PROBES as f64
+    };
+    let (livez, metrics) = (share("/livez"), share("/metrics"));
+    let bypass = target.operator(&["bypass", "on", "--for", "1m", "--why", "a measurement"])?;
+    eprintln!("  {} of {WATCHERS} watchers are served", count_served(&watchers));
+    Ok(vec![livez, metrics, if bypass.status.success() { 1.0 } else { 0.0 }])
+}
+
+fn probe(port: u16, path: &str) -> io::Result<()> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(BOUND))?;
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let answer = http::read_message(&mut stream)?;
+    let is_good = answer.starts_with(b"HTTP/1.1 200 ");
+    is_good.then_some(()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn count_served(watchers: &[TcpStream]) -> usize {
+    let is_served = |mut stream: &TcpStream| {
+        let mut start = [0; 13];
+        stream.set_nonblocking(true).is_ok()
+            && stream.read(&mut start).is_ok_and(|count| start[..count].ends_with(b" 200 "))
+    };
+    watchers.iter().filter(|stream| is_served(stream)).count()
+}

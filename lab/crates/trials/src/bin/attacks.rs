@@ -1,0 +1,21 @@
+//! Attacks: what hostile clients cost those who are not, beside HAProxy and nginx in the same run.
+
+use bywash_trials::attacks;
+use bywash_peer::custody;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Measure what hostile clients cost other clients, with bywash, HAProxy and nginx
+#[derive(Debug, Parser)]
+struct CommandLine {
+    #[command(flatten)]
+    options: attacks::Options,
+}
+
+fn main() -> ExitCode {
+    let CommandLine { options } = CommandLine::parse();
+    custody::take().and_then(|()| attacks::run(&options)).unwrap_or_else(|e| {
+        eprintln!("attacks: {e}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,180 @@
+//! No ghosts: is a request whose client has left never started, and a running one stopped?
+//!
+//! Runs every way to leave against bywash and HAProxy (`abortonclose`, `maxconn 1`), one slot
+//! each, and prints counts and reaction times. Exit code 99 if bywash let a ghost through.
+
+use bywash_trials::ghost::blocked::{self, HungPort};
+use bywash_trials::ghost::departure::{CONTROL, QUEUED, RUNNING, STREAMING, Way};
+use bywash_trials::ghost::origin::Origin;
+use bywash_trials::ghost::running::Upstream;
+use bywash_trials::ghost::tally::Tally;
+use bywash_trials::ghost::{Stage, queued, running};
+use bywash_harness::machine::{self, Machine};
+use bywash_harness::peer::{Kind, Programs, Task};
+use bywash_harness::proxy::Plan;
+use bywash_trials::sockdiag::SockDiag;
+use bywash_harness::table::Table;
+use bywash_peer::custody;
+use clap::Parser;
+use serde_json::{Value, json};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const PROMISE_NOT_KEPT: u8 = 99;
+/// So many requests that stay must all arrive before a count of zero ghosts means anything.
+const CONTROLS: usize = 5;
+
+/// Count requests that bywash and HAProxy start although their client has left
+#[derive(Debug, Parser)]
+struct Options {
+    #[command(flatten)]
+    programs: Programs,
+    /// Test only this program
+    #[arg(long, value_enum)]
+    only: Option<Kind>,
+    /// Number of trials of each way to leave
+    #[arg(long, default_value_t = 100)]
+    trials: usize,
+    /// Make only ten trials of each way
+    #[arg(long, conflicts_with = "trials")]
+    quick: bool,
+    /// Also write the results into this file, as JSON
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match custody::take().and_then(|()| run(&Options::parse())) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(ghosts) => {
+            println!("bywash started {ghosts} requests whose client had left");
+            ExitCode::from(PROMISE_NOT_KEPT)
+        }
+        Err(e) => {
+            eprintln!("ghosts: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Gives the number of bywash's ghosts.
+fn run(options: &Options) -> io::Result<usize> {
+    let candidates = candidates(options)?;
+    let machine = Machine::here();
+    println!("{}", machine.line());
+    let trials = if options.quick { 10 } else { options.trials };
+    let mut origin = Origin::open()?;
+    let floor = running::floor(&mut origin, trials)?;
+    println!("\n{}", table(std::slice::from_ref(&floor)));
+    let (mut reports, mut ghosts) = (Vec::new(), 0);
+    for (kind, version) in machine::installed(&candidates, &options.programs) {
+        let tallies = measure(&plan(kind, &origin, &options.programs), &mut origin, trials)?;
+        println!("\n{kind}\n{}", table(&tallies));
+        if kind == Kind::Bywash {
+            ghosts = tallies.iter().map(|tally| tally.ghosts).sum();
+        }
+        reports.push(report(kind, &version, &tallies));
+    }
+    println!("{LEGEND}");
+    if let Some(file) = &options.json {
+        let all = json!({
+            "machine": machine.json(), "trials": trials, "no_proxy": floor.json(),
+            "proxies": reports,
+        });
+        fs::write(file, format!("{all:#}\n"))?;
+    }
+    Ok(ghosts)
+}
+
+const LEGEND: &str = "\
+ghosts: trials in which the request reached the upstream after its client had left.
+no wait: trials that show nothing, because the request did not wait (or the upload was not blocked).
+slot lost: trials after which a new request was not served. missed: no reaction was seen in time.
+µs: from the client's close until the proxy closes its side of the client's connection (queued), the
+connection to the upstream (running, streaming), or its own upstream socket (uploading, connecting).
+no proxy: the client talks to the upstream; what the harness and the kernel add to each delay.";
+
+fn candidates(options: &Options) -> io::Result<Vec<Kind>> {
+    match options.only {
+        None => Ok(vec![Kind::Bywash, Kind::Haproxy]),
+        Some(kind @ (Kind::Nginx | Kind::Envoy)) => {
+            Err(io::Error::other(format!("{kind} has no queue to leave")))
+        }
+        Some(kind) => match kind.version(&options.programs.of(kind)) {
+            Ok(_) => Ok(vec![kind]),
+            Err(e) => Err(io::Error::other(format!("{kind} does not run: {e}"))),
+        },
+    }
+}
+
+fn plan<'a>(kind: Kind, origin: &Origin, programs: &'a Programs) -> Plan<'a> {
+    Plan::new(kind, Task::Forward { limit: 1 }, origin.address().port(), programs)
+}
+
+fn measure(plan: &Plan<'_>, origin: &mut Origin, trials: usize) -> io::Result<Vec<Tally>> {
+    let mut stage = Stage::set(plan, origin)?;
+    check_control(&mut stage)?;
+    let mut tallies = Vec::new();
+    for way in &QUEUED {
+        tallies.push(repeat("queued", way, trials, |t| queued::trial(&mut stage, way, t))?);
+    }
+    for (phase, upstream, ways) in [
+        ("running", Upstream::Silent, RUNNING.as_slice()),
+        ("streaming", Upstream::Streaming, STREAMING.as_slice()),
+    ] {
+        for way in ways {
+            let trial = |t: &mut Tally| running::trial(&mut stage, upstream, way, t);
+            tallies.push(repeat(phase, way, trials, trial)?);
+        }
+    }
+    let (mut diag, body) = (SockDiag::open()?, blocked::upload_body());
+    let mut upload = Tally::new("uploading", "POST blocked, RST");
+    for _ in 0..trials {
+        blocked::uploading(&mut stage, &mut diag, &body, &mut upload)?;
+    }
+    drop(stage);
+    tallies.push(upload);
+    let hung = HungPort::open()?;
+    let plan = Plan { upstream: hung.port(), ..plan.clone() };
+    tallies.extend(blocked::connecting(&plan, &hung, &mut diag, trials)?);
+    Ok(tallies)
+}
+
+fn repeat(
+    phase: &'static str,
+    way: &Way,
+    trials: usize,
+    mut trial: impl FnMut(&mut Tally) -> io::Result<()>,
+) -> io::Result<Tally> {
+    let mut tally = Tally::new(phase, way.name);
+    for _ in 0..trials {
+        let in_way = |e| io::Error::other(format!("{phase}, {}: {e}", way.name));
+        trial(&mut tally).map_err(in_way)?;
+    }
+    Ok(tally)
+}
+
+fn check_control(stage: &mut Stage<'_>) -> io::Result<()> {
+    let tally = repeat("control", &CONTROL, CONTROLS, |t| queued::trial(stage, &CONTROL, t))?;
+    if (tally.ghosts, tally.lost) == (CONTROLS, 0) {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "queued requests whose client stays did not all arrive: {tally:?}"
+    )))
+}
+
+fn table(tallies: &[Tally]) -> Table {
+    let mut table = Table::new(2, &Tally::HEAD);
+    for tally in tallies {
+        table.row(tally.cells());
+    }
+    table
+}
+
+fn report(kind: Kind, version: &str, tallies: &[Tally]) -> Value {
+    let ways: Vec<Value> = tallies.iter().map(Tally::json).collect();
+    json!({ "proxy": kind.to_string(), "version": version, "ways": ways })
+}

@@ -1,0 +1,43 @@
+//! Survival: what is done to the gateway, and whether it is still there, serves and forgets
+//! nothing. Exit code 99 if a promise was not kept.
+
+use bywash_trials::{faults, floods, hostile, pulse, updown};
+use bywash_peer::custody;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Measure how the gateway bears floods, faults, its own replacement and a crowd
+#[derive(Debug, Parser)]
+struct CommandLine {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Floods of HTTP/2 frames, slow heads, more connections than descriptors
+    Floods(floods::Options),
+    /// Reloads and upgrades under load, and the start after a kill
+    Updown(updown::Options),
+    /// Failures of the upstream and of the machine
+    Faults(faults::Options),
+    /// Connections that make the gateway hold memory: what each costs, and ten thousand in a control group
+    Memory(hostile::Options),
+    /// Ten times the load for a minute, and how soon it is forgotten
+    Pulse(pulse::Options),
+}
+
+fn main() -> ExitCode {
+    let CommandLine { what } = CommandLine::parse();
+    let result = custody::take().and_then(|()| match &what {
+        What::Floods(options) => floods::run(options),
+        What::Updown(options) => updown::run(options),
+        What::Faults(options) => faults::run(options),
+        What::Memory(options) => hostile::run(options),
+        What::Pulse(options) => pulse::run(options),
+    });
+    result.unwrap_or_else(|e| {
+        eprintln!("survival: {e}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,321 @@
+//! A gateway between a client of ours and a recorder of ours, all ends in one thread.
+//!
+//! The recorder is an upstream that keeps every byte it gets and answers 204 to each request that
+//! the [reference](super::reading) finds in them. As client and recorder are read by the same
+//! loop, what has arrived when the client's connection ends belongs to that client, and no timer
+//! decides which message a byte came from.
+
+use super::answers::{self, Answer};
+use super::front::Front;
+use super::program::Program;
+use super::reading::{self, Reading, Speaker, Tail};
+use bywash_harness::sys::Epoll;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+const CLIENT: usize = 0;
+const LISTENER: usize = 1;
+/// No wait is longer without a look whether it should end.
+const LOOK: i32 = 5;
+/// After the client has said that it sends no more, a gateway has so long to close.
+const CLOSE_BOUND: Duration = Duration::from_secs(1);
+/// What a recorder keeps of one connection.
+const LONGEST: usize = 8 << 20;
+const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
+
+/// When to stop waiting for a gateway that neither answers nor closes.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// After so many final answers no more are expected; `None` until the connection ends.
+    pub answers: Option<usize>,
+    /// Nothing at all may happen for so long.
+    pub limit: Duration,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// What the client got, without interim answers.
+    pub answers: Vec<Answer>,
+    /// Whether the gateway closed the client's connection by itself.
+    pub closed: bool,
+    /// What the upstream got, one for each connection, in the order in which they began.
+    pub streams: Vec<Stream>,
+}
+
+/// What the upstream got on one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stream {
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// What it means.
+    pub reading: Reading,
+    /// When each whole request arrived, among all of the trial.
+    pub arrivals: Vec<usize>,
+    /// Whether the gateway kept the connection.
+    pub kept: bool,
+}
+
+impl Trial {
+    /// Whole requests at the upstream, in the order in which they came.
+    pub fn requests(&self) -> impl Iterator<Item = &reading::Request> {
+        let mut all: Vec<_> = self
+            .streams
+            .iter()
+            .flat_map(|stream| stream.arrivals.iter().zip(&stream.reading.requests))
+            .collect();
+        all.sort_by_key(|(arrival, _)| *arrival);
+        all.into_iter().map(|(_, request)| request)
+    }
+
+    /// Bytes at the upstream.
+    pub fn bytes(&self) -> usize {
+        self.streams.iter().map(|stream| stream.bytes.len()).sum()
+    }
+}
+
+/// A gateway and both of its sides.
+#[derive(Debug)]
+pub struct Lane {
+    gateway: Program,
+    epoll: Epoll,
+    tokens: Vec<usize>,
+    listener: TcpListener,
+    wires: BTreeMap<usize, Wire>,
+    next: usize,
+    /// Whole requests that have come so far.
+    arrived: usize,
+}
+
+/// One upstream connection.
+#[derive(Debug)]
+struct Wire {
+    /// `None` once it has ended.
+    stream: Option<TcpStream>,
+    /// What came since the last trial.
+    bytes: Vec<u8>,
+    /// How much of that has been answered.
+    answered: usize,
+    arrivals: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Client<'a> {
+    stream: TcpStream,
+    unsent: &'a [u8],
+    received: Vec<u8>,
+    ended: bool,
+}
+
+impl Lane {
+    /// Starts the gateway; `None` if nobody is to stand there.
+    pub fn open(front: &Front) -> io::Result<Option<Self>> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let epoll = Epoll::new(64)?;
+        epoll.add(&listener, LISTENER)?;
+        let Some(gateway) = front.start(listener.local_addr()?.port())? else { return Ok(None) };
+        let (tokens, wires) = (Vec::new(), BTreeMap::new());
+        let next = LISTENER + 1;
+        Ok(Some(Self { gateway, epoll, tokens, listener, wires, next, arrived: 0 }))
+    }
+
+    /// Sends a message and sees what comes of it. `heads` says which requests in it are HEAD.
+    pub fn run(&mut self, message: &[u8], heads: &[bool], patience: Patience) -> io::Result<Trial> {
+        let stream = TcpStream::connect(("127.0.0.1", self.gateway.port()))?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        self.epoll.add(&stream, CLIENT)?;
+        let mut client = Client { stream, unsent: message, received: Vec::new(), ended: false };
+        self.converse(&mut client, heads, patience)?;
+        let closed = client.ended;
+        self.part(&mut client)?;
+        let (answers, _) = answers::all(&client.received, heads, client.ended);
+        drop(client);
+        self.settle()?;
+        if !self.gateway.runs() {
+            return Err(io::Error::other(format!(
+                "the gateway ended unexpectedly:\n{}",
+                self.gateway.log()
+            )));
+        }
+        let answers = answers.into_iter().filter(|answer| !answer.is_interim()).collect();
+        Ok(Trial { answers, closed, streams: self.take() })
+    }
+
+    /// Until enough has been answered, or the gateway closes, or nothing happens any more.
+    fn converse(
+        &mut self,
+        client: &mut Client<'_>,
+        heads: &[bool],
+        patience: Patience,
+    ) -> io::Result<()> {
+        let mut since = Instant::now();
+        while !client.ended && since.elapsed() < patience.limit {
+            client.send();
+            if self.turn(client, LOOK)? {
+                since = Instant::now();
+                let (answers, _) = answers::all(&client.received, heads, false);
+                let finals = answers.iter().filter(|answer| !answer.is_interim()).count();
+                if patience.answers.is_some_and(|enough| finals >= enough) {
+                    // What else is on its way is not far.
+                    while self.turn(client, 2 * LOOK)? && !client.ended {}
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The client sends no more, and waits until the gateway has seen that.
+    fn part(&mut self, client: &mut Client<'_>) -> io::Result<()> {
+        // It may have closed already.
+        let _ = client.stream.shutdown(Shutdown::Write);
+        let start = Instant::now();
+        while !client.ended && start.elapsed() < CLOSE_BOUND {
+            self.turn(client, LOOK)?;
+        }
+        Ok(())
+    }
+
+    /// Reads what has arrived upstream; a request that is not whole may still be cut there.
+    fn settle(&mut self) -> io::Result<()> {
+        let start = Instant::now();
+        while self.look(0, None)? {}
+        while self.wires.values().any(Wire::is_unfinished) && start.elapsed() < CLOSE_BOUND {
+            self.look(LOOK, None)?;
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, client: &mut Client<'_>, millis: i32) -> io::Result<bool> {
+        self.look(millis, Some(client))
+    }
+
+    /// Waits for anything and reads it; whether there was anything.
+    fn look(&mut self, millis: i32, mut client: Option<&mut Client<'_>>) -> io::Result<bool> {
+        let mut tokens = std::mem::take(&mut self.tokens);
+        self.epoll.wait(millis, &mut tokens)?;
+        for token in &tokens {
+            match (*token, &mut client) {
+                (CLIENT, Some(client)) => client.receive(),
+                (CLIENT, None) => {}
+                (LISTENER, _) => self.accept()?,
+                (wire, _) => {
+                    if let Some(wire) = self.wires.get_mut(&wire) {
+                        wire.receive(&mut self.arrived);
+                    }
+                }
+            }
+        }
+        let any = !tokens.is_empty();
+        self.tokens = tokens;
+        Ok(any)
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        while let Ok((stream, _)) = self.listener.accept() {
+            stream.set_nonblocking(true)?;
+            stream.set_nodelay(true)?;
+            self.epoll.add(&stream, self.next)?;
+            self.wires.insert(self.next, Wire::new(stream));
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// What came since the last time.
+    fn take(&mut self) -> Vec<Stream> {
+        let wires = self.wires.values_mut().filter(|wire| !wire.bytes.is_empty());
+        let streams = wires.map(Wire::take).collect();
+        self.wires.retain(|_, wire| wire.stream.is_some());
+        streams
+    }
+}
+
+impl Wire {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream: Some(stream), bytes: Vec::new(), answered: 0, arrivals: Vec::new() }
+    }
+
+    fn receive(&mut self, arrived: &mut usize) {
+        let mut room = [0; 16 * 1024];
+        while let Some(stream) = &mut self.stream {
+            match stream.read(&mut room) {
+                Ok(count) if count > 0 && self.bytes.len() < LONGEST => {
+                    self.bytes.extend(room.get(..count).unwrap_or_default());
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Ok(_) | Err(_) => self.stream = None,
+            }
+        }
+        self.answer(arrived);
+    }
+
+    /// One answer for each whole request; what is none ends the connection.
+    fn answer(&mut self, arrived: &mut usize) {
+        let reading = reading::read(self.bytes.get(self.answered..).unwrap_or_default(), SPEAKER);
+        for request in &reading.requests {
+            *arrived += 1;
+            self.arrivals.push(*arrived);
+            if let Some(stream) = &mut self.stream {
+                // Whoever does not want it has its reasons.
+                let _ = stream.write_all(ANSWER);
+                if request.is_last() {
+                    self.stream = None;
+                }
+            }
+        }
+        self.answered += reading.requests.last().map_or(0, |last| last.span.end);
+        if matches!(reading.tail, Tail::Fault { .. }) {
+            self.stream = None;
+        }
+    }
+
+    /// The gateway keeps a connection on which it has begun a request.
+    fn is_unfinished(&self) -> bool {
+        self.stream.is_some() && self.answered < self.bytes.len()
+    }
+
+    /// What is unfinished ends here, or it would become the beginning of the next trial.
+    fn take(&mut self) -> Stream {
+        let kept = self.stream.is_some();
+        if self.is_unfinished() {
+            self.stream = None;
+        }
+        self.answered = 0;
+        let bytes = std::mem::take(&mut self.bytes);
+        let arrivals = std::mem::take(&mut self.arrivals);
+        Stream { reading: reading::read(&bytes, SPEAKER), bytes, arrivals, kept }
+    }
+}
+
+/// Who speaks to the recorder.
+const SPEAKER: Speaker = Speaker::Gateway;
+
+impl Client<'_> {
+    fn send(&mut self) {
+        while !self.unsent.is_empty() {
+            match self.stream.write(self.unsent) {
+                Ok(count) => self.unsent = self.unsent.get(count..).unwrap_or_default(),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                // Nobody listens any more; what was answered before can still be read.
+                Err(_) => self.unsent = &[],
+            }
+        }
+    }
+
+    fn receive(&mut self) {
+        let mut room = [0; 16 * 1024];
+        while !self.ended {
+            match self.stream.read(&mut room) {
+                Ok(0) => self.ended = true,
+                Ok(count) => self.received.extend(room.get(..count).unwrap_or_default()),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => self.ended = true,
+            }
+        }
+    }
+}

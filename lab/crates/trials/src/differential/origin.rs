@@ -1,0 +1,207 @@
+//! The origins: the servers that applications really have, each with a small application of ours
+//! that reflects what the server has understood (`lab/origins`, installed by `scripts/origins`).
+
+use super::program::Program;
+use bywash_harness::sys;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How an origin is started.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin {
+    /// For reports and `--origins`.
+    pub name: &'static str,
+    /// `{installed}` is the folder of `scripts/origins`.
+    program: &'static str,
+    /// `{port}`: where it is to listen; `{config}`: its configuration, filled in.
+    arguments: &'static [&'static str],
+    /// A file of `lab/origins` with `@PORT@`, `@DIR@` and `@BACKEND@`.
+    config: Option<&'static str>,
+    /// A command that prints the version.
+    version: &'static [&'static str],
+}
+
+const PYTHON: &str = "{installed}/venv/bin/python";
+
+const fn python(
+    name: &'static str,
+    program: &'static str,
+    arguments: &'static [&'static str],
+    version: &'static [&'static str],
+) -> Origin {
+    Origin { name, program, arguments, config: None, version }
+}
+
+const fn proxy(
+    name: &'static str,
+    program: &'static str,
+    arguments: &'static [&'static str],
+    config: &'static str,
+    version: &'static [&'static str],
+) -> Origin {
+    Origin { name, program, arguments, config: Some(config), version }
+}
+
+/// All that are known.
+pub const ORIGINS: [Origin; 13] = [
+    proxy("nginx", "nginx", &["-c", "{config}"], "nginx.conf", &["nginx", "-v"]),
+    proxy("apache", "apache2", &["-X", "-f", "{config}"], "apache.conf", &["apache2", "-v"]),
+    proxy("haproxy", "haproxy", &["-db", "-f", "{config}"], "haproxy.cfg", &["haproxy", "-v"]),
+    python(
+        "gunicorn",
+        "{installed}/venv/bin/gunicorn",
+        &[
+            "--bind=127.0.0.1:{port}",
+            "--worker-class=gthread",
+            "--threads=4",
+            "--keep-alive=30",
+            "--graceful-timeout=1",
+            "--limit-request-line=0",
+            "--limit-request-field_size=0",
+            "wsgi:app",
+        ],
+        &["{installed}/venv/bin/gunicorn", "--version"],
+    ),
+    python(
+        "uvicorn-h11",
+        "{installed}/venv/bin/uvicorn",
+        &["--host=127.0.0.1", "--port={port}", "--http=h11", "--log-level=error", "asgi:app"],
+        &["{installed}/venv/bin/uvicorn", "--version"],
+    ),
+    python(
+        "uvicorn-httptools",
+        "{installed}/venv/bin/uvicorn",
+        &["--host=127.0.0.1", "--port={port}", "--http=httptools", "--log-level=error", "asgi:app"],
+        &["{installed}/venv/bin/uvicorn", "--version"],
+    ),
+    python(
+        "aiohttp",
+        PYTHON,
+        &["aiohttp_origin.py", "{port}"],
+        &[PYTHON, "-c", "import aiohttp; print('aiohttp', aiohttp.__version__)"],
+    ),
+    python(
+        "tornado",
+        PYTHON,
+        &["tornado_origin.py", "{port}"],
+        &[PYTHON, "-c", "import tornado; print('tornado', tornado.version)"],
+    ),
+    python(
+        "waitress",
+        "{installed}/venv/bin/waitress-serve",
+        &["--listen=127.0.0.1:{port}", "wsgi:app"],
+        &[
+            PYTHON,
+            "-c",
+            "from importlib.metadata import version as v; print('waitress', v('waitress'))",
+        ],
+    ),
+    Origin {
+        name: "node",
+        program: "node",
+        arguments: &["node.js", "{port}"],
+        config: None,
+        version: &["node", "-p", "'Node ' + process.version"],
+    },
+    Origin {
+        name: "go",
+        program: "{installed}/go",
+        arguments: &["{port}"],
+        config: None,
+        version: &["{installed}/go", "version"],
+    },
+    Origin {
+        name: "hyper",
+        program: "{installed}/hyper",
+        arguments: &["{port}"],
+        config: None,
+        version: &["{installed}/hyper", "version"],
+    },
+    Origin {
+        name: "puma",
+        program: "puma",
+        arguments: &["-e", "none", "-b", "tcp://127.0.0.1:{port}", "-t", "1:4", "puma.ru"],
+        config: None,
+        version: &["puma", "--version"],
+    },
+];
+
+/// Where things are.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// `lab/origins`, absolute.
+    pub sources: PathBuf,
+    /// What `scripts/origins` made, absolute.
+    pub installed: PathBuf,
+    /// The reflector's port.
+    pub backend: u16,
+}
+
+impl Origin {
+    /// The version that it prints; `None` if it is not installed.
+    pub fn version(&self, places: &Places) -> Option<String> {
+        let (program, arguments) = self.version.split_first()?;
+        let mut command = Command::new(fill(program, places));
+        command.args(arguments).stdin(Stdio::null());
+        sys::tether(&mut command, None);
+        let output = command.output().ok().filter(|output| output.status.success())?;
+        let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+        Some(number_in(&String::from_utf8_lossy(&text)))
+    }
+
+    /// Starts it.
+    pub fn start(&self, places: &Places) -> io::Result<Program> {
+        Program::start(self.name, |port, folder| {
+            let config = folder.join("config");
+            if let Some(template) = self.config {
+                let text = fs::read_to_string(places.sources.join(template))?;
+                fs::write(&config, fill_config(&text, port, folder, places.backend))?;
+            }
+            let mut command = Command::new(fill(self.program, places));
+            for argument in self.arguments {
+                let argument = argument.replace("{port}", &port.to_string());
+                command.arg(argument.replace("{config}", &config.display().to_string()));
+            }
+            command.current_dir(&places.sources).env("PYTHONDONTWRITEBYTECODE", "1");
+            command.env("PYTHONPATH", &places.sources);
+            Ok(command)
+        })
+    }
+}
+
+/// The first word that looks like a number of a version.
+fn number_in(text: &str) -> String {
+    let looks = |word: &&str| word.contains('.') && word.contains(|c: char| c.is_ascii_digit());
+    let word = text.split([' ', '/', '\n', '(', ')']).find(looks).unwrap_or(text);
+    word.trim_start_matches(|c: char| !c.is_ascii_digit()).trim().to_owned()
+}
+
+fn fill(text: &str, places: &Places) -> String {
+    text.replace("{installed}", &places.installed.display().to_string())
+}
+
+fn fill_config(text: &str, port: u16, folder: &Path, backend: u16) -> String {
+    text.replace("@PORT@", &port.to_string())
+        .replace("@DIR@", &folder.display().to_string())
+        .replace("@BACKEND@", &backend.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_found_in_what_programs_say() {
+        for (said, is) in [
+            ("nginx version: nginx/1.22.1\n", "1.22.1"),
+            ("Server version: Apache/2.4.71 (Debian)\nServer built: x", "2.4.71"),
+            ("gunicorn (version 27.0.1)", "27.0.1"),
+            ("Node v20.20.2", "20.20.2"),
+            ("Go go1.26.8", "1.26.8"),
+        ] {
+            assert_eq!(number_in(said), is);
+        }
+    }
+}

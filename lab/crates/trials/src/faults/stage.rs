@@ -1,0 +1,237 @@
+//! One fault in the middle of a steady load: makes it, undoes it, and notes what only it shows.
+
+use super::trouble::{Cause, Trouble};
+use bywash_harness::confine::{Confinement, OwnedGroup};
+use bywash_harness::machine::PROXY_CORE;
+use bywash_harness::open_loop::{self, Answer, End, Load, Phase, Reuse};
+use bywash_harness::peer::{Kind, Programs, Setup, Task};
+use bywash_harness::proxy::{Plan, Proxy};
+use bywash_harness::sys::Signal;
+use bywash_harness::upstream::{Conduct, Upstream};
+use bywash_peer::Scratch;
+use std::fs;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How every run is made, for the report.
+pub(super) const METHOD: &str = "100 requests/s, half of them on new connections; 16 slots; the \
+                                 upstream takes 10 ms per request; the timeout until the \
+                                 first\nbyte of an answer is 1 s; clients wait 5 s. The fault \
+                                 begins in the 4th second and lasts 3 s (gateway stopped: 10 s; \
+                                 clock\nand disk: 5 s). 256 MiB: 4,000 requests/s for 5 s, of \
+                                 which 400/s can be served; clients wait 2 s.";
+
+/// What a request takes upstream when nothing is wrong.
+pub(super) const SERVICE: Duration = Duration::from_millis(10);
+const RATE: f64 = 100.0;
+const LIMIT: u32 = 16;
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Normal load first; its first second is not counted.
+const BEFORE: Duration = Duration::from_secs(4);
+const UNCOUNTED: Duration = Duration::from_secs(1);
+/// Normal load afterwards.
+const AFTER: Duration = Duration::from_secs(6);
+
+/// What is otherwise when memory is short.
+const CROWD: (f64, Duration, Duration) =
+    (4000.0, Duration::from_millis(40), Duration::from_secs(2));
+const MEMORY: u64 = 256 << 20;
+const DISK_KIB: u32 = 1024;
+
+/// What was seen of a fault.
+pub(super) struct Seen {
+    /// Of the whole load.
+    pub(super) answers: Vec<Answer>,
+    /// When nothing was wrong yet.
+    pub(super) calm: Range<Duration>,
+    /// When something was.
+    pub(super) fault: Range<Duration>,
+    /// Without load now.
+    pub(super) proxy: Proxy,
+    /// What only this fault shows.
+    pub(super) note: String,
+    /// What is wrong with that.
+    pub(super) broken: Option<String>,
+}
+
+/// What a run consists of.
+struct Stage {
+    cause: Cause,
+    length: Duration,
+    upstream: Upstream,
+    proxy: Proxy,
+    folder: Scratch,
+    group: Option<OwnedGroup>,
+}
+
+/// Runs one fault; an error if it cannot be made here.
+pub(super) fn run(trouble: Trouble, programs: &Programs) -> io::Result<Seen> {
+    let length = trouble.length();
+    let stage = Stage::set(trouble.cause(), length, programs)?;
+    let load = stage.load();
+    let running = load.start();
+    running.wait_until(BEFORE);
+    stage.begin()?;
+    let begun = running.elapsed();
+    running.wait_until(BEFORE + length / 2);
+    stage.turn()?;
+    running.wait_until(BEFORE + length);
+    let fault = begun..running.elapsed();
+    stage.end()?;
+    let answers = running.finish()?;
+    let (note, broken) = stage.note(&answers);
+    Ok(Seen { answers, calm: UNCOUNTED..BEFORE, fault, proxy: stage.proxy, note, broken })
+}
+
+impl Stage {
+    fn set(cause: Cause, length: Duration, programs: &Programs) -> io::Result<Self> {
+        let folder = Scratch::new("fault")?;
+        let upstream = Upstream::start()?;
+        let mut plan =
+            Plan::new(Kind::Bywash, Task::Forward { limit: LIMIT }, upstream.port(), programs);
+        plan.core = Some(PROXY_CORE);
+        plan.setup = Setup { response_timeout: 1, connections: 10_000, ..Setup::default() };
+        let mut group = None;
+        match cause {
+            Cause::Upstream(_) | Cause::Stop => {}
+            Cause::Clock => plan.confinement.environment = clock(folder.path())?,
+            Cause::Disk => {
+                plan.confinement.disk = Some((folder.path().to_owned(), DISK_KIB));
+                plan.setup.access_log = Some(folder.join("access.log"));
+            }
+            Cause::Memory => {
+                let own = OwnedGroup::new(MEMORY)?;
+                plan.confinement.memory = Some(own.group());
+                group = Some(own);
+            }
+        }
+        let proxy = plan.start()?;
+        let stage = Self { cause, length, upstream, proxy, folder, group };
+        stage.upstream.behave(stage.usual());
+        Ok(stage)
+    }
+
+    fn usual(&self) -> Conduct {
+        Conduct::After(if self.cause == Cause::Memory { CROWD.1 } else { SERVICE })
+    }
+
+    fn load(&self) -> Load {
+        let is_crowd = self.cause == Cause::Memory;
+        let (rate, patience) = if is_crowd { (CROWD.0, CROWD.2) } else { (RATE, PATIENCE) };
+        let phases =
+            vec![Phase::new(RATE, BEFORE), Phase::new(rate, self.length), Phase::new(RATE, AFTER)];
+        Load { port: self.proxy.port(), phases, patience, reuse: Reuse::Half, sources: 0..0 }
+    }
+
+    fn begin(&self) -> io::Result<()> {
+        match self.cause {
+            Cause::Upstream(conduct) => self.upstream.behave(conduct),
+            Cause::Stop => self.proxy.signal(Signal::Stop)?,
+            Cause::Clock => set_clock(self.folder.path(), "+10d")?,
+            Cause::Disk => fill(&self.disk().join("filler"))?,
+            Cause::Memory => {}
+        }
+        Ok(())
+    }
+
+    /// In the middle.
+    fn turn(&self) -> io::Result<()> {
+        match self.cause {
+            Cause::Clock => set_clock(self.folder.path(), "-10d"),
+            Cause::Upstream(_) | Cause::Stop | Cause::Disk | Cause::Memory => Ok(()),
+        }
+    }
+
+    fn end(&self) -> io::Result<()> {
+        match self.cause {
+            Cause::Upstream(_) => self.upstream.behave(self.usual()),
+            Cause::Stop => self.proxy.signal(Signal::Continue)?,
+            Cause::Clock => set_clock(self.folder.path(), "+0d")?,
+            Cause::Disk => fs::remove_file(self.disk().join("filler"))?,
+            Cause::Memory => {}
+        }
+        Ok(())
+    }
+
+    /// The gateway's disk, which only it has mounted.
+    fn disk(&self) -> PathBuf {
+        let folder = self.folder.path();
+        let inside = folder.strip_prefix("/").unwrap_or(folder);
+        Path::new("/proc").join(self.proxy.pid().to_string()).join("root").join(inside)
+    }
+
+    /// What only this fault shows, and what is wrong with it.
+    fn note(&self, answers: &[Answer]) -> (String, Option<String>) {
+        match self.cause {
+            Cause::Upstream(_) | Cause::Clock => (String::new(), None),
+            Cause::Stop => {
+                let served = open_loop::ends(answers).remove(&End::Status(200)).unwrap_or(0);
+                let vain = self.upstream.requests().saturating_sub(served as u64);
+                // Those that were running when it was stopped may be among them, twice over.
+                let broken = vain > u64::from(2 * LIMIT);
+                (
+                    format!("in vain: {vain}"),
+                    broken.then(|| {
+                        format!("{vain} requests were served after their clients had left")
+                    }),
+                )
+            }
+            Cause::Disk => {
+                let dropped = self.proxy.status("access_log_dropped").unwrap_or(0);
+                let log = fs::metadata(self.disk().join("access.log")).map_or(0, |file| file.len());
+                let note = format!("dropped: {dropped} lines, kept: {} KiB", log / 1024);
+                (note, (dropped == 0).then(|| "the gateway counted no dropped line".to_owned()))
+            }
+            Cause::Memory => {
+                let most = self.group.as_ref().and_then(OwnedGroup::most).unwrap_or(0);
+                (format!("at most {} MiB", most >> 20), None)
+            }
+        }
+    }
+}
+
+/// Writes until there is no room.
+fn fill(file: &Path) -> io::Result<()> {
+    let mut file = fs::File::create(file)?;
+    loop {
+        match file.write(&[b'x'; 512]) {
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::StorageFull => return Ok(()),
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// An environment in which the wall clock is what a file says, and the monotonic one is not
+/// touched. An error if the library for that is not installed, or does nothing.
+fn clock(folder: &Path) -> io::Result<Vec<(String, String)>> {
+    let found = fs::read_dir("/usr/lib")?.flatten().map(|entry| entry.path());
+    let library = found.map(|path| path.join("faketime/libfaketimeMT.so.1")).find(|p| p.exists());
+    let library = library.ok_or_else(|| io::Error::other("libfaketime is not installed"))?;
+    let file = folder.join("clock");
+    let environment = [
+        ("LD_PRELOAD", library.display().to_string()),
+        ("FAKETIME_TIMESTAMP_FILE", file.display().to_string()),
+        ("FAKETIME_CACHE_DURATION", "1".to_owned()),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec();
+    set_clock(folder, "+10d")?;
+    let confinement = Confinement { environment: environment.clone(), ..Confinement::default() };
+    let output = confinement.command(Path::new("date")).arg("+%s").output()?;
+    let told: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0);
+    let now = std::time::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
+    set_clock(folder, "+0d")?;
+    if told < now + 9 * 24 * 3600 {
+        return Err(io::Error::other("libfaketime has no effect on this machine"));
+    }
+    Ok(environment)
+}
+
+/// The library looks once a second.
+fn set_clock(folder: &Path, offset: &str) -> io::Result<()> {
+    fs::write(folder.join("clock"), format!("{offset}\n"))
+}

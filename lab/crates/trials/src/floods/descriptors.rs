@@ -1,0 +1,174 @@
+//! More connections than the process may have descriptors: it may starve, not spin, fall silent or
+//! fall over.
+
+use bywash_harness::confine::Confinement;
+use bywash_harness::machine::PROXY_CORE;
+use bywash_harness::dial;
+use bywash_harness::http;
+use bywash_harness::peer::{Kind, Programs, Task};
+use bywash_harness::procfs;
+use bywash_harness::proxy::{Plan, Proxy};
+use bywash_harness::report::{Report, not_available};
+use bywash_harness::table::Table;
+use bywash_harness::upstream::Upstream;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const DESCRIPTORS: u32 = 256;
+const CONNECTIONS: usize = 500;
+/// The promise: no more of a core than this while starved.
+const BUSY: f64 = 0.1;
+/// The promise: served again so soon after they have left.
+const RECOVERED: Duration = Duration::from_secs(2);
+/// Time to accept what can be accepted.
+const SETTLE: Duration = Duration::from_secs(1);
+/// How long it is starved for the reading.
+const STARVED: Duration = Duration::from_secs(5);
+/// Longer is never.
+const BOUND: Duration = Duration::from_secs(10);
+
+/// What one program came to.
+struct Row {
+    kind: Kind,
+    served: usize,
+    /// Share of a core.
+    busy: f64,
+    /// How long the admin listener took to answer; of the product.
+    admin: Option<io::Result<Duration>>,
+    alive: bool,
+    recovered: Option<Duration>,
+}
+
+/// Measures at each of `kinds`.
+pub(super) fn measure(kinds: &[Kind], programs: &Programs) -> io::Result<Report> {
+    let mut rows = Vec::new();
+    for &kind in kinds {
+        eprintln!("descriptors: {kind}");
+        let upstream = Upstream::start()?;
+        let confinement = Confinement { descriptors: Some(DESCRIPTORS), ..Confinement::default() };
+        let plan = Plan::new(kind, Task::Forward { limit: 16 }, upstream.port(), programs);
+        match (Plan { core: Some(PROXY_CORE), confinement, ..plan }).start() {
+            Ok(proxy) => rows.push(starve(&proxy)?),
+            Err(e) => not_available(&format!("descriptors, {kind}"), &e.to_string()),
+        }
+    }
+    Ok(report(&rows))
+}
+
+fn starve(proxy: &Proxy) -> io::Result<Row> {
+    if recover(proxy).is_none() {
+        return Err(io::Error::other(format!("{} does not serve before the flood", proxy.kind())));
+    }
+    let mut clients = Vec::new();
+    for n in 0..CONNECTIONS {
+        let mut client = dial::begin_connect(dial::address(n / 50), proxy.port())?;
+        // One that is not connected stays silent, which is as good.
+        let _ = client.write(http::get("/item").as_bytes());
+        clients.push(client);
+    }
+    thread::sleep(SETTLE);
+    let (start, before) = (Instant::now(), procfs::cpu_ticks(proxy.pid()));
+    thread::sleep(STARVED);
+    let after = procfs::cpu_ticks(proxy.pid());
+    let busy = match (before, after) {
+        (Ok(before), Ok(after)) => {
+            let ticks = (after.user + after.system) - (before.user + before.system);
+            procfs::micros(ticks) / 1e6 / start.elapsed().as_secs_f64()
+        }
+        _ => 0.0, // it has ended, and the row says so
+    };
+    let asked = Instant::now();
+    let is_product = proxy.kind() == Kind::Bywash;
+    let admin = is_product.then(|| proxy.status("connections").map(|_| asked.elapsed()));
+    let served = clients.iter_mut().filter_map(|client| http::read_message(client).ok()).count();
+    drop(clients);
+    let recovered = recover(proxy);
+    if !proxy.is_alive() {
+        eprintln!("{} ended; its log:\n{}", proxy.kind(), proxy.log().trim_end());
+    }
+    Ok(Row { kind: proxy.kind(), served, busy, admin, alive: proxy.is_alive(), recovered })
+}
+
+/// How long until a new client is served.
+fn recover(proxy: &Proxy) -> Option<Duration> {
+    let start = Instant::now();
+    while start.elapsed() < BOUND {
+        if ask(proxy).is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200 ")) {
+            return Some(start.elapsed());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    None
+}
+
+fn ask(proxy: &Proxy) -> io::Result<Vec<u8>> {
+    let mut client: TcpStream = proxy.connect()?;
+    client.set_read_timeout(Some(Duration::from_millis(500)))?;
+    client.write_all(http::get("/item").as_bytes())?;
+    http::read_message(&mut client)
+}
+
+fn report(rows: &[Row]) -> Report {
+    let head = ["proxy", "alive", "served", "CPU while starved", "admin ms", "served again ms"];
+    let (mut table, mut list) = (Table::new(2, &head), Vec::new());
+    for row in rows {
+        let millis = |time: Duration| format!("{:.0}", time.as_secs_f64() * 1e3);
+        let admin = match &row.admin {
+            None => "-".to_owned(),
+            Some(Ok(time)) => millis(*time),
+            Some(Err(_)) => "no answer".to_owned(),
+        };
+        table.row(vec![
+            row.kind.to_string(),
+            if row.alive { "yes" } else { "no" }.to_owned(),
+            format!("{} of {CONNECTIONS}", row.served),
+            format!("{:.1} %", row.busy * 100.0),
+            admin,
+            row.recovered.map_or("never".into(), millis),
+        ]);
+        list.push(row.json());
+    }
+    let method = format!(
+        "{DESCRIPTORS} descriptors; {CONNECTIONS} connections, each with a request, stay open. \
+         CPU: over {} s of that time. served again: time until a new client is served after they \
+         have closed.",
+        STARVED.as_secs()
+    );
+    let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
+    let broken = own.flat_map(Row::broken).collect();
+    Report { table, method, json: json!({ "descriptors": list }), broken }
+}
+
+impl Row {
+    fn admin_s(&self) -> Option<f64> {
+        let time = self.admin.as_ref()?.as_ref().ok()?;
+        Some(time.as_secs_f64())
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "proxy": self.kind.to_string(), "alive": self.alive, "served": self.served,
+            "busy": self.busy, "admin_s": self.admin_s(),
+            "served_again_s": self.recovered.map(|time| time.as_secs_f64()),
+        })
+    }
+
+    fn broken(&self) -> Vec<String> {
+        let late = self.recovered.is_none_or(|time| time > RECOVERED);
+        [
+            (!self.alive).then_some("few descriptors: the gateway ended"),
+            (self.busy > BUSY).then_some("few descriptors: the gateway uses the CPU without work"),
+            self.admin_s()
+                .is_none()
+                .then_some("few descriptors: the admin listener does not answer"),
+            late.then_some("few descriptors: the gateway does not serve again in time"),
+        ]
+        .into_iter()
+        .flatten()
+        .map(str::to_owned)
+        .collect()
+    }
+}

@@ -1,0 +1,265 @@
+//! Slow heads (slowloris): thousands of connections whose head comes a byte per second.
+//!
+//! A steady open loop, half of it on new connections, goes on before and meanwhile: what the flood
+//! costs others is the ratio of its two goodputs.
+
+use bywash_harness::machine::PROXY_CORE;
+use bywash_harness::dial;
+use bywash_harness::open_loop::{self, Load, Phase, Reuse};
+use bywash_harness::peer::{Kind, Programs, Setup, Task};
+use bywash_harness::proxy::Plan;
+use bywash_harness::report::{Report, not_available};
+use bywash_harness::sys::Epoll;
+use bywash_harness::table::Table;
+use bywash_harness::upstream::Upstream;
+use serde_json::{Value, json};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// The promise: gone within so long.
+const GONE: Duration = Duration::from_secs(10);
+/// What a timer's tick and ten thousand closes may take on top.
+const SLACK: Duration = Duration::from_millis(500);
+/// The promise: others get so much of what they got before.
+const UNCHANGED: f64 = 0.99;
+/// The others' requests per second.
+const RATE: f64 = 200.0;
+/// An answer that takes longer is none to them.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How long they are alone first, after a first second that is not counted.
+const BEFORE: Duration = Duration::from_secs(6);
+const UNCOUNTED: Duration = Duration::from_secs(1);
+/// A connection that is open longer is taken to stay.
+const BOUND: Duration = Duration::from_secs(20);
+/// Connections that come from one address.
+const EACH: usize = 200;
+/// At each tick one connection in a hundred is opened, and one gets its byte: all in a second.
+const TICK: Duration = Duration::from_millis(10);
+const TICKS: usize = 100;
+/// Descriptors that a process needs beside.
+const SPARE: u64 = 500;
+
+const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: bench.test\r\nX-Slow: ";
+
+/// What a flood came to at one program.
+struct Row {
+    kind: Kind,
+    connections: usize,
+    /// How long each connection lasted that has ended.
+    lasted: Vec<Duration>,
+    /// From the first connect to the last close; all of them if none is left.
+    last: Duration,
+    /// The others' goodput, alone and meanwhile.
+    goodput: [f64; 2],
+    /// Their 99th percentile in µs, alone and meanwhile.
+    p99: [Option<f64>; 2],
+    /// How late their load was meanwhile.
+    late: String,
+}
+
+/// Measures at each of `kinds` with so many connections, if `descriptors` allow.
+pub(super) fn measure(
+    kinds: &[Kind],
+    programs: &Programs,
+    connections: u32,
+    descriptors: u64,
+) -> io::Result<Report> {
+    let mut rows = Vec::new();
+    for &kind in kinds {
+        // HAProxy wants descriptors for both sides of every connection it may accept.
+        let sides = if kind == Kind::Haproxy { 2 } else { 1 };
+        let most = (descriptors.saturating_sub(2 * SPARE) / sides) as u32 - SPARE as u32;
+        let count = connections.min(most);
+        eprintln!("slow: {kind}, {count} connections");
+        let setup = Setup { connections: count + SPARE as u32, ..Setup::default() };
+        let upstream = Upstream::start()?;
+        let plan = Plan::new(kind, Task::Forward { limit: 1024 }, upstream.port(), programs);
+        match (Plan { setup, core: Some(PROXY_CORE), ..plan }).start() {
+            Ok(proxy) => rows.push(flood(kind, proxy.port(), count as usize)?),
+            Err(e) => not_available(&format!("slow, {kind}"), &e.to_string()),
+        }
+    }
+    Ok(report(&rows))
+}
+
+fn flood(kind: Kind, port: u16, connections: usize) -> io::Result<Row> {
+    let phases = vec![Phase::new(RATE, BEFORE + BOUND)];
+    let load = Load { port, phases, patience: PATIENCE, reuse: Reuse::Half, sources: 0..0 };
+    let running = load.start();
+    running.wait_until(BEFORE);
+    let begun = running.elapsed();
+    let mut crowd = Crowd::new()?;
+    crowd.drip(port, connections)?;
+    let last = running.elapsed();
+    drop(crowd.clients);
+    let answers = running.finish()?;
+    let [alone, meanwhile] =
+        [(UNCOUNTED, begun), (begun, last)].map(|(from, to)| open_loop::within(&answers, from, to));
+    let share = |answers: &[_]| open_loop::goodput(answers).unwrap_or_default();
+    Ok(Row {
+        kind,
+        connections,
+        lasted: crowd.lasted,
+        last: last.saturating_sub(begun),
+        goodput: [share(&alone), share(&meanwhile)],
+        p99: [&alone, &meanwhile].map(|answers| open_loop::percentile_us(answers, 0.99)),
+        late: open_loop::show_late_ms(&meanwhile),
+    })
+}
+
+/// The slow ones.
+struct Crowd {
+    epoll: Epoll,
+    clients: Vec<Option<(TcpStream, Instant)>>,
+    lasted: Vec<Duration>,
+}
+
+impl Crowd {
+    fn new() -> io::Result<Self> {
+        Ok(Self { epoll: Epoll::new(1024)?, clients: Vec::new(), lasted: Vec::new() })
+    }
+
+    /// Opens so many, in a second, and drips into them until all are gone, or too long.
+    fn drip(&mut self, port: u16, connections: usize) -> io::Result<()> {
+        let (start, mut ready) = (Instant::now(), Vec::new());
+        for tick in 0.. {
+            self.open(port, connections.div_ceil(TICKS), connections)?;
+            if self.lasted.len() == connections || start.elapsed() > BOUND {
+                return Ok(());
+            }
+            for (stream, _) in self.clients.iter().skip(tick % TICKS).step_by(TICKS).flatten() {
+                // A failure shows itself as the end, below.
+                let _ = (&*stream).write(b"a");
+            }
+            // Even a tick that is late must see who is gone.
+            let due = TICK * (tick as u32 + 1);
+            while {
+                let left = due.saturating_sub(start.elapsed());
+                self.epoll.wait_for(left, &mut ready)?;
+                for &n in &ready {
+                    self.look(n);
+                }
+                start.elapsed() < due
+            } {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, port: u16, more: usize, most: usize) -> io::Result<()> {
+        for n in self.clients.len()..most.min(self.clients.len() + more) {
+            let stream = dial::begin_connect(dial::address(n / EACH), port)?;
+            self.epoll.add(&stream, n)?;
+            // One that is not connected yet begins its head with the bytes that drip: it is gone
+            // as soon as these are no head, which is no worse for the proxy.
+            let _ = (&stream).write(HEAD);
+            self.clients.push(Some((stream, Instant::now())));
+        }
+        Ok(())
+    }
+
+    /// Reads what the proxy says, if anything, up to the end.
+    fn look(&mut self, n: usize) {
+        let Some((stream, opened)) = &self.clients[n] else { return };
+        let gone = loop {
+            match (&*stream).read(&mut [0; 1024]) {
+                Ok(0) => break true,
+                Ok(_) => {}
+                Err(e) => break e.kind() != ErrorKind::WouldBlock,
+            }
+        };
+        if gone {
+            self.lasted.push(opened.elapsed());
+            self.clients[n] = None;
+        }
+    }
+}
+
+fn report(rows: &[Row]) -> Report {
+    let head = [
+        "proxy",
+        "slow",
+        "gone",
+        "last after s",
+        "goodput alone",
+        "meanwhile",
+        "ratio",
+        "p99 alone µs",
+        "meanwhile",
+        "load late ms",
+    ];
+    let (mut table, mut list) = (Table::new(1, &head), Vec::new());
+    for row in rows {
+        let [alone, meanwhile] = row.goodput;
+        let p99 = row.p99.map(|p99| p99.map_or("-".to_owned(), |us| format!("{us:.0}")));
+        let [p99_alone, p99_meanwhile] = p99;
+        table.row(vec![
+            row.kind.to_string(),
+            row.connections.to_string(),
+            row.lasted.len().to_string(),
+            row.last_s().map_or("-".into(), |s| format!("{s:.1}")),
+            format!("{alone:.4}"),
+            format!("{meanwhile:.4}"),
+            format!("{:.4}", meanwhile / alone),
+            p99_alone,
+            p99_meanwhile,
+            row.late.clone(),
+        ]);
+        list.push(row.json());
+    }
+    let method = format!(
+        "Connections that send their head at a byte per second, {EACH} per address. last after: \
+         from the opening of the first to the\nend of the last, for at most {} s. goodput: share \
+         of requests answered with 200 within {} s, out of {RATE:.0} requests/s\nevenly spaced, \
+         half on new connections.",
+        BOUND.as_secs(),
+        PATIENCE.as_secs()
+    );
+    let own = rows.iter().filter(|row| row.kind == Kind::Bywash);
+    let broken = own.flat_map(Row::broken).collect();
+    Report { table, method, json: json!({ "slow": list }), broken }
+}
+
+impl Row {
+    /// Seconds until the last was gone, if it was.
+    fn last_s(&self) -> Option<f64> {
+        (self.lasted.len() == self.connections).then_some(self.last.as_secs_f64())
+    }
+
+    /// The longest that one was kept.
+    fn longest(&self) -> Duration {
+        self.lasted.iter().copied().max().unwrap_or_default()
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "proxy": self.kind.to_string(), "connections": self.connections,
+            "gone": self.lasted.len(), "last_after_s": self.last_s(),
+            "longest_s": self.longest().as_secs_f64(), "goodput_alone": self.goodput[0],
+            "goodput_meanwhile": self.goodput[1], "p99_alone_us": self.p99[0],
+            "p99_meanwhile_us": self.p99[1],
+        })
+    }
+
+    fn broken(&self) -> Vec<String> {
+        let left = self.connections - self.lasted.len();
+        let ratio = self.goodput[1] / self.goodput[0];
+        let longest = self.longest();
+        [
+            (left > 0, format!("slow heads: {left} connections were not closed")),
+            (
+                longest > GONE + SLACK,
+                format!("slow heads: one connection stayed open for {longest:.1?}"),
+            ),
+            (
+                ratio < UNCHANGED,
+                format!(
+                    "slow heads: the goodput of other clients falls to {ratio:.3} of that before"
+                ),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(is_broken, promise)| is_broken.then_some(promise))
+        .collect()
+    }
+}

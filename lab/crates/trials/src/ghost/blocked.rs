@@ -1,0 +1,148 @@
+//! Leaving while the proxy itself is stuck: uploading to an upstream that does not read, or
+//! connecting to one that does not accept.
+//!
+//! In neither case can the upstream see that the proxy has given up, so the kernel is asked when
+//! the proxy closed its socket ([`SockDiag`]).
+
+use super::client::{self, Leave};
+use super::tally::Tally;
+use super::{BOUND, MOMENT, REACTION, Stage, wait_status};
+use bywash_harness::http;
+use bywash_harness::peer::Kind;
+use bywash_harness::procfs;
+use bywash_harness::proxy::{Plan, Proxy};
+use crate::sockdiag::SockDiag;
+use bywash_harness::sys;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// More than all buffers on the way can hold.
+const UPLOAD: usize = 64 << 20;
+
+/// One trial of an upload that blocks and whose client then sends RST.
+pub fn uploading(
+    stage: &mut Stage<'_>,
+    diag: &mut SockDiag,
+    body: &[u8],
+    tally: &mut Tally,
+) -> io::Result<()> {
+    let trial = stage.begin();
+    let path = format!("/stall/{trial}");
+    let victim = stage.proxy.connect()?;
+    sys::set_send_buffer(&victim, 64 << 10)?;
+    let head = http::post(&path, &format!("Content-Length: {}\r\n", body.len()));
+    client::send(&victim, head.as_bytes())?;
+    let arrived = stage.origin.wait_arrival(&path, BOUND);
+    let connection = arrived.ok_or_else(|| io::Error::other("the upload did not arrive"))?;
+    tally.unqueued += usize::from(client::send(&victim, body)? == body.len());
+    thread::sleep(MOMENT);
+
+    let (left, _) = client::leave(victim, Leave::Rst)?;
+    let pair = (connection.peer, stage.origin.address());
+    tally.reaction(left, diag.wait_released(pair, REACTION)?);
+    stage.origin.sever(connection);
+    tally.lost += usize::from(!stage.probe(trial)?);
+    tally.trials += 1;
+    Ok(())
+}
+
+/// A body for [`uploading`].
+pub fn upload_body() -> Vec<u8> {
+    vec![b'x'; UPLOAD]
+}
+
+/// A port on which a connect neither succeeds nor fails: its queue of connections to be accepted
+/// is full, so that the kernel drops every further SYN.
+#[derive(Debug)]
+pub struct HungPort {
+    address: SocketAddrV4,
+    _listener: TcpListener,
+    _fillers: Vec<TcpStream>,
+}
+
+impl HungPort {
+    /// Fills the queue of a new listener until a connect hangs.
+    pub fn open() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        sys::set_backlog(&listener, 0)?;
+        let address = listener.local_addr()?;
+        let mut fillers = Vec::new();
+        while let Ok(filler) = TcpStream::connect_timeout(&address, Duration::from_millis(200)) {
+            fillers.push(filler);
+            if fillers.len() > 16 {
+                return Err(io::Error::other("cannot fill a listener's queue"));
+            }
+        }
+        let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, address.port());
+        Ok(Self { address, _listener: listener, _fillers: fillers })
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+}
+
+/// Trials of a client that leaves while its request's upstream connect hangs. Two tallies: the
+/// socket let go, and, for the product, its status showing nothing running.
+pub fn connecting(
+    plan: &Plan<'_>,
+    hung: &HungPort,
+    diag: &mut SockDiag,
+    trials: usize,
+) -> io::Result<Vec<Tally>> {
+    let mut released = Tally::new("connecting", "GET, FIN: socket closed");
+    let mut idle = Tally::new("connecting", "GET, FIN: status shows 0 running");
+    let mut proxy = plan.start()?;
+    for _ in 0..trials {
+        let Some((left, socket)) = leave_while_connecting(&proxy, hung)? else {
+            released.lost += 1;
+            released.trials += 1;
+            proxy = plan.start()?;
+            continue;
+        };
+        let at = diag.wait_released((socket, hung.address), REACTION)?;
+        released.reaction(left, at);
+        released.trials += 1;
+        if proxy.kind() == Kind::Bywash {
+            idle.reaction(left, wait_status(&proxy, "running", 0)?);
+            idle.trials += 1;
+        }
+        if at.is_none() {
+            proxy = plan.start()?; // the old one is still trying, in its only slot
+        }
+    }
+    Ok([released, idle].into_iter().filter(|tally| tally.trials > 0).collect())
+}
+
+/// When the client left, and the proxy's socket; `None` if the proxy did not begin to connect.
+fn leave_while_connecting(
+    proxy: &Proxy,
+    hung: &HungPort,
+) -> io::Result<Option<(Instant, SocketAddrV4)>> {
+    let client = proxy.connect()?;
+    client::send(&client, http::get("/").as_bytes())?;
+    let start = Instant::now();
+    while start.elapsed() < REACTION {
+        if let Some(&socket) = procfs::connecting_to(hung.port())?.first() {
+            thread::sleep(MOMENT);
+            return Ok(Some((client::leave(client, Leave::Fin)?.0, socket)));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connect_to_a_hung_port_stays_pending() {
+        let hung = HungPort::open().unwrap();
+        let again = TcpStream::connect_timeout(&hung.address.into(), Duration::from_millis(50));
+        assert_eq!(again.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,151 @@
+//! The ways in which a client can leave, as bytes to send and a manner of closing.
+
+use super::client::Leave;
+use bywash_harness::http;
+
+/// What a client sends before it leaves.
+#[derive(Debug, Default)]
+pub struct Script {
+    /// In one write, at the beginning.
+    pub first: Vec<u8>,
+    /// In one write, once the request is queued or running; may be empty.
+    pub later: Vec<u8>,
+}
+
+/// The paths of a trial's request and, where there is one, of the request pipelined behind it.
+#[derive(Debug)]
+pub struct Paths {
+    /// The request's own.
+    pub first: String,
+    /// The second request's.
+    pub second: String,
+}
+
+/// One way to leave.
+#[derive(Debug)]
+pub struct Way {
+    /// For the report.
+    pub name: &'static str,
+    /// What is sent for these paths.
+    pub script: fn(&Paths) -> Script,
+    /// What is done then.
+    pub leave: Leave,
+}
+
+const fn way(name: &'static str, script: fn(&Paths) -> Script, leave: Leave) -> Way {
+    Way { name, script, leave }
+}
+
+/// A client that does not leave: its request must arrive, or the harness sees nothing.
+pub const CONTROL: Way = way("GET, stays", get, Leave::Stay);
+
+/// The ways to leave while queued.
+pub const QUEUED: [Way; 11] = [
+    way("GET, FIN", get, Leave::Fin),
+    way("GET, RST", get, Leave::Rst),
+    way("GET, half-close", get, Leave::HalfClose),
+    way("2nd request in same packet, FIN", pipelined_at_once, Leave::Fin),
+    way("2nd request later, FIN", pipelined_later, Leave::Fin),
+    way("POST 1 KB in same packet, FIN", post_at_once, Leave::Fin),
+    way("POST 1 KB in later packet, FIN", post_later, Leave::Fin),
+    way("POST 400 of 1000 bytes, FIN", post_partial, Leave::Fin),
+    way("POST chunked, unfinished, FIN", post_chunked, Leave::Fin),
+    way("POST Expect: 100-continue, FIN", post_expect, Leave::Fin),
+    way("POST 200 KB, FIN behind it", post_large, Leave::Fin),
+];
+
+/// The ways to leave while the upstream is silent.
+pub const RUNNING: [Way; 5] = [
+    way("GET, FIN", get, Leave::Fin),
+    way("GET, RST", get, Leave::Rst),
+    way("GET, half-close", get, Leave::HalfClose),
+    way("2nd request later, FIN", pipelined_later, Leave::Fin),
+    way("POST 1 KB complete, FIN", post_at_once, Leave::Fin),
+];
+
+/// The ways to leave while the upstream is in the middle of its response.
+pub const STREAMING: [Way; 2] =
+    [way("GET, FIN", get, Leave::Fin), way("GET, RST", get, Leave::Rst)];
+
+fn get(paths: &Paths) -> Script {
+    Script { first: http::get(&paths.first).into(), ..Script::default() }
+}
+
+fn pipelined_at_once(paths: &Paths) -> Script {
+    let both = http::get(&paths.first) + &http::get(&paths.second);
+    Script { first: both.into(), ..Script::default() }
+}
+
+fn pipelined_later(paths: &Paths) -> Script {
+    Script { first: http::get(&paths.first).into(), later: http::get(&paths.second).into() }
+}
+
+fn post_at_once(paths: &Paths) -> Script {
+    Script { first: sized_post(paths, 1024, 1024), ..Script::default() }
+}
+
+fn post_later(paths: &Paths) -> Script {
+    Script { first: sized_post(paths, 1024, 0), later: vec![b'x'; 1024] }
+}
+
+fn post_partial(paths: &Paths) -> Script {
+    Script { first: sized_post(paths, 1000, 400), ..Script::default() }
+}
+
+fn post_chunked(paths: &Paths) -> Script {
+    let head = http::post(&paths.first, "Transfer-Encoding: chunked\r\n");
+    Script { first: (head + "10\r\n0123456789abcdef\r\n").into(), ..Script::default() }
+}
+
+fn post_expect(paths: &Paths) -> Script {
+    let head = http::post(&paths.first, "Content-Length: 1000\r\nExpect: 100-continue\r\n");
+    Script { first: head.into(), ..Script::default() }
+}
+
+/// More than a proxy reads ahead, so that the FIN stays behind bytes it has not read.
+fn post_large(paths: &Paths) -> Script {
+    Script { first: sized_post(paths, 200_000, 200_000), ..Script::default() }
+}
+
+fn sized_post(paths: &Paths, announced: usize, sent: usize) -> Vec<u8> {
+    let head = http::post(&paths.first, &format!("Content-Length: {announced}\r\n"));
+    let mut bytes = head.into_bytes();
+    bytes.resize(bytes.len() + sent, b'x');
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bywash_harness::http::{Head, message_length};
+
+    /// Bytes of the first request that are sent before its client leaves, and whether it is whole.
+    fn first_request(name: &str) -> (usize, bool) {
+        let paths = Paths { first: "/a".into(), second: "/b".into() };
+        let way = QUEUED.iter().find(|way| way.name == name).unwrap();
+        let script = (way.script)(&paths);
+        let head = Head::parse(&script.first).unwrap();
+        assert_eq!(head.subject, "/a");
+        let all = [script.first, script.later].concat();
+        (all.len() - head.length, message_length(&head, &all).is_some())
+    }
+
+    #[test]
+    fn complete_bodies_are_complete_and_partial_ones_are_not() {
+        assert_eq!(first_request("POST 1 KB in same packet, FIN"), (1024, true));
+        assert_eq!(first_request("POST 1 KB in later packet, FIN"), (1024, true));
+        assert_eq!(first_request("POST 200 KB, FIN behind it"), (200_000, true));
+        assert_eq!(first_request("POST 400 of 1000 bytes, FIN"), (400, false));
+        assert_eq!(first_request("POST Expect: 100-continue, FIN"), (0, false));
+        assert!(!first_request("POST chunked, unfinished, FIN").1);
+    }
+
+    #[test]
+    fn a_pipelined_request_follows_the_first_with_its_own_path() {
+        let paths = Paths { first: "/a".into(), second: "/b".into() };
+        let at_once = pipelined_at_once(&paths).first;
+        let first = Head::parse(&at_once).unwrap();
+        assert_eq!(Head::parse(&at_once[first.length..]).unwrap().subject, "/b");
+        assert_eq!(Head::parse(&pipelined_later(&paths).later).unwrap().subject, "/b");
+    }
+}

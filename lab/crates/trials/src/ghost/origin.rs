@@ -1,0 +1,243 @@
+//! The slow upstream: says when a request arrives and when its connection ends, and answers when
+//! it is told to.
+//!
+//! One thread per connection, blocked in `read`, so that the end of a connection is stamped as
+//! soon as the kernel knows it. What a request gets is in its path: `/hold/…` nothing until
+//! [`Origin::answer`], `/stream/…` the beginning of a response, `/stall/…` nothing, and its body
+//! is not read; anything else is answered at once.
+
+use bywash_harness::http::{self, Head, message_length};
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a streamed response's client waits for before it leaves.
+pub const STREAMED: &[u8] = b"the beginning of a long body";
+
+/// A connection from the proxy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connection {
+    id: usize,
+    /// The proxy's end of it.
+    pub peer: SocketAddrV4,
+}
+
+#[derive(Debug)]
+enum Seen {
+    Arrived { path: String, on: Connection },
+    Ended { on: Connection, at: Instant },
+}
+
+type Streams = Arc<Mutex<HashMap<usize, TcpStream>>>;
+
+/// The upstream. It serves until the process ends.
+#[derive(Debug)]
+pub struct Origin {
+    address: SocketAddrV4,
+    seen: Receiver<Seen>,
+    log: Vec<Seen>,
+    streams: Streams,
+}
+
+impl Origin {
+    /// Listens on a free port.
+    pub fn open() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = v4(listener.local_addr()?)?;
+        let (tell, seen) = mpsc::channel();
+        let streams = Streams::default();
+        let shared = Arc::clone(&streams);
+        thread::spawn(move || accept_all(&listener, &tell, &shared));
+        Ok(Self { address, seen, log: Vec::new(), streams })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddrV4 {
+        self.address
+    }
+
+    /// Forgets everything seen so far.
+    pub fn forget(&mut self) {
+        while self.seen.try_recv().is_ok() {}
+        self.log.clear();
+    }
+
+    /// The connection on which the request for `path` arrived since the last [`Origin::forget`].
+    pub fn wait_arrival(&mut self, path: &str, bound: Duration) -> Option<Connection> {
+        self.wait(bound, |seen| match seen {
+            Seen::Arrived { path: arrived, on } => (arrived == path).then_some(*on),
+            Seen::Ended { .. } => None,
+        })
+    }
+
+    /// When the proxy closed or reset the connection.
+    pub fn wait_end(&mut self, connection: Connection, bound: Duration) -> Option<Instant> {
+        self.wait(bound, |seen| match seen {
+            Seen::Ended { on, at } => (*on == connection).then_some(*at),
+            Seen::Arrived { .. } => None,
+        })
+    }
+
+    /// True if a request whose path begins with `prefix` has arrived or arrives within `bound`.
+    pub fn sees(&mut self, prefix: &str, bound: Duration) -> bool {
+        let arrived = |seen: &Seen| match seen {
+            Seen::Arrived { path, .. } => path.starts_with(prefix).then_some(()),
+            Seen::Ended { .. } => None,
+        };
+        self.wait(bound, arrived).is_some()
+    }
+
+    /// Answers the request held on `connection`.
+    pub fn answer(&self, connection: &Connection) -> io::Result<()> {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = || io::Error::other("the proxy closed the connection of a held request");
+        let mut stream = streams.get(&connection.id).ok_or_else(gone)?;
+        stream.write_all(http::ok("done").as_bytes())
+    }
+
+    /// Ends the connection from this side.
+    pub fn sever(&self, connection: Connection) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = streams.remove(&connection.id) {
+            // Not connected any more is what it is meant to be.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn wait<T>(&mut self, bound: Duration, find: impl Fn(&Seen) -> Option<T>) -> Option<T> {
+        let deadline = Instant::now() + bound;
+        if let Some(found) = self.log.iter().find_map(&find) {
+            return Some(found);
+        }
+        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+            let seen = self.seen.recv_timeout(left).ok()?;
+            let found = find(&seen);
+            self.log.push(seen);
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+}
+
+fn accept_all(listener: &TcpListener, tell: &Sender<Seen>, streams: &Streams) {
+    for (id, stream) in listener.incoming().flatten().enumerate() {
+        let Ok((on, copy)) = introduce(id, &stream) else {
+            continue;
+        };
+        streams.lock().unwrap_or_else(PoisonError::into_inner).insert(id, copy);
+        let (tell, streams) = (tell.clone(), Arc::clone(streams));
+        thread::spawn(move || {
+            if serve(stream, on, &tell).is_some() {
+                streams.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            }
+        });
+    }
+}
+
+fn introduce(id: usize, stream: &TcpStream) -> io::Result<(Connection, TcpStream)> {
+    stream.set_nodelay(true)?;
+    Ok((Connection { id, peer: v4(stream.peer_addr()?)? }, stream.try_clone()?))
+}
+
+/// Serves until the connection ends; `None` if it is to be left alone, open and unread.
+fn serve(mut stream: TcpStream, on: Connection, tell: &Sender<Seen>) -> Option<()> {
+    let mut unread = Vec::new();
+    while let Some(head) = read_until(&mut stream, &mut unread, Head::parse) {
+        let path = head.subject.clone();
+        tell.send(Seen::Arrived { path: path.clone(), on }).ok()?;
+        if path.starts_with("/stall/") {
+            return None;
+        }
+        let whole = |bytes: &[u8]| message_length(&head, bytes);
+        let Some(length) = read_until(&mut stream, &mut unread, whole) else {
+            break;
+        };
+        unread.drain(..length);
+        if stream.write_all(reply(&path).as_bytes()).is_err() {
+            break;
+        }
+    }
+    tell.send(Seen::Ended { on, at: Instant::now() }).ok()
+}
+
+fn reply(path: &str) -> String {
+    if path.starts_with("/hold/") {
+        String::new()
+    } else if path.starts_with("/stream/") {
+        let part = String::from_utf8_lossy(STREAMED);
+        format!("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{part}")
+    } else {
+        http::ok("done")
+    }
+}
+
+/// Reads until `find` finds something in what has come and not been used; `None` at the end.
+fn read_until<T>(
+    stream: &mut TcpStream,
+    unread: &mut Vec<u8>,
+    find: impl Fn(&[u8]) -> Option<T>,
+) -> Option<T> {
+    let mut part = [0; 16384];
+    loop {
+        if let Some(found) = find(unread) {
+            return Some(found);
+        }
+        match stream.read(&mut part) {
+            Ok(0) => return None,
+            Ok(count) => unread.extend_from_slice(&part[..count]),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn v4(address: SocketAddr) -> io::Result<SocketAddrV4> {
+    match address {
+        SocketAddr::V4(address) => Ok(address),
+        SocketAddr::V6(_) => Err(io::Error::other("an IPv6 address on an IPv4 socket")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUND: Duration = Duration::from_secs(5);
+
+    fn client(origin: &Origin, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(origin.address()).unwrap();
+        stream.set_read_timeout(Some(BOUND)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    #[test]
+    fn a_held_request_is_answered_when_told_and_its_end_is_seen() {
+        let mut origin = Origin::open().unwrap();
+        let mut stream = client(&origin, &http::get("/hold/1"));
+        let connection = origin.wait_arrival("/hold/1", BOUND).unwrap();
+        assert_eq!(SocketAddr::V4(connection.peer), stream.local_addr().unwrap());
+        origin.answer(&connection).unwrap();
+        let mut answer = [0; 15];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200 OK");
+        drop(stream);
+        assert!(origin.wait_end(connection, BOUND).is_some());
+    }
+
+    #[test]
+    fn what_arrived_is_remembered_until_it_is_forgotten() {
+        let mut origin = Origin::open().unwrap();
+        let _kept = client(&origin, &http::get("/victim/1/2"));
+        assert!(origin.sees("/victim/1/", BOUND));
+        assert!(origin.sees("/victim/1/", Duration::ZERO));
+        origin.forget();
+        assert!(!origin.sees("/victim/1/", Duration::ZERO));
+    }
+}

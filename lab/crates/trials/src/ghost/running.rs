@@ -1,0 +1,87 @@
+//! Leaving while running: the upstream connection must be closed, at once, and the slot come back.
+//!
+//! The upstream either holds its answer or has sent the beginning of it. Timed is from just before
+//! the client's close to the upstream's `read` returning the end or the reset of its connection.
+
+use super::client::{self, Leave, Patience};
+use super::departure::{Paths, Way};
+use super::origin::{Origin, STREAMED};
+use super::tally::Tally;
+use super::{BOUND, MOMENT, REACTION, Stage};
+use bywash_harness::http;
+use std::io;
+use std::net::TcpStream;
+use std::thread;
+
+/// What the upstream is doing when the client leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upstream {
+    /// It has the request and has said nothing.
+    Silent,
+    /// It has sent the head and a part of the body of its response.
+    Streaming,
+}
+
+/// One trial of `way`, added to `tally`.
+pub fn trial(
+    stage: &mut Stage<'_>,
+    upstream: Upstream,
+    way: &Way,
+    tally: &mut Tally,
+) -> io::Result<()> {
+    let trial = stage.begin();
+    let doing = if upstream == Upstream::Silent { "hold" } else { "stream" };
+    let paths = Paths { first: format!("/{doing}/{trial}"), second: format!("/victim/{trial}/2") };
+    let script = (way.script)(&paths);
+
+    let victim = stage.proxy.connect()?;
+    client::send(&victim, &script.first)?;
+    let arrived = stage.origin.wait_arrival(&paths.first, BOUND);
+    let connection = arrived.ok_or_else(|| io::Error::other("the request did not arrive"))?;
+    client::send(&victim, &script.later)?;
+    if upstream == Upstream::Streaming {
+        wait_streamed(&victim)?;
+    }
+    thread::sleep(MOMENT);
+
+    let (left, open) = client::leave(victim, way.leave)?;
+    let ended = stage.origin.wait_end(connection, REACTION);
+    tally.reaction(left, ended);
+    if ended.is_none() {
+        stage.origin.sever(connection);
+    }
+    tally.lost += usize::from(!stage.probe(trial)?);
+    // The probe has passed through the only slot, so a second request would have come by now.
+    tally.ghosts += usize::from(stage.origin.sees(&paths.second, MOMENT));
+    drop(open);
+    tally.trials += 1;
+    Ok(())
+}
+
+/// The same without a proxy: what the harness and the machine's scheduler add to every delay.
+pub fn floor(origin: &mut Origin, trials: usize) -> io::Result<Tally> {
+    let mut tally = Tally::new("no proxy", "GET, FIN");
+    for trial in 0..trials {
+        origin.forget();
+        let path = format!("/hold/{trial}");
+        let client = TcpStream::connect(origin.address())?;
+        client::send(&client, http::get(&path).as_bytes())?;
+        let arrived = origin.wait_arrival(&path, BOUND);
+        let connection =
+            arrived.ok_or_else(|| io::Error::other("the request did not reach the upstream"))?;
+        thread::sleep(MOMENT);
+        let (left, _) = client::leave(client, Leave::Fin)?;
+        tally.reaction(left, origin.wait_end(connection, REACTION));
+        tally.trials += 1;
+    }
+    Ok(tally)
+}
+
+fn wait_streamed(victim: &TcpStream) -> io::Result<()> {
+    match client::receive(victim, STREAMED, BOUND)? {
+        Patience::Satisfied => Ok(()),
+        Patience::Ended(_) | Patience::Exhausted => {
+            Err(io::Error::other("the beginning of the response did not arrive"))
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! One connection that makes a gateway hold memory, and the kinds of them.
+
+use bywash_harness::dial;
+use bywash_harness::h2::{self, END_HEADERS, Method, frame, kind};
+use bywash_harness::http;
+use bywash_harness::tls;
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// What a connection does with its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Says nothing.
+    Silent,
+    /// Sends 200 bytes of a head.
+    Half,
+    /// Sends 15 KB of a head.
+    HalfLarge,
+    /// Sends 300 KB of 10 MB to a queue that is full, and is refused.
+    Refused,
+    /// Sends the same and waits for a slot.
+    Waiting,
+    /// Has sent the first chunks of a body to the server.
+    Chunks,
+    /// Has had an answer.
+    Idle,
+    /// Has had an answer to a POST of 60 KB.
+    IdlePost,
+    /// Speaks HTTP/2 and says nothing.
+    Http2,
+    /// Has sent 20 bodies of 60 KB by HTTP/2, none of which is complete.
+    Http2Bodies,
+    /// Has begun a handshake by TLS.
+    TlsSilent,
+    /// Has had an answer by TLS.
+    TlsIdle,
+    /// Has a slot.
+    Holder,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 12] = [
+        Self::Silent,
+        Self::Half,
+        Self::HalfLarge,
+        Self::Refused,
+        Self::Waiting,
+        Self::Chunks,
+        Self::Idle,
+        Self::IdlePost,
+        Self::Http2,
+        Self::Http2Bodies,
+        Self::TlsSilent,
+        Self::TlsIdle,
+    ];
+    pub(super) fn is_tls(self) -> bool {
+        matches!(self, Self::TlsSilent | Self::TlsIdle)
+    }
+
+    /// Whether it must get to the server.
+    pub(super) fn needs_slot(self) -> bool {
+        matches!(self, Self::Idle | Self::IdlePost | Self::TlsIdle | Self::Chunks)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Silent => "silent",
+            Self::Half => "half a head",
+            Self::HalfLarge => "half a head of 15 KB",
+            Self::Refused => "refused body",
+            Self::Waiting => "waiting body",
+            Self::Chunks => "open chunks",
+            Self::Idle => "idle",
+            Self::IdlePost => "idle after a body",
+            Self::Http2 => "HTTP/2",
+            Self::Http2Bodies => "HTTP/2, 20 bodies",
+            Self::TlsSilent => "TLS, half a handshake",
+            Self::TlsIdle => "TLS, idle",
+            Self::Holder => "holder",
+        })
+    }
+}
+
+/// A connection.
+pub(super) struct Hostile {
+    _wire: tls::Wire,
+}
+
+/// An answer takes no longer; a write may stop when the other side does not read.
+const BOUND: Duration = Duration::from_secs(10);
+/// Connections from one address.
+const EACH: usize = 200;
+
+impl Hostile {
+    /// The `n`th.
+    pub(super) fn open(what: Kind, n: usize, port: u16) -> io::Result<Self> {
+        let mut stream = dial::connect_from(dial::address(n / EACH), port)?;
+        stream.set_read_timeout(Some(BOUND))?;
+        if what == Kind::TlsIdle {
+            let mut wire = tls::Wire::Tls(Box::new(tls::Client::new()?.connect(stream)?));
+            wire.write_all(http::get("/item").as_bytes())?;
+            answered(&mut wire)?;
+            return Ok(Self { _wire: wire });
+        }
+        match what {
+            Kind::Silent | Kind::TlsIdle => {}
+            // The head of a record of 500 bytes.
+            Kind::TlsSilent => stream.write_all(&[22, 3, 1, 1, 244, 1, 0, 1])?,
+            Kind::Half => stream.write_all(&head("POST /x", "X-Half: ", 200))?,
+            Kind::HalfLarge => stream.write_all(&head("GET /x", "X-Half: ", 15_000))?,
+            Kind::Idle => {
+                stream.write_all(http::get("/item").as_bytes())?;
+                answered(&mut stream)?;
+            }
+            Kind::IdlePost => {
+                stream.write_all(http::post("/item", "Content-Length: 60000\r\n").as_bytes())?;
+                stream.write_all(&vec![b'a'; 60_000])?;
+                answered(&mut stream)?;
+            }
+            Kind::Holder => stream.write_all(http::get("/hold").as_bytes())?,
+            Kind::Refused | Kind::Waiting => {
+                let head = http::post("/x", "Content-Length: 10000000\r\n");
+                fill(&mut stream, &[head.as_bytes(), &vec![b'a'; 300_000]].concat())?;
+            }
+            Kind::Chunks => {
+                let head = http::post("/x", "Transfer-Encoding: chunked\r\n");
+                let chunk = [b"4000\r\n".as_slice(), &[b'a'; 0x4000], b"\r\n"].concat();
+                fill(&mut stream, &[head.as_bytes(), &chunk, b"FFFFF\r\naaaa"].concat())?;
+            }
+            Kind::Http2 => stream.write_all(&hello())?,
+            Kind::Http2Bodies => fill(&mut stream, &bodies(20, 60_000))?,
+        }
+        stream.set_nonblocking(true)?;
+        Ok(Self { _wire: tls::Wire::Clear(stream) })
+    }
+}
+
+fn head(line: &str, field: &str, bytes: usize) -> Vec<u8> {
+    let mut head = format!("{line} HTTP/1.1\r\nHost: bench.test\r\n{field}").into_bytes();
+    head.resize(bytes, b'a');
+    head
+}
+
+fn answered(stream: &mut impl Read) -> io::Result<()> {
+    let answer = http::read_message(stream)?;
+    if answer.starts_with(b"HTTP/1.1 200") { Ok(()) } else { Err(io::Error::other("no 200")) }
+}
+
+/// Sends what the other side takes without waiting for it.
+fn fill(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    let mut pauses = 0;
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(sent) => bytes = &bytes[sent..],
+            // The other side may need a moment; one that does not read is left alone.
+            Err(e) if e.kind() == ErrorKind::WouldBlock && pauses < 2 => {
+                pauses += 1;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+fn hello() -> Vec<u8> {
+    [h2::PREFACE, &frame(kind::SETTINGS, 0, 0, b"")].concat()
+}
+
+fn bodies(streams: u32, bytes: usize) -> Vec<u8> {
+    let mut all = hello();
+    for number in 0..streams {
+        let stream = 2 * number + 1;
+        all.extend(frame(kind::HEADERS, END_HEADERS, stream, &h2::request(Method::Post, "/x")));
+        for part in vec![b'a'; bytes].chunks(16_000) {
+            all.extend(frame(kind::DATA, 0, stream, part));
+        }
+    }
+    all
+}

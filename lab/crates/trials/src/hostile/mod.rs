@@ -1,0 +1,112 @@
+//! `survival memory`: connections that make a gateway hold memory.
+//!
+//! Measures what one connection of each kind costs: by how much a few hundred of them make the memory (PSS) of a gateway
+//! grow beside as many that are open already, and what the gateway counts for it. What the first few hundred take
+//! beyond that is what the program needs once: pages of its allocator and buffers of its threads. `attacks --attack memory` plays them all at once.
+
+mod client;
+
+use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
+use bywash_harness::peer::{self, Front, Programs, Setup, Task};
+use bywash_harness::procfs;
+use bywash_harness::proxy::{Plan, Proxy};
+use bywash_harness::report::{Bench, Common, Report, not_available};
+use bywash_harness::sys;
+use bywash_harness::table::Table;
+use bywash_harness::upstream::Upstream;
+use client::{Hostile, Kind};
+use serde_json::json;
+use std::io;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+/// How many.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(flatten)]
+    common: Common,
+    /// Connections of each kind; use many, because memory comes in pages of 2 MiB
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=2_000))]
+    each: u32,
+}
+
+/// What a gateway needs to deal with what it was sent, and less than it lingers.
+const SETTLE: Duration = Duration::from_millis(700);
+
+/// Measures and prints.
+pub fn run(options: &Options) -> io::Result<ExitCode> {
+    sys::raise_descriptor_limit()?;
+    let bench = Bench::set(&[peer::Kind::Bywash], &options.common.programs);
+    sys::pin_to(LOAD_CORE)?;
+    let reports = [costs(&options.common.programs, options.each)];
+    bench.publish(&reports, &options.common)
+}
+
+fn costs(programs: &Programs, count: u32) -> Report {
+    let head = ["connection", "KiB each at first", "KiB each", "counted KiB"];
+    let (mut table, mut list) = (Table::new(1, &head), Vec::new());
+    for kind in Kind::ALL {
+        let Cost { first, each, counted } = match cost(kind, programs, count) {
+            Ok(cost) => cost,
+            Err(e) => {
+                not_available(&kind.to_string(), &e.to_string());
+                continue;
+            }
+        };
+        let kib = |bytes: f64| format!("{:.1}", bytes / 1024.0);
+        let told = counted.map_or("-".to_owned(), kib);
+        table.row(vec![kind.to_string(), kib(first), kib(each), told]);
+        list.push(json!({
+            "kind": kind.to_string(), "first_bytes": first, "bytes": each, "counted": counted,
+        }));
+    }
+    let method = format!(
+        "Growth of the process's PSS with all slots taken: for each of the first {count} \
+         connections of a kind, and for each of\nas many further ones. counted: the gateway's own \
+         number for the latter (`memory.used`)."
+    );
+    Report { table, method, json: json!({ "costs": list }), broken: Vec::new() }
+}
+
+/// Bytes of one connection.
+struct Cost {
+    /// The memory of each of the first connections.
+    first: f64,
+    /// The memory of each connection that comes when these are open.
+    each: f64,
+    /// The bytes that the gateway counts for each of the latter, if it counts them.
+    counted: Option<f64>,
+}
+
+fn cost(kind: Kind, programs: &Programs, count: u32) -> io::Result<Cost> {
+    let upstream = Upstream::start()?;
+    let front = if kind.is_tls() { Front::Tls } else { Front::Http1 };
+    let waiting = Some(if kind == Kind::Refused { 1 } else { 100_000 });
+    let slots = if kind.needs_slot() { 1024 } else { 1 };
+    let setup = Setup { front, connections: 2 * count + 500, waiting, ..Setup::default() };
+    let plan =
+        Plan::new(peer::Kind::Bywash, Task::Forward { limit: slots }, upstream.port(), programs);
+    let proxy = Plan { setup, core: Some(PROXY_CORE), ..plan }.start()?;
+    let _warm: Vec<Hostile> = open(&proxy, kind, 20)?;
+    let _held = if kind.needs_slot() { Vec::new() } else { open(&proxy, Kind::Holder, 2)? };
+    thread::sleep(SETTLE);
+    let used = || proxy.status("memory/used").ok().map(|bytes| bytes as f64);
+    let memory = || procfs::memory(proxy.pid()).map(|bytes| bytes as f64);
+    let base = memory()?;
+    let _first = open(&proxy, kind, count as usize)?;
+    thread::sleep(SETTLE);
+    let (before, counted) = (memory()?, used());
+    let _more = open(&proxy, kind, count as usize)?;
+    thread::sleep(SETTLE);
+    let each = |from: f64, to: f64| (to - from) / f64::from(count);
+    Ok(Cost {
+        first: each(base, before),
+        each: each(before, memory()?),
+        counted: used().zip(counted).map(|(now, before)| each(before, now)),
+    })
+}
+
+fn open(proxy: &Proxy, kind: Kind, count: usize) -> io::Result<Vec<Hostile>> {
+    (0..count).map(|n| Hostile::open(kind, n, proxy.port())).collect()
+}

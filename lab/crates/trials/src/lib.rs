@@ -1,0 +1,25 @@
+//! Trials of conformance, faults and hostile clients, of bywash and of its peers.
+//!
+//! The programs are in `src/bin`.
+//!
+//! | program | promise that it checks |
+//! |---|---|
+//! | `differential` | the gateway and the application understand each message alike |
+//! | `attacks` | visitors keep their useful work during an attack |
+//! | `ghosts` | a request whose client has left is never started; a running one frees its upstream |
+//! | `orphans` | a query ends when its client leaves, and no other does; a storm costs nothing |
+//! | `survival floods` | a flood costs others nothing and is cut: frames, slow heads, descriptors |
+//! | `survival updown` | no request fails by a reload or an upgrade; after a kill 50 ms |
+//! | `survival faults` | a fault gets the stated answer, loses no slot, and is over after 2 s |
+//! | `survival pulse` | ten times the load for a minute is forgotten in 10 s |
+
+pub mod attacks;
+pub mod differential;
+pub mod faults;
+pub mod floods;
+pub mod ghost;
+pub mod hostile;
+pub mod orphans;
+pub mod pulse;
+pub mod sockdiag;
+pub mod updown;

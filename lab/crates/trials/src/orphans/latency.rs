@@ -1,0 +1,86 @@
+//! From the client's close at the gateway to the application's call that returns cancelled.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::app::{App, Door};
+use super::database::{Connection, End, Kind, Toil};
+use super::pooled::Pooled;
+use super::stage::{Plan, Stage};
+use crate::ghost::client::{Leave, leave};
+use bywash_harness::stats::percentile;
+use bywash_harness::table::Table;
+
+/// Connections that do nothing: an application has a pool.
+const IDLE: usize = 100;
+/// The query has begun in the database when its client leaves, at any moment of the next fifty milliseconds: a database
+/// may not listen while it prepares (PostgreSQL compiles a query that it takes for long).
+const BEGINS: Duration = Duration::from_millis(3);
+const SPREAD: Duration = Duration::from_millis(50);
+
+/// Measures and prints, by database, what the query does and how the client leaves. Gives the results as JSON.
+///
+/// # Errors
+/// If a part fails, or a query was not cancelled.
+pub fn measure(
+    program: &Path,
+    kind: Kind,
+    rounds: usize,
+    table: &mut Table,
+) -> io::Result<Vec<Value>> {
+    let idle = (0..IDLE).map(|_| Connection::open(kind)).collect::<io::Result<Vec<_>>>();
+    // PostgreSQL takes a hundred in all: then fewer are idle.
+    let idle = match idle {
+        Ok(all) => all,
+        Err(_) => (0..IDLE - 20).map(|_| Connection::open(kind)).collect::<io::Result<Vec<_>>>()?,
+    };
+    let mut results = Vec::new();
+    for toil in [Toil::Waits, Toil::Works] {
+        let door = Door::open()?;
+        let plan = Plan { database: kind, marks: false, statements_per_second: 100_000 };
+        let stage = Stage::set(program, plan, door.port()?)?;
+        stage.wait_database()?;
+        let app = door.serve(Pooled::open(kind, &stage)?, kind.query(toil, 20_000.0))?;
+        for how in [Leave::Fin, Leave::Rst] {
+            let times = (0..rounds)
+                .map(|number| round(&stage, &app, how, number))
+                .collect::<io::Result<Vec<f64>>>()?;
+            let at = |share| percentile(&times, share).unwrap_or(f64::NAN);
+            let doing = if toil == Toil::Waits { "waits" } else { "works" };
+            let way = if how == Leave::Fin { "FIN" } else { "RST" };
+            let quantiles = [0.5, 0.9, 0.99, 1.0].map(at);
+            let mut row = vec![kind.name().to_owned(), doing.to_owned(), way.to_owned()];
+            row.extend(quantiles.iter().map(|time| format!("{time:.2}")));
+            row.push(format!("{rounds} of {rounds}"));
+            table.row(row);
+            results.push(json!({
+                "database": kind.name(), "query": doing, "way": way, "rounds": rounds, "idle": idle.len(),
+                "p50_ms": quantiles[0], "p90_ms": quantiles[1], "p99_ms": quantiles[2], "max_ms": quantiles[3],
+            }));
+        }
+    }
+    Ok(results)
+}
+
+/// The head of the table.
+pub fn head() -> Table {
+    Table::new(3, &["database", "query", "way", "p50 ms", "p90", "p99", "max", "cancelled"])
+}
+
+/// One request, whose client leaves; in milliseconds.
+fn round(stage: &Stage, app: &App, how: Leave, number: usize) -> io::Result<f64> {
+    let mut client = TcpStream::connect(("127.0.0.1", stage.port))?;
+    client.write_all(b"GET /search HTTP/1.1\r\nHost: shop.example\r\n\r\n")?;
+    app.begun()?;
+    // In an order without a pattern.
+    std::thread::sleep(BEGINS + SPREAD * (number * 7919 % 1009) as u32 / 1009);
+    let (left, _) = leave(client, how)?;
+    match app.ended()? {
+        (ended, End::Cancelled) => Ok(ended.duration_since(left).as_secs_f64() * 1000.0),
+        (_, other) => Err(io::Error::other(format!("the query was not cancelled: {other:?}"))),
+    }
+}

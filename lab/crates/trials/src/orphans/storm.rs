@@ -1,0 +1,213 @@
+//! A storm: thousands of clients reset their connections within a second. What it costs the database, and others.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::database::{Connection, End, Kind, Toil};
+use super::stage::{Plan, Stage};
+use bywash_harness::procfs;
+use bywash_harness::stats::percentile;
+use bywash_harness::sys;
+use bywash_harness::table::Table;
+
+/// How long each of the two halves is looked at.
+const WINDOW: Duration = Duration::from_secs(3);
+/// A query, and a request, of others: every so often.
+const PACE: Duration = Duration::from_millis(5);
+
+/// What others saw, in milliseconds, and what the database spent, in milliseconds of processor time.
+#[derive(Clone, Debug)]
+struct Half {
+    queries: Vec<f64>,
+    requests: Vec<f64>,
+    spent: f64,
+    statements: f64,
+}
+
+/// The head of the table.
+pub fn head() -> Table {
+    let head = [
+        "database",
+        "",
+        "its CPU, ms",
+        "statements",
+        "query p50 ms",
+        "p99",
+        "request p50 ms",
+        "p99",
+    ];
+    Table::new(2, &head)
+}
+
+/// Measures three quiet seconds and three with a storm, and prints both.
+///
+/// # Errors
+/// If a part fails, or one of the others does.
+pub fn measure(program: &Path, kind: Kind, resets: usize, table: &mut Table) -> io::Result<Value> {
+    sys::raise_descriptor_limit()?;
+    let app = App::open()?;
+    let plan = Plan { database: kind, marks: true, statements_per_second: 100 };
+    let stage = Stage::set(program, plan, app.port)?;
+    stage.wait_database()?;
+    let quiet = half(&stage, kind, Vec::new())?;
+    let crowd = (0..resets).map(|_| hanging(stage.port)).collect::<io::Result<Vec<_>>>()?;
+    app.wait_for(resets)?;
+    let storm = half(&stage, kind, crowd)?;
+    let told = stage.number("bywash_sentry_stops_total{reason=\"client_left\"}")?;
+    if told < resets as f64 {
+        return Err(io::Error::other(format!(
+            "the gateway reported only {told} of {resets} departures to the daemon"
+        )));
+    }
+    for (name, half) in [("quiet", &quiet), ("storm", &storm)] {
+        let quantile =
+            |times: &[f64], share| format!("{:.2}", percentile(times, share).unwrap_or(f64::NAN));
+        table.row(vec![
+            kind.name().to_owned(),
+            name.to_owned(),
+            format!("{:.0}", half.spent),
+            format!("{:.0}", half.statements),
+            quantile(&half.queries, 0.5),
+            quantile(&half.queries, 0.99),
+            quantile(&half.requests, 0.5),
+            quantile(&half.requests, 0.99),
+        ]);
+    }
+    let value = |half: &Half| {
+        json!({
+            "cpu_ms": half.spent, "statements": half.statements,
+            "query_p50_ms": percentile(&half.queries, 0.5), "query_p99_ms": percentile(&half.queries, 0.99),
+            "request_p50_ms": percentile(&half.requests, 0.5), "request_p99_ms": percentile(&half.requests, 0.99),
+        })
+    };
+    Ok(
+        json!({ "database": kind.name(), "resets": resets, "quiet": value(&quiet), "storm": value(&storm) }),
+    )
+}
+
+/// Others go about their business; the crowd resets its connections in the first second.
+fn half(stage: &Stage, kind: Kind, crowd: Vec<TcpStream>) -> io::Result<Half> {
+    let statements = || stage.number("bywash_sentry_statements_total{database=\"shop\"}");
+    let over = Arc::new(AtomicBool::new(false));
+    let (before, asked) = (spent(kind)?, statements()?);
+    let queries = spawn(&over, queries(kind)?);
+    let requests = spawn(&over, requests(stage.port));
+    let start = Instant::now();
+    let count = crowd.len();
+    for (index, client) in crowd.into_iter().enumerate() {
+        let due = Duration::from_secs(1) * index as u32 / count as u32;
+        std::thread::sleep(due.saturating_sub(start.elapsed()));
+        sys::reset_on_close(&client)?;
+    }
+    std::thread::sleep(WINDOW.saturating_sub(start.elapsed()));
+    over.store(true, Ordering::Relaxed);
+    let join = |thread: std::thread::JoinHandle<io::Result<Vec<f64>>>| {
+        thread.join().map_err(|_| io::Error::other("a thread panicked"))?
+    };
+    let (queries, requests) = (join(queries)?, join(requests)?);
+    Ok(Half { queries, requests, spent: spent(kind)? - before, statements: statements()? - asked })
+}
+
+type Turn = Box<dyn FnMut() -> io::Result<()> + Send>;
+
+fn spawn(over: &Arc<AtomicBool>, mut turn: Turn) -> std::thread::JoinHandle<io::Result<Vec<f64>>> {
+    let over = Arc::clone(over);
+    std::thread::spawn(move || {
+        let mut times = Vec::new();
+        while !over.load(Ordering::Relaxed) {
+            let start = Instant::now();
+            turn()?;
+            times.push(start.elapsed().as_secs_f64() * 1000.0);
+            std::thread::sleep(PACE.saturating_sub(start.elapsed()));
+        }
+        Ok(times)
+    })
+}
+
+fn queries(kind: Kind) -> io::Result<Turn> {
+    let mut connection = Connection::open(kind)?;
+    let query = kind.query(Toil::Waits, 0.0);
+    Ok(Box::new(move || match connection.run(&query) {
+        End::Done => Ok(()),
+        other => {
+            Err(io::Error::other(format!("a query of another request was not done: {other:?}")))
+        }
+    }))
+}
+
+fn requests(port: u16) -> Turn {
+    Box::new(move || {
+        let mut client = TcpStream::connect(("127.0.0.1", port))?;
+        client
+            .write_all(b"GET /page HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n")?;
+        let answer = io::read_to_string(client)?;
+        if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(io::Error::other(answer)) }
+    })
+}
+
+fn hanging(port: u16) -> io::Result<TcpStream> {
+    let mut client = TcpStream::connect(("127.0.0.1", port))?;
+    client.write_all(b"GET /search HTTP/1.1\r\nHost: shop.example\r\n\r\n")?;
+    Ok(client)
+}
+
+/// Processor time of the database's processes so far, in milliseconds.
+fn spent(kind: Kind) -> io::Result<f64> {
+    let first = kind.process()?;
+    let mut ticks = procfs::cpu_ticks_of_family(first)?;
+    for process in procfs::descendants(first)? {
+        // One that has just ended counts among its parent's children.
+        if let Ok(more) = procfs::cpu_ticks(process) {
+            ticks.user += more.user;
+            ticks.system += more.system;
+        }
+    }
+    Ok(procfs::micros(ticks.user + ticks.system) / 1000.0)
+}
+
+/// An application that answers `/page` at once, and a search never.
+struct App {
+    port: u16,
+    hang: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl App {
+    fn open() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        let hang = Arc::<std::sync::atomic::AtomicUsize>::default();
+        let hangs = Arc::clone(&hang);
+        std::thread::Builder::new().name("app".into()).spawn(move || {
+            let mut kept = Vec::new();
+            for mut stream in listener.incoming().flatten() {
+                let mut head = [0; 4096];
+                let length = stream.read(&mut head).unwrap_or(0);
+                if head[..length].starts_with(b"GET /search") {
+                    kept.push(stream);
+                    hangs.store(kept.len(), Ordering::Relaxed);
+                } else {
+                    let _ = stream.write_all(
+                        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+                    );
+                }
+            }
+        })?;
+        Ok(Self { port, hang })
+    }
+
+    fn wait_for(&self, count: usize) -> io::Result<()> {
+        for _ in 0..4000 {
+            if self.hang.load(Ordering::Relaxed) >= count {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Err(io::Error::other("not all requests reached the application"))
+    }
+}

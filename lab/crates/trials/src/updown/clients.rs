@@ -1,0 +1,157 @@
+//! Clients that ask one request after the other and remember what failed: some on a connection
+//! that they keep, some on a new one each time.
+
+use bywash_harness::http::{self, read_message};
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Of each manner.
+const EACH: usize = 4;
+/// Between an answer and the next request: connections are idle for a while, as real ones are.
+const THINK: Duration = Duration::from_millis(2);
+/// An answer that takes longer is none.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How a client uses connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// The same as long as it lasts. A close that no answer has announced is a failure if it meets
+    /// a request.
+    Kept,
+    /// A new one for every request.
+    New,
+}
+
+impl Manner {
+    /// For the table.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::New => "new",
+        }
+    }
+}
+
+/// One request.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// How its client uses connections.
+    pub(super) manner: Manner,
+    /// From the connect, if there was one, to its end.
+    pub(super) took: Duration,
+    /// Why it was not answered with 200.
+    pub(super) failure: Option<String>,
+}
+
+/// Running clients; they end when dropped.
+#[derive(Debug)]
+pub(super) struct Clients {
+    asked: Arc<Mutex<Vec<Asked>>>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Clients {
+    /// Starts them against `port`.
+    pub(super) fn start(port: u16) -> Self {
+        let (asked, stop) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<AtomicBool>::default());
+        let manners = [[Manner::Kept; EACH], [Manner::New; EACH]].concat();
+        let threads = manners.into_iter().map(|manner| {
+            let (asked, stop) = (Arc::clone(&asked), Arc::clone(&stop));
+            thread::spawn(move || live(port, manner, &asked, &stop))
+        });
+        Self { threads: threads.collect(), asked, stop }
+    }
+
+    /// Everything that was asked since the last time.
+    pub(super) fn take(&self) -> Vec<Asked> {
+        std::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Clients {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // One that has panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn live(port: u16, manner: Manner, asked: &Mutex<Vec<Asked>>, stop: &AtomicBool) {
+    let mut connection = None;
+    while !stop.load(Ordering::Relaxed) {
+        let at = Instant::now();
+        let result = ask(port, &mut connection);
+        let failure = result.err().map(|e| e.to_string());
+        if failure.is_some() || manner == Manner::New {
+            connection = None;
+        }
+        let one = Asked { manner, took: at.elapsed(), failure };
+        asked.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+        thread::sleep(THINK);
+    }
+}
+
+/// Leaves the connection where it was if it can carry another request.
+fn ask(port: u16, connection: &mut Option<TcpStream>) -> io::Result<()> {
+    let mut stream = match connection.take() {
+        Some(stream) => stream,
+        None => connect(port).map_err(|e| io::Error::other(format!("connect: {e}")))?,
+    };
+    stream.write_all(http::get("/item").as_bytes())?;
+    let answer = read_message(&mut stream)?;
+    if !answer.starts_with(b"HTTP/1.1 200 ") {
+        let line = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
+        return Err(io::Error::other(line));
+    }
+    let head = http::head_length(&answer).unwrap_or_default();
+    *connection = Some(stream).filter(|_| !http::says_close(&answer[..head]));
+    Ok(())
+}
+
+fn connect(port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bywash_harness::upstream::{Conduct, Upstream};
+
+    fn wait_for(clients: &Clients, what: impl Fn(&Asked) -> bool) -> Option<Asked> {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(5) {
+            if let Some(one) = clients.take().into_iter().find(&what) {
+                return Some(one);
+            }
+            thread::yield_now();
+        }
+        None
+    }
+
+    #[test]
+    fn what_is_answered_and_what_fails_is_seen_in_both_manners() {
+        let upstream = Upstream::start().unwrap();
+        let clients = Clients::start(upstream.port());
+        for manner in [Manner::Kept, Manner::New] {
+            assert!(
+                wait_for(&clients, |one| one.manner == manner && one.failure.is_none()).is_some()
+            );
+        }
+        upstream.behave(Conduct::CutLength);
+        for manner in [Manner::Kept, Manner::New] {
+            assert!(
+                wait_for(&clients, |one| one.manner == manner && one.failure.is_some()).is_some()
+            );
+        }
+    }
+}

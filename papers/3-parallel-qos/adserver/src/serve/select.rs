@@ -1,0 +1,81 @@
+//! One request's banners, either way.
+//!
+//! The functions of a request's concepts are run in one place, [`candidates`]: on as many threads as its turn in the pool
+//! has.
+
+use bywash_levels::Request;
+use serde::Serialize;
+
+use crate::board::{Board, Concept};
+use crate::serve::scan::{self, Candidate};
+use crate::serve::spin::{self, Spun};
+use crate::serve::{Chance, Page};
+use crate::terms::Size;
+
+/// How banners are selected. The distribution is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Selection {
+    /// The seed's: each concept scans all contracted banners. What the laboratory measures.
+    Scan,
+    /// Ours: trees of weights that are kept up to date.
+    #[default]
+    Wheels,
+}
+
+/// What a request wants on its page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// By id, none twice.
+    pub(crate) concepts: &'a [Concept],
+    /// Any, if none.
+    pub(crate) size: Option<Size>,
+    /// How many.
+    pub(crate) count: usize,
+}
+
+/// One request's way of selecting.
+#[derive(Debug)]
+pub(crate) struct Selector {
+    chance: Chance,
+    /// Requests that the wheels left to a roulette of all candidates.
+    pub(crate) rescans: u64,
+}
+
+impl Selector {
+    pub(crate) fn new(chance: Chance) -> Self {
+        Self { chance, rescans: 0 }
+    }
+
+    /// Adds banners to `page`, each with an impression delivered; fewer than wanted if there are no more. A scan goes on
+    /// the threads of `turn`, if there is one.
+    pub(crate) fn select(
+        &mut self,
+        board: &Board,
+        wanted: Wanted<'_>,
+        page: &mut Page,
+        turn: Option<&mut Request>,
+    ) {
+        let left = match &board.wheels {
+            Some(wheels) => spin::choose(board, wheels, &wanted, page, &mut self.chance),
+            None => Spun::Left(wanted.count),
+        };
+        if let Spun::Left(count) = left {
+            self.rescans += u64::from(board.wheels.is_some());
+            let candidates = candidates(board, wanted, turn);
+            scan::choose(board, candidates, count, page, &mut self.chance);
+        }
+    }
+}
+
+/// The common list of candidates: each concept's, side by side [paper 3.3].
+fn candidates(board: &Board, wanted: Wanted<'_>, turn: Option<&mut Request>) -> Vec<Candidate> {
+    let of = |concept: &Concept| match &board.wheels {
+        Some(wheels) => scan::on_wheels(board, wheels, concept, wanted.size),
+        None => scan::matching(board, concept, wanted.size),
+    };
+    scan::merge(match turn {
+        Some(turn) => turn.map(wanted.concepts, of),
+        None => wanted.concepts.iter().map(of).collect(),
+    })
+}

@@ -1,0 +1,237 @@
+//! A trace of sessions as large as the seed's, made up.
+//!
+//! The seed replays parts of a trace of a real bookstore that is not to be had: 123,664 requests in 3,177 sessions
+//! [paper 4.5]. These two numbers are kept exactly, and so is the mix of what its clients were served at light load
+//! (Table 4, three clients). Everything else is ours, and stands beside the constants below.
+//!
+//! One line a request, in the order of sessions, then of requests; lines that begin with `#` are words about it:
+//!
+//! ```text
+//! 17 @412903 home /            session 17 begins 412,903 ms after the trace does
+//! 17 +85 file /file/4120       85 ms after the answer to the request before
+//! 17 +9120 search /search?q=harbour
+//! ```
+//!
+//! A class has the name of its [`Service`], which says the method.
+
+mod session;
+mod statistics;
+
+use std::io;
+
+use bywash_scenario::{Law, Stream};
+use bywash_units::Span;
+
+use crate::Service;
+use crate::books::below;
+use session::deal;
+pub use statistics::Statistics;
+
+/// Sessions of the seed's trace.
+pub const SESSIONS: usize = 3_177;
+
+/// Requests of the seed's trace.
+pub const REQUESTS: usize = 123_664;
+
+/// What the seed's clients were served at light load: Table 4, three clients, standard Unix.
+const MIX: [(Service, usize); 5] = [
+    (Service::Home, 225),
+    (Service::Browse, 25),
+    (Service::Search, 402),
+    (Service::File, 660),
+    (Service::Select, 38),
+];
+
+/// Sessions that end with an order, one in twenty. (The seed: "just a few".)
+const BUYERS: usize = 159;
+
+/// Sessions that put a book into a cart and leave it there.
+const HESITANT: usize = 159;
+
+/// How many requests a session has: most are short and some very long, one second standing for one request. The mean
+/// is the seed's, the shape ours.
+const LENGTH: Law = Law::Lognormal { mean: Span::from_millis(38_920), cv: 1.2 };
+
+/// Between the answer to a page and the next request for a page.
+const THINK: Law = Law::Lognormal { mean: Span::from_secs(12), cv: 1.5 };
+
+/// Before a file, which the page that came before it asks for.
+const FETCH: Law = Law::Exponential(Span::from_millis(100));
+
+/// How long the trace lasts: sessions begin at any moment of a day alike.
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// What a random number is drawn for.
+#[derive(Clone, Copy)]
+enum For {
+    Length = 11,
+    Deck,
+    Arrivals,
+    Session,
+}
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// After the answer to the one before; the first of a session: after the trace began.
+    pub wait: Span,
+    /// What is asked for.
+    pub service: Service,
+    /// Path and query.
+    pub target: String,
+}
+
+/// All requests of a trace, by session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    sessions: Vec<Vec<Request>>,
+}
+
+impl Trace {
+    /// The trace of a seed: the same on every machine.
+    pub fn generate(seed: u64) -> Self {
+        let lengths = lengths(&mut chance(seed, For::Length));
+        let mut arrivals = chance(seed, For::Arrivals);
+        let mut begins: Vec<_> = (0..SESSIONS).map(|_| below(DAY_MS, &mut arrivals)).collect();
+        begins.sort_unstable();
+        let hands = deal(&lengths, deck(&mut chance(seed, For::Deck)));
+        let sessions = hands.into_iter().zip(begins).zip(0_u64..).map(|((hand, begin), number)| {
+            let mut chance = Stream::new(seed, For::Session as u64, number);
+            session::session(&hand, Span::from_millis(begin), &mut chance)
+        });
+        Self { sessions: sessions.collect() }
+    }
+
+    /// The requests of each session, in the order in which the sessions begin.
+    pub fn sessions(&self) -> &[Vec<Request>] {
+        &self.sessions
+    }
+
+    /// Writes it as text.
+    pub fn write(&self, mut to: impl io::Write) -> io::Result<()> {
+        writeln!(
+            to,
+            "# session, time (@: ms after the start of the trace, +: ms after the previous \
+             answer), class, path"
+        )?;
+        for (number, session) in (1_u32..).zip(&self.sessions) {
+            let mut sign = '@';
+            for Request { wait, service, target } in session {
+                writeln!(to, "{number} {sign}{} {} {target}", wait.as_millis(), service.name())?;
+                sign = '+';
+            }
+        }
+        to.flush()
+    }
+
+    /// What it consists of.
+    pub fn statistics(&self) -> Statistics {
+        Statistics::of(self)
+    }
+}
+
+fn chance(seed: u64, purpose: For) -> Stream {
+    Stream::new(seed, purpose as u64, 0)
+}
+
+/// How many requests each session has: drawn, then scaled so that the sum is what it has to be.
+fn lengths(chance: &mut Stream) -> Vec<usize> {
+    let drawn: Vec<_> = (0..SESSIONS).map(|_| LENGTH.draw(chance).as_secs_f64()).collect();
+    // Everybody has one request; the rest is shared out by what was drawn.
+    let scale = (REQUESTS - SESSIONS) as f64 / drawn.iter().sum::<f64>();
+    let mut lengths = Vec::with_capacity(SESSIONS);
+    let (mut exact, mut given) = (0.0, 0);
+    for length in drawn {
+        // What rounding takes from one it gives to the next.
+        exact += length * scale;
+        let extra = exact as usize - given;
+        given += extra;
+        lengths.push(1 + extra);
+    }
+    // The last may miss one by the error of the sum.
+    if let Some(last) = lengths.last_mut() {
+        *last += REQUESTS - SESSIONS - given;
+    }
+    lengths
+}
+
+/// What is asked for beside the first page of each session, the carts and the orders, in any order.
+fn deck(chance: &mut Stream) -> Vec<Service> {
+    let mut deck: Vec<_> = totals()
+        .into_iter()
+        .flat_map(|(service, count)| {
+            let first = if service == Service::Home { SESSIONS } else { 0 };
+            std::iter::repeat_n(service, count - first)
+        })
+        .collect();
+    for place in (1..deck.len()).rev() {
+        deck.swap(place, below(place as u64 + 1, chance) as usize);
+    }
+    deck
+}
+
+/// How many requests of each class of the mix there are. What rounding leaves over are files.
+fn totals() -> [(Service, usize); 5] {
+    let all = REQUESTS - (BUYERS + HESITANT) - BUYERS;
+    let parts: usize = MIX.iter().map(|(_, part)| part).sum();
+    let mut totals = MIX.map(|(service, part)| (service, all * part / parts));
+    let given: usize = totals.iter().map(|(_, count)| count).sum();
+    for (service, count) in &mut totals {
+        if *service == Service::File {
+            *count += all - given;
+        }
+    }
+    totals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_as_many_sessions_and_requests_as_in_the_seed_whatever_is_drawn() {
+        for seed in [0, 1, 4, u64::MAX] {
+            let trace = Trace::generate(seed);
+            assert_eq!(trace.sessions.len(), SESSIONS, "seed {seed}");
+            assert_eq!(trace.sessions.iter().map(Vec::len).sum::<usize>(), REQUESTS, "seed {seed}");
+            assert!(trace.sessions.iter().all(|session| !session.is_empty()), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn the_mix_is_that_of_the_seed() {
+        let trace = Trace::generate(4);
+        let statistics = trace.statistics();
+        let all = REQUESTS as f64;
+        for (service, part) in MIX {
+            let share = statistics.count(service) as f64 / all;
+            assert!((share - part as f64 / 1_350.0).abs() < 0.003, "{}: {share}", service.name());
+        }
+        assert_eq!((statistics.count(Service::Cart), statistics.count(Service::Buy)), (318, 159));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_trace_and_another_another() {
+        assert_eq!(Trace::generate(4), Trace::generate(4));
+        assert_ne!(Trace::generate(4), Trace::generate(5));
+    }
+
+    #[test]
+    fn every_line_is_as_it_is_described() {
+        let mut text = Vec::new();
+        Trace::generate(4).write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(lines.len(), REQUESTS);
+        let mut before = "0";
+        for line in lines {
+            let words: Vec<_> = line.split(' ').collect();
+            let [session, when, class, path] = words[..] else { panic!("{line}") };
+            let sign = if session == before { '+' } else { '@' };
+            before = session;
+            assert!(when.strip_prefix(sign).is_some_and(|ms| ms.parse::<u64>().is_ok()), "{line}");
+            let service = Service::at(path.split('?').next().unwrap()).unwrap();
+            assert_eq!(service.name(), class, "{line}");
+        }
+    }
+}
