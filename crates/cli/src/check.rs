@@ -1,14 +1,14 @@
 //! `bywash check`: reports everything that is wrong with a configuration file and with the
 //! certificates that it names.
 
+use bywash_command::Failure;
+use bywash_command::streams::{draw, has_colour, print_json, say};
 use bywash_config::{Config, Problems, Severity};
+use bywash_doctor::Complaints;
 use serde_json::{Value, json};
 
 use crate::args::Check;
-use crate::certificates::Complaints;
-use crate::failure::Failure;
 use crate::names;
-use crate::streams::{draw, has_colour, print_json, say};
 
 pub(crate) fn check(args: &Check) -> Result<(), Failure> {
     let (problems, complaints, names, good) = match Config::read(&args.file) {

@@ -7,50 +7,35 @@
 #[cfg(feature = "lab")]
 mod advise;
 mod args;
-mod certificates;
 mod check;
 mod console;
-#[cfg(feature = "lab")]
-mod demo;
-mod doctor;
 mod elephants;
-mod failure;
 mod init;
-#[cfg(feature = "lab")]
-mod lab;
 mod manual;
 mod meters;
 mod metrics;
 mod names;
-mod operator;
-mod operators;
-mod plain;
 mod policy;
 mod presets;
 mod proposed;
-mod replace;
 mod requests;
 mod run;
 mod sentry;
 mod sessions;
 mod shaper;
-mod signals;
 mod state;
 mod status;
-mod streams;
 mod token_keys;
-#[cfg(feature = "top")]
-mod top;
 mod watchdog;
 
 use std::process::ExitCode;
 
+use bywash_command::Failure;
+use bywash_command::streams::{self, print, print_json};
 use clap::Parser;
 use mimalloc::MiMalloc;
 
 use args::{Args, Command};
-use failure::Failure;
-use streams::{print, print_json};
 
 /// The allocator of the process. A request allocates about twenty times, mostly its own state and
 /// buffers of a kilobyte or more. For these sizes glibc's allocator consolidates its free memory
@@ -67,7 +52,7 @@ fn main() -> ExitCode {
             failure.code()
         }
     };
-    bywash_gateway::talk::flush(streams::FLUSHED);
+    bywash_terminal::stderr::flush(streams::FLUSHED);
     code
 }
 
@@ -84,7 +69,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::MetricsReference { json } => metrics::metrics_reference(json),
         Command::Status(status) => status::status(&status),
         #[cfg(feature = "top")]
-        Command::Top(top) => top::top(&top),
+        Command::Top(top) => bywash_top::top(&top),
         Command::Sessions(sessions) => sessions::sessions(&sessions),
         Command::Elephants(what) => elephants::elephants(&what),
         Command::Policy(what) => policy::policy(&what),
@@ -95,13 +80,13 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Tap(tap) => requests::tap(&tap),
         Command::Explain(explain) => requests::explain(&explain),
         Command::TokenKeys(keys) => token_keys::token_keys(&keys),
-        Command::Doctor(doctor) => doctor::doctor(&doctor),
+        Command::Doctor(doctor) => bywash_doctor::doctor(&doctor),
         #[cfg(feature = "lab")]
         Command::Advise(args) => advise::advise(&args),
         #[cfg(feature = "lab")]
-        Command::Demo(demo) => demo::demo(&demo),
+        Command::Demo(demo) => bywash_lab::demo(&demo),
         #[cfg(feature = "lab")]
-        Command::Lab(command) => lab::lab(&command),
+        Command::Lab(command) => bywash_lab::lab(&command),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory: None } => manual::man(),
         Command::Man { directory: Some(folder) } => manual::pages(&folder),

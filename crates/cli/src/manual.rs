@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use bywash_command::Failure;
+use bywash_command::streams::print;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::args::Args;
-use crate::failure::Failure;
-use crate::streams::print;
 
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();

@@ -3,12 +3,11 @@
 use std::io;
 use std::time::Duration;
 
+use bywash_command::Failure;
 use bywash_engine::{Meter, Reading};
 use bywash_gateway::Gateway;
 use bywash_sense::{Cpu, Pressure};
 use bywash_units::Share;
-
-use crate::failure::Failure;
 
 /// Feeds the engine readings of the machine while its policy wants them, which a reload may change.
 pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {

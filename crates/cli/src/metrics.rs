@@ -1,9 +1,8 @@
 //! The metrics of the gateway and of the stop daemon, as a page of the documentation or as JSON.
 
+use bywash_command::Failure;
+use bywash_command::streams::{print, print_json};
 use bywash_metrics::{Subject, json, reference};
-
-use crate::failure::Failure;
-use crate::streams::{print, print_json};
 
 const ABOUT: &str = "\
 `/metrics` of the gateway (`listen.admin`) and, in the last section, of the stop daemon (`sentry.admin`), for

@@ -6,10 +6,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use bywash_command::Failure;
+use bywash_command::streams::say;
 use bywash_config::Config;
-
-use crate::failure::Failure;
-use crate::streams::say;
 
 /// Refuses an output file that cannot be written: `--out` is a folder, its folder does not exist,
 /// or the file exists already.

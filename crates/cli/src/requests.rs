@@ -2,19 +2,20 @@
 
 use std::fmt::Write;
 
+use bywash_command::Failure;
+use bywash_command::admin_client;
+use bywash_command::plain_value as plain;
+use bywash_command::request_text::explained;
+use bywash_command::streams::{print, print_json};
 use bywash_control::printable_json;
 use serde_json::Value;
 
 use crate::args::{Explain, Tap};
-use crate::failure::Failure;
-use crate::operator;
-use crate::plain::plain_value as plain;
-use crate::streams::{print, print_json};
 
 /// Prints requests as they end.
 pub(crate) fn tap(args: &Tap) -> Result<(), Failure> {
     let mut seen = 0;
-    operator::lines(&args.which, &format!("/v1/tap{}", filters(args)), |line| {
+    admin_client::lines(&args.which, &format!("/v1/tap{}", filters(args)), |line| {
         let shown = if args.json { printable_json(line) } else { one_line(line) };
         print(&format!("{shown}\n"))?;
         seen += 1;
@@ -86,49 +87,8 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
             "the ID of a request is 16 hexadecimal digits, {help}"
         )));
     }
-    let entry = operator::get(&args.which, &format!("/v1/requests/{name}"))?;
+    let entry = admin_client::get(&args.which, &format!("/v1/requests/{name}"))?;
     if args.json { print_json(&entry) } else { print(&explained(&entry)) }
-}
-
-/// Returns that explanation as text.
-pub(crate) fn explained(entry: &Value) -> String {
-    let text = |name: &str| plain(&entry[name]);
-    let ms = |name: &str| entry[name].as_u64().unwrap_or(0) as f64 / 1e3;
-    let decision = match entry["decision"].as_str() {
-        Some("run") => "was given a slot",
-        Some("shed") => "was refused",
-        Some("stop") => "was stopped",
-        Some(_) => "would still have been waiting when it was answered",
-        None => "got no decision: the gateway was bypassed, or its client had left",
-    };
-    let level = match &entry["level"] {
-        Value::Null => String::new(),
-        level => format!(", level {}", plain(level)),
-    };
-    let observed =
-        if entry["mode"] == "observe" { " (only observed: this had no effect)" } else { "" };
-    let mut words = format!(
-        "{} {} {} from {}\nclass {}{level}, session {}, standing {}\nIt {decision}{observed}",
-        text("method"),
-        text("target"),
-        text("protocol"),
-        text("client"),
-        text("class"),
-        text("session"),
-        text("standing"),
-    );
-    if let Some(explanation) = entry["explanation"].as_str() {
-        let _ = write!(words, ": {explanation} ({})", text("reason"));
-    }
-    let _ = writeln!(
-        words,
-        "\nIt waited {:.1} ms and ran {:.1} ms; outcome {}, status {}",
-        ms("queue_wait_us"),
-        ms("service_us"),
-        text("outcome"),
-        text("status"),
-    );
-    words
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Duration;
 
+use bywash_command::Failure;
+use bywash_command::signals::{Signals, Told};
+use bywash_command::streams::{draw, has_colour, say};
 use bywash_config::{Config, Mode, Problems};
 use bywash_handover::Supervisor;
 
 use crate::args::SentryRun;
-use crate::failure::Failure;
-use crate::signals::{Signals, Told};
-use crate::streams::{draw, has_colour, say};
 
 /// How long it waits for a signal before it checks that the daemon still runs.
 const TURN: Duration = Duration::from_secs(1);

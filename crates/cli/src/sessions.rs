@@ -1,15 +1,15 @@
 //! `bywash sessions`: the steps and the worth of sessions, as a running gateway has learned them.
 
-use bywash_report::{Align, Table};
+use bywash_command::Failure;
+use bywash_command::admin_client;
+use bywash_command::streams::{print, print_json};
+use bywash_terminal::{Align, Table};
 use serde_json::Value;
 
 use crate::args::Sessions;
-use crate::failure::Failure;
-use crate::operator;
-use crate::streams::{print, print_json};
 
 pub(crate) fn sessions(args: &Sessions) -> Result<(), Failure> {
-    let learned = operator::get(&args.which, "/v1/sessions")?;
+    let learned = admin_client::get(&args.which, "/v1/sessions")?;
     if args.json {
         return print_json(&learned);
     }

@@ -7,13 +7,13 @@
 
 use std::time::Duration;
 
+use bywash_command::Failure;
+use bywash_command::signals::{Signals, Told};
+use bywash_command::streams::say;
 use bywash_handover::Supervisor;
 use bywash_shaper::{Held, Plan, ShaperError};
 
 use crate::args::{Lanes, Shaper};
-use crate::failure::Failure;
-use crate::signals::{Signals, Told};
-use crate::streams::say;
 
 /// The interval at which the process checks that the lanes are still installed as wanted.
 const TURN: Duration = Duration::from_secs(1);

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use bywash_command::Failure;
+use bywash_command::streams::say;
 use bywash_config::State;
 use bywash_gateway::Gateway;
-
-use crate::failure::Failure;
-use crate::streams::say;
 
 /// The name of the file in `state.directory`.
 const FILE: &str = "learned";

@@ -2,25 +2,27 @@
 //! off or on.
 
 use bywash_api::SetBypass;
-use bywash_report::{Align, Table};
+use bywash_command::Failure;
+use bywash_command::plain;
+use bywash_command::streams::{print, print_json};
+use bywash_command::{admin_client, operators};
+use bywash_terminal::{Align, Table};
 use serde_json::Value;
 
 use crate::args::{Bypass, Status, Switch};
-use crate::failure::Failure;
-use crate::plain::plain;
-use crate::streams::{print, print_json};
-use crate::{operator, operators, policy};
+
+use crate::policy;
 
 pub(crate) fn status(args: &Status) -> Result<(), Failure> {
     if args.ready {
-        let ready = operator::is_ready(&args.which.admin)?;
+        let ready = admin_client::is_ready(&args.which.admin)?;
         return if ready {
             print("ready\n")
         } else {
             Err(Failure::running("the gateway does not serve"))
         };
     }
-    let status = operator::get(&args.which, "/v1/status")?;
+    let status = admin_client::get(&args.which, "/v1/status")?;
     if args.json {
         return print_json(&status);
     }
@@ -37,7 +39,7 @@ pub(crate) fn bypass(args: &Bypass) -> Result<(), Failure> {
         lasts: args.lasts.map(|lasts| lasts.to_string()),
         revision: None,
     };
-    let policy = operator::post(&args.which, &by, "/v1/bypass", &said)?;
+    let policy = admin_client::post(&args.which, &by, "/v1/bypass", &said)?;
     print(&policy::told(&policy))
 }
 

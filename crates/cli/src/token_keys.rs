@@ -7,17 +7,16 @@
 
 use std::path::Path;
 
+use bywash_command::replace::{create, replace};
+use bywash_command::streams::{print, say};
+use bywash_command::{Failure, operators};
 use bywash_files::LARGEST_SECRET;
 use bywash_token::{Secret, Secrets};
-use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::args::TokenKeys;
-use crate::failure::Failure;
-use crate::replace::{create, replace};
-use crate::streams::{print, say};
 
 pub(crate) fn token_keys(args: &TokenKeys) -> Result<(), Failure> {
-    let fresh = draw()?;
+    let fresh = operators::draw()?;
     let Some(path) = &args.file else {
         return print(&Secrets::fresh(fresh).to_text());
     };
@@ -33,13 +32,6 @@ pub(crate) fn token_keys(args: &TokenKeys) -> Result<(), Failure> {
 
 fn not_done(path: &Path, why: &str) -> Failure {
     Failure::running(format!("{}: {why}", path.display()))
-}
-
-pub(crate) fn draw() -> Result<Secret, Failure> {
-    let mut bytes = [0; 32];
-    let drawn = SystemRandom::new().fill(&mut bytes);
-    drawn.map_err(|_| Failure::running("the system provides no random bytes"))?;
-    Ok(Secret::from_bytes(bytes))
 }
 
 fn rotate(path: &Path, fresh: &Secret) -> Result<(), String> {

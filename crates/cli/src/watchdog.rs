@@ -7,10 +7,9 @@
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
+use bywash_command::streams::say;
 use bywash_gateway::Pulse;
 use bywash_handover::Supervisor;
-
-use crate::streams::say;
 
 /// The interval between looks at the workers' heartbeats, unless the watchdog needs a shorter one.
 const TURN: Duration = Duration::from_secs(1);

@@ -46,7 +46,7 @@
 //! Each worker is one thread with a current-thread runtime. A request crosses threads only at the
 //! engine's lock and, when a request on another thread ends, by a wake-up.
 #![forbid(unsafe_code)]
-// `eprintln!` panics when standard error is closed; `talk::say` ignores that.
+// `eprintln!` panics when standard error is closed; `stderr::say` ignores that.
 #![deny(clippy::print_stderr)]
 
 mod admin;
@@ -74,6 +74,5 @@ mod upstream;
 pub use error::{GatewayError, TooManyClasses};
 pub use gateway::{Files, Gateway, Inheritance, Pulse, Senses, prepare, start};
 pub use process::memory::{Budget, budget};
-pub use process::talk;
 pub use telemetry::metrics::METRICS;
 pub use telemetry::traces::EXPORTS_TRACES;

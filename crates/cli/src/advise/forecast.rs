@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use bywash_advise::{Advice, Proposed, Role, Told};
+use bywash_command::Failure;
 use bywash_scenario::client::Client;
 use bywash_scenario::file::Length;
 use bywash_scenario::{
@@ -17,8 +18,6 @@ use bywash_scenario::{
 };
 use bywash_units::{Span, Utility};
 use serde::Serialize;
-
-use crate::failure::Failure;
 
 /// The multiples of the peak.
 const TIMES: [u32; 3] = [1, 2, 3];

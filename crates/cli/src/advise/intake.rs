@@ -8,6 +8,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use bywash_advise::{Client, End, Request, Summary, agreed};
+use bywash_command::Failure;
 use bywash_sense::access_log::{self, Flaw, Format, Line, Lines, Logged, Parser, Who, unpacked};
 use bywash_units::Time;
 use serde_json::{Value, json};
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 use super::merge::{Merge, Source};
 use super::progress::Progress;
 use crate::args::Advise;
-use crate::failure::Failure;
 
 /// The number of lines that do not parse to show.
 const SHOWN: usize = 3;

@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use bywash_advise::{Kept, Request, Summary, agreed, is_near};
+use bywash_command::Failure;
 use bywash_units::{Span, Time};
 
 use super::intake::{Account, Log};
 use super::progress::Progress;
 use crate::args::Advise;
-use crate::failure::Failure;
 
 /// The maximum number of logs that are open at the same time; each takes half a megabyte.
 const MOST: usize = 64;

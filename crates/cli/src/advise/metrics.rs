@@ -5,11 +5,10 @@ use std::fs::File;
 use std::path::Path;
 
 use bywash_advise::{Load, Used, Watched};
+use bywash_command::Failure;
 use bywash_sense::series::{NoSadf, Sadf, Told, Use};
 use bywash_units::{Span, Time};
 use serde_json::{Value, json};
-
-use crate::failure::Failure;
 
 /// The maximum number of resources; each takes some megabytes.
 const MOST: usize = 16;

@@ -15,13 +15,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bywash_advise::{Around, Machine, Settings, Summary};
+use bywash_command::Failure;
+use bywash_command::streams::to_json;
+use bywash_command::streams::{print, print_json};
 use serde_json::json;
 
 use crate::args::{Advise, cores};
-use crate::failure::Failure;
-use crate::lab::to_json;
 use crate::proposed::{self, checked, write};
-use crate::streams::{print, print_json};
 
 /// The application's URL in a file for which no other was named.
 const UPSTREAM: &str = "http://127.0.0.1:3000";

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use bywash_command::streams::is_terminal;
 use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::streams::is_terminal;
 
 /// The number of lines between two updates of the bar.
 const EACH: u64 = 20_000;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use bywash_advise::{Advice, Quantiles};
-use bywash_report::{Align, Table};
+use bywash_terminal::{Align, Table};
 
 use super::forecast::Forecast;
 use super::intake::Account;

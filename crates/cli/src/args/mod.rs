@@ -4,39 +4,22 @@
 mod advise;
 pub(crate) mod cores;
 pub(crate) mod elephants;
-mod front;
 mod init;
-#[cfg(feature = "lab")]
-mod lab;
 pub(crate) mod policy;
 mod shaper;
-#[cfg(feature = "top")]
-mod top;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use bywash_command::which::{Which, address, admin};
 use bywash_config::AdminAddress;
 use bywash_units::Span;
 use clap::{ArgGroup, Parser, Subcommand};
 
 #[cfg(feature = "lab")]
 pub(crate) use advise::Advise;
-pub(crate) use front::Front;
 pub(crate) use init::Init;
-#[cfg(feature = "lab")]
-pub(crate) use lab::{
-    Compare, Demo, ElephantsRun, Lab, LearnRun, Limit, LimitsRun, LiveRun, Narrow, Paper, Peer,
-    PeersRun, Replay, ServiceOf, Sim, Stay, Sweep, Vary,
-};
 pub(crate) use shaper::{Lanes, Shaper};
-#[cfg(feature = "top")]
-pub(crate) use top::{Top, Window};
-
-/// Returns the admin address that commands use by default.
-pub(crate) fn default_admin() -> AdminAddress {
-    AdminAddress::Tcp(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7070)))
-}
 
 macro_rules! first_steps {
     () => {
@@ -135,29 +118,6 @@ If several gateways have the same file, or if an application verifies levels wit
 new key in two steps. Write it into the second line of all files first, then into the first line.
 No program then receives a signature of a key that it does not know.";
 
-const DOCTOR_EXAMPLES: &str = "\
-Examples:
-  bywash doctor --config bywash.toml
-  bywash doctor --front http://shop.example/doctor/ --json
-  bywash doctor --slow /reports/all
-
---front tests whether the hop in front closes its connection when its client leaves. If the hop does
-not, bywash cannot see that clients leave. The test sends three requests through the hop. It needs a
-location of the hop that leads to the doctor and has the settings of the real one. In nginx:
-  location /doctor/ { proxy_pass http://127.0.0.1:7079; proxy_http_version 1.1; }
-In HAProxy:
-  use_backend doctor if { path_beg /doctor/ }
-  backend doctor
-      option abortonclose
-      server doctor 127.0.0.1:7079
-
---slow tests whether the application stops its work when bywash closes the connection. The test
-sends upstream.limit requests for the path at once, twice, directly to the application. Choose a
-quiet moment, and a path that takes a second or more and changes nothing.
-
-Exit code 1 means that the doctor found a problem. Run the doctor while the service runs: it then
-checks the limits of the service instead of those of the shell.";
-
 /// Overload control for busy sites: useful work only, the most valuable first.
 #[derive(Debug, Parser)]
 #[command(name = "bywash", version, max_term_width = 100, after_help = FIRST_STEPS)]
@@ -200,7 +160,7 @@ pub(crate) enum Command {
     Status(Status),
     #[cfg(feature = "top")]
     /// Watch a running gateway on a screen of this terminal, and take decisions
-    Top(Top),
+    Top(bywash_top::Top),
     /// Show what a running gateway has learned about sessions and their worth
     Sessions(Sessions),
     /// Show which requests cause the load, and decide what to do about them
@@ -220,7 +180,7 @@ pub(crate) enum Command {
     /// Explain the decision about one request (of the last 10,000)
     Explain(Explain),
     /// Find what hinders the gateway: on this machine, in front of it or behind it
-    Doctor(Doctor),
+    Doctor(bywash_doctor::Doctor),
     #[cfg(feature = "lab")]
     /// Propose a configuration from the access logs of a site
     Advise(Advise),
@@ -228,11 +188,10 @@ pub(crate) enum Command {
     TokenKeys(TokenKeys),
     #[cfg(feature = "lab")]
     /// Watch one shop survive a flash crowd that overwhelms the one next to it (a minute)
-    Demo(Demo),
+    Demo(bywash_lab::Demo),
     #[cfg(feature = "lab")]
     /// Play scenarios in virtual time or against a real URL
-    #[command(subcommand)]
-    Lab(Lab),
+    Lab(bywash_lab::Lab),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -286,17 +245,6 @@ pub(crate) struct Check {
     /// Print the problems as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// The gateway that a command talks to.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Which {
-    /// The gateway's admin listener: `ADDRESS:PORT` or `unix:/PATH`
-    #[arg(long, value_name = "ADDRESS", default_value_t = default_admin(), value_parser = admin)]
-    pub(crate) admin: AdminAddress,
-    /// The operators' key of that gateway, if it is not where `bywash run` puts it
-    #[arg(long, value_name = "FILE", env = "BYWASH_OPERATORS_KEY")]
-    pub(crate) key: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -414,26 +362,6 @@ pub(crate) struct Sessions {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = DOCTOR_EXAMPLES)]
-pub(crate) struct Doctor {
-    /// The configuration file
-    #[arg(short, long, value_name = "FILE", default_value = "bywash.toml")]
-    pub(crate) config: PathBuf,
-    /// Test whether the hop in front passes closes on: its URL for the doctor's origin
-    #[arg(long, value_name = "URL")]
-    pub(crate) front: Option<Front>,
-    /// Address at which the doctor's origin listens during that test
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7079", value_parser = address)]
-    pub(crate) origin: SocketAddr,
-    /// Test whether the application stops when its client closes: a path that takes a while
-    #[arg(long, value_name = "PATH", value_parser = path)]
-    pub(crate) slow: Option<String>,
-    /// Print the findings as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, clap::Args)]
 #[command(after_help = TOKEN_KEYS_EXAMPLES)]
 pub(crate) struct TokenKeys {
     /// Write a new file here (mode 0600) and print nothing
@@ -443,25 +371,11 @@ pub(crate) struct TokenKeys {
     pub(crate) rotate: bool,
 }
 
-/// Parses an address. It may be a URL, because the first line of `bywash run` has URLs to paste.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    let bare = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
-    let number = bare.replace("localhost:", "127.0.0.1:");
-    number.parse().map_err(|_| "write ADDRESS:PORT, as in 127.0.0.1:8080".to_owned())
-}
-
 /// Parses an address for operators. It must be loopback because that traffic is not encrypted.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address = address(text)?;
     let no = || "it must be a loopback address, because the traffic is not encrypted".to_owned();
     if address.ip().is_loopback() { Ok(address) } else { Err(no()) }
-}
-
-fn admin(text: &str) -> Result<AdminAddress, String> {
-    if text.starts_with("unix:") {
-        return text.parse().map_err(str::to_owned);
-    }
-    address(text).map(AdminAddress::Tcp)
 }
 
 fn own_admin(text: &str) -> Result<AdminAddress, String> {
@@ -471,11 +385,4 @@ fn own_admin(text: &str) -> Result<AdminAddress, String> {
         }
         other => Ok(other),
     }
-}
-
-/// Parses a path that can stand in a request line.
-fn path(text: &str) -> Result<String, String> {
-    let plain = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
-    let why = "write /PATH, with %20 for a space";
-    if plain { Ok(text.to_owned()) } else { Err(why.to_owned()) }
 }

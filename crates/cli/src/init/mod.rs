@@ -6,11 +6,12 @@
 
 use std::fmt::Write;
 
+use bywash_command::Failure;
+use bywash_command::streams::print;
+
 use crate::args::{Init, cores};
-use crate::failure::Failure;
 use crate::presets::PRESETS;
 use crate::proposed::{checked, prepare, write};
-use crate::streams::print;
 
 const HEAD: &str = include_str!("head.toml");
 /// The server in the presets, in TOML syntax.

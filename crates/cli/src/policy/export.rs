@@ -9,17 +9,17 @@
 use std::path::Path;
 
 use bywash_api::Exported;
+use bywash_command::Failure;
+use bywash_command::admin_client;
+use bywash_command::replace::replace;
+use bywash_command::streams::{has_colour, print, say};
 use bywash_config::Config;
 use toml_edit::{DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
 
 use crate::args::policy::Export;
-use crate::failure::Failure;
-use crate::operator;
-use crate::replace::replace;
-use crate::streams::{has_colour, print, say};
 
 pub(crate) fn export(args: &Export) -> Result<(), Failure> {
-    let exported: Exported = operator::get(&args.which, "/v1/export")?;
+    let exported: Exported = admin_client::get(&args.which, "/v1/export")?;
     let Some(path) = &args.write else { return print(&exported.toml) };
     let not_done = |why: String| Failure::running(format!("{}: {why}", path.display()));
     let text = bywash_files::text(path, LARGEST).map_err(|why| not_done(why.to_string()))?;

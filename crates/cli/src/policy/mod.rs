@@ -5,13 +5,13 @@ mod export;
 use std::fmt::Write;
 
 use bywash_api::{ClassPolicy, Mode, Policy, SetClass, Undo};
-use bywash_report::{Align, Table};
+use bywash_command::Failure;
+use bywash_command::plain;
+use bywash_command::streams::{print, print_json};
+use bywash_command::{admin_client, operators};
+use bywash_terminal::{Align, Table};
 
 use crate::args::policy::{OfClass, Policy as What, Show, Undone};
-use crate::failure::Failure;
-use crate::plain::plain;
-use crate::streams::{print, print_json};
-use crate::{operator, operators};
 
 pub(crate) use export::export;
 
@@ -26,9 +26,9 @@ pub(crate) fn policy(what: &What) -> Result<(), Failure> {
 
 fn show(args: &Show) -> Result<(), Failure> {
     if args.json {
-        return print_json(&operator::get(&args.which, "/v1/policy")?);
+        return print_json(&admin_client::get(&args.which, "/v1/policy")?);
     }
-    print(&told(&operator::get(&args.which, "/v1/policy")?))
+    print(&told(&admin_client::get(&args.which, "/v1/policy")?))
 }
 
 fn set(args: &OfClass, mode: Mode, percent: Option<u8>) -> Result<(), Failure> {
@@ -42,7 +42,7 @@ fn set(args: &OfClass, mode: Mode, percent: Option<u8>) -> Result<(), Failure> {
         lasts: args.lasts.map(|lasts| lasts.to_string()),
         revision: None,
     };
-    let policy = operator::post(&args.which, &by, "/v1/policy/class", &said)?;
+    let policy = admin_client::post(&args.which, &by, "/v1/policy/class", &said)?;
     print(&told(&policy))
 }
 
@@ -50,7 +50,7 @@ fn undo(args: &Undone) -> Result<(), Failure> {
     let by = &operators::author(args.author.by.as_deref())?;
     let said = Undo { by: Some(by.clone()), why: args.author.why.clone(), revision: None };
     let path = format!("/v1/policy/{}/undo", args.number);
-    print(&told(&operator::post(&args.which, by, &path, &said)?))
+    print(&told(&admin_client::post(&args.which, by, &path, &said)?))
 }
 
 pub(crate) fn told(policy: &Policy) -> String {

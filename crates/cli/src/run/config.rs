@@ -1,13 +1,13 @@
 //! The configuration that the command line asks for, fitted to this process.
 
+use bywash_command::Failure;
+use bywash_command::operators;
+use bywash_command::streams::{draw, has_colour, say};
 use bywash_config::{AdminAddress, Config, Problem, Problems};
 use bywash_gateway::Files;
 use bywash_handover::Watched;
 
 use crate::args::Run;
-use crate::failure::Failure;
-use crate::operators;
-use crate::streams::{draw, has_colour, say};
 
 /// Reads the configuration that the command line asks for, and returns it with the files that it is
 /// made of. The watch of a file begins before the file is read, so that no change in between is

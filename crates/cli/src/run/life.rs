@@ -10,15 +10,16 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use bywash_gateway::{Gateway, talk};
+use bywash_command::Failure;
+use bywash_command::signals::{Signals, Told};
+use bywash_command::streams::{FLUSHED, say};
+use bywash_gateway::Gateway;
 use bywash_handover::{HandoverError, Successor, Supervisor, Watched};
+use bywash_terminal::stderr;
 
 use super::config;
 use crate::args::Run;
-use crate::failure::Failure;
-use crate::signals::{Signals, Told};
 use crate::state::Keeper;
-use crate::streams::{FLUSHED, say};
 use crate::watchdog::Watchdog;
 
 pub(super) struct Life<'a> {
@@ -172,7 +173,7 @@ impl Life<'_> {
         let cuts = move || {
             signals.wait();
             say("bywash: ended by a second signal");
-            talk::flush(FLUSHED);
+            stderr::flush(FLUSHED);
             std::process::exit(1);
         };
         // Without this thread a second signal does nothing. That is no reason to cut clients off

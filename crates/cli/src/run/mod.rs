@@ -8,22 +8,25 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use bywash_command::Failure;
+use bywash_command::signals::Signals;
+use bywash_command::streams::say;
+use bywash_command::which::default_admin;
 use bywash_config::{AdminAddress, Config, Endpoint, Mode, Server};
-use bywash_gateway::{Gateway, GatewayError, Inheritance, talk};
+use bywash_gateway::{Gateway, GatewayError, Inheritance};
 use bywash_handover::Supervisor;
+use bywash_terminal::stderr;
 
 use self::life::{Life, tell_misplaced};
-use crate::args::{Run, default_admin};
-use crate::failure::Failure;
+
+use crate::args::Run;
 use crate::meters;
-use crate::signals::Signals;
 use crate::state;
-use crate::streams::say;
 use crate::watchdog::Watchdog;
 
 pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     // From here on no thread waits for the reader of standard error.
-    talk::write_in_background();
+    stderr::write_in_background();
     // Before anything else: a predecessor waits for us, and its channel is our standard input.
     let before = bywash_handover::from_predecessor().map_err(Failure::running)?;
     let supervisor = Supervisor::from_environment().map_err(Failure::running)?;

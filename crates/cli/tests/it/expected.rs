@@ -15,7 +15,10 @@ use crate::binary::bywash;
 
 #[test]
 fn the_paper_s_table_comes_out_as_before() {
-    expected("papers/1-lifo-pri/scenarios/paper-1-table", &["--seeds", "1", "--policy", "SQ,8Q-AF,8Q-LIFO-Pri"]);
+    expected(
+        "papers/1-lifo-pri/scenarios/paper-1-table",
+        &["--seeds", "1", "--policy", "SQ,8Q-AF,8Q-LIFO-Pri"],
+    );
 }
 
 #[test]

@@ -195,7 +195,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.bypassed.set(i64::from(shared.is_bypassed()));
     let large = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     gauges.decisions_unwritten.set(large(shared.state_writer.count_unwritten() as u64));
-    gauges.stderr_dropped.set(large(crate::process::talk::dropped()));
+    gauges.stderr_dropped.set(large(bywash_terminal::stderr::dropped()));
     gauges.streams.set(large(shared.streams.load(Ordering::Relaxed) as u64));
     gauges.uploads.set(large(shared.uploads.load(Ordering::Relaxed) as u64));
     gauges.departed.set(large(shared.departed.load(Ordering::Relaxed) as u64));

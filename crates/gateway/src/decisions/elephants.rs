@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use bywash_control::{Book, Gauge, Note, Refused, Written};
+use bywash_terminal::stderr::say;
 
-use crate::process::talk::say;
 use crate::process::wall;
 use crate::shared::Shared;
 use crate::state::stored::DecisionError;

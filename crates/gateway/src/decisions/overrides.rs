@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bywash_control::{Mode, NotOverridden, Note, Overrides, Target, Word, escaped};
+use bywash_terminal::stderr::say;
 use bywash_units::Span;
 
-use crate::process::talk::say;
 use crate::process::wall;
 use crate::settings::Settings;
 use crate::shared::Shared;

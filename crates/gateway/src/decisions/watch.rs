@@ -21,6 +21,7 @@ use bywash_sense::series::{
     Clock, Disks, Exporter, Group, Network, Processes, Processors, Root, Sampler, Stalls, Step,
     Windows,
 };
+use bywash_terminal::stderr::say;
 use bywash_units::{Span, Time};
 use tokio::sync::{mpsc, watch};
 
@@ -28,7 +29,6 @@ use super::{elephants, overrides};
 use crate::elephants::{Looked, Sight};
 use crate::process::life::Life;
 use crate::process::secret::network;
-use crate::process::talk::say;
 use crate::process::wall;
 use crate::settings::Settings;
 use crate::shared::Shared;

@@ -346,7 +346,7 @@ impl Driver {
 /// Aborts the process. The engine's tables may be half changed, and going on would hand out slots
 /// that are never given back. A restart is the quickest way to serve again.
 fn has_panicked() -> ! {
-    crate::process::talk::say("the engine has panicked; this is a fault in bywash. Aborting.");
+    bywash_terminal::stderr::say("the engine has panicked; this is a fault in bywash. Aborting.");
     std::process::abort()
 }
 

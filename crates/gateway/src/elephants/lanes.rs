@@ -6,8 +6,7 @@
 use std::os::fd::AsFd;
 
 use bywash_shaper::{Lane, Mark, Shaper, Without};
-
-use crate::process::talk;
+use bywash_terminal::stderr;
 
 /// Why an answer has no lane, so that a bucket throttles it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +88,8 @@ impl Lanes {
 
 fn say(missing: Option<Without>) {
     match missing {
-        None => talk::say("answers to elephants use lanes of the network device"),
-        Some(why) => talk::say(format_args!(
+        None => stderr::say("answers to elephants use lanes of the network device"),
+        Some(why) => stderr::say(format_args!(
             "answers to elephants are limited by token buckets, not by lanes: {why}"
         )),
     }

@@ -20,6 +20,7 @@ use bywash_config::{AdminAddress, Config};
 use bywash_control::{Note, Subject, What};
 use bywash_engine::{Class, Engine, Meter, Reading};
 use bywash_handover::{Listener, Name, Sockets};
+use bywash_terminal::stderr::say;
 use bywash_units::Span;
 use tokio::sync::watch;
 
@@ -32,7 +33,6 @@ use crate::error::GatewayError;
 use crate::process::life::Life;
 use crate::process::panics::Thread;
 use crate::process::secret::Secret;
-use crate::process::talk::say;
 use crate::process::wall;
 use crate::settings::Settings;
 use crate::shared::Shared;

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
+use bywash_terminal::stderr::say;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
@@ -26,7 +27,6 @@ use crate::context::{LocalFuture, Worker};
 use crate::process::life::Life;
 #[cfg(test)]
 use crate::process::panics::Trap;
-use crate::process::talk::say;
 use crate::settings::Settings;
 use crate::shared::Shared;
 

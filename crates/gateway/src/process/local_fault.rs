@@ -7,9 +7,8 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bywash_terminal::stderr::say;
 use bywash_units::{Span, Time};
-
-use crate::process::talk::say;
 
 /// The resource that this machine lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,5 +8,4 @@ pub(crate) mod names;
 pub(crate) mod panics;
 pub(crate) mod secret;
 pub(crate) mod sync;
-pub mod talk;
 pub(crate) mod wall;

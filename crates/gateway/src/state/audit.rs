@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bywash_control::{Note, printable_json};
+use bywash_terminal::stderr::say;
 
-use crate::process::talk::say;
 use crate::state::writer::{StateWriter, Version};
 
 /// The name of the file in `state.directory`.

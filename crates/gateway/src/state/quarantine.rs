@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::process::talk::say;
+use bywash_terminal::stderr::say;
 
 /// The folder in which the process that handed its decisions over had saved them, if it had one.
 #[derive(Clone, Debug)]

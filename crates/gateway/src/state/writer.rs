@@ -15,9 +15,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bywash_control::Note;
+use bywash_terminal::stderr::say;
 use tokio::sync::watch;
 
-use crate::process::talk::say;
 use crate::state::audit;
 
 /// How long a decision waits for its result before the answer says that the result is not known

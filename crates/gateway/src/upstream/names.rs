@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bywash_terminal::stderr::say;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use super::UpstreamError;
 use super::dial::{dial, in_order};
-use crate::process::talk::say;
 use crate::telemetry::metrics::{Metrics, NameFailure};
 
 /// The maximum number of addresses used for one name.

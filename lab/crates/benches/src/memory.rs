@@ -6,9 +6,9 @@
 //! the waiting requests are let go, and must all be answered: what was dropped would have cost
 //! nothing.
 
-use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::dial;
 use bywash_harness::http;
+use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::peer::{Kind, Programs, Setup, Task};
 use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};

@@ -11,7 +11,7 @@
 //!
 //! # Modules
 //!
-//! - [`table`] aligns columns.
+//! - [`table`] has the two tables of every run.
 //! - [`figure`] draws.
 //! - [`page`] puts both on a page.
 //! - [`standard`] is the usual report of a run.
@@ -26,7 +26,6 @@ mod text;
 
 pub use page::{Block, Report, Section, Verdict, write};
 pub use standard::result_report;
-pub use table::{Align, Table};
 
 #[cfg(test)]
 mod sample;

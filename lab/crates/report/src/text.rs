@@ -4,26 +4,7 @@
 //! escape sequence could rewrite the screen; in HTML a tag could run; in both a change of writing
 //! direction could make a line read as its opposite. Every such text passes through this module.
 
-/// Returns `text` on one line, with each control character as U+FFFD.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(shown).collect()
-}
-
-fn shown(c: char) -> char {
-    match c {
-        '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
-        c if unshowable(c) => char::REPLACEMENT_CHARACTER,
-        c => c,
-    }
-}
-
-fn unshowable(c: char) -> bool {
-    // The controls of writing direction, see Unicode TR 36 §2.
-    let turns = matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    // Code points that are not characters in XML and HTML.
-    let nothing = matches!(c, '\u{FDD0}'..='\u{FDEF}' | '\u{FFFE}' | '\u{FFFF}');
-    turns || nothing || c.is_control()
-}
+use bywash_terminal::text::{columns, printable, shown};
 
 /// Returns [`printable`] `text` for HTML and SVG, as content or inside a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
@@ -46,12 +27,6 @@ pub(crate) fn escape_lines(text: &str) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the width in columns, one per character. That is right for all scripts in use so far; a
-/// table that is one column off in others is still readable.
-pub(crate) fn columns(text: &str) -> usize {
-    text.chars().count()
-}
-
 /// Returns at most `most` columns of `text`; the last is `…` if text was removed.
 pub(crate) fn elided(text: &str, most: usize) -> String {
     let text = printable(text);
@@ -72,8 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_steer_a_terminal_or_turn_the_writing() {
-        assert_eq!(printable("a\x1b[2Jb\u{9b}c\u{202e}d\ne"), "a�[2Jb�c�d e");
+    fn no_control_character_stays() {
         assert!(!escape("\0\x01").chars().any(char::is_control));
     }
 

@@ -208,7 +208,8 @@ mod tests {
 
     #[test]
     fn keys_that_only_the_base_has_can_be_set() {
-        let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../papers/1-lifo-pri/scenarios");
+        let lab =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../papers/1-lifo-pri/scenarios");
         let over = "base = \"paper-1.toml\"\nname = \"over\"\n[run]\nseeds = 2\n";
         let settings = ["class.main.utility=28", "run.seeds=4"].map(|text| text.parse().unwrap());
         let scenario = Scenario::parse_with(over, &lab, &settings).unwrap();

@@ -11,7 +11,8 @@ use bywash_sim::{Case, peers, play};
 use bywash_units::{Span, Time};
 
 fn paper_1(rho: f64, closes: Closes, minutes: u64) -> Scenario {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../papers/1-lifo-pri/scenarios/paper-1.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../papers/1-lifo-pri/scenarios/paper-1.toml");
     let mut scenario = Scenario::read(&path).expect("the seed's scenario is well-formed");
     scenario.rho = vec![rho];
     scenario.closes = vec![closes];

@@ -4,12 +4,13 @@
 //! behind bytes nobody reads. The kernel knows all the same. One exact look-up takes about 5 µs
 //! (reading `/proc/net/tcp` takes a millisecond). Format: `sock_diag(7)`, `linux/inet_diag.h`.
 
-use bywash_harness::sys;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::SocketAddrV4;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use bywash_harness::sys;
 
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;

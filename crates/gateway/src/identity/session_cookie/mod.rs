@@ -29,11 +29,11 @@ use bywash_api::SessionCookieStatus;
 use bywash_config::{Identify, Session};
 use bywash_engine::Request as EngineRequest;
 use bywash_message::{Fields, Name};
+use bywash_terminal::stderr::say;
 
 use self::seen::{Seen, Table};
 use super::cookies;
 use crate::process::secret::Secret;
-use crate::process::talk::say;
 use crate::process::wall::unix_s;
 
 /// The number of answered requests before a warning.

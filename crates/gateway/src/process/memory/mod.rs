@@ -14,9 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use bywash_config::{Config, Scheme};
+use bywash_terminal::stderr;
 use bywash_units::Span;
-
-use crate::process::talk;
 
 /// One open connection without a request: its task and its entry among the watched ones. The
 /// kernel's structures for it are included, as they are charged to the control group as well.
@@ -220,7 +219,7 @@ impl Memory {
         } else {
             String::new()
         };
-        talk::say(format_args!(
+        stderr::say(format_args!(
             "memory of clients: level {name}{was} ({used} of {budget} MiB): {does}"
         ));
     }

@@ -9,9 +9,8 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bywash_terminal::stderr::say;
 use serde::Serialize;
-
-use crate::process::talk::say;
 
 /// The bytes that are gathered before a write. The last line may exceed it.
 const ENOUGH: usize = 64 * 1024;

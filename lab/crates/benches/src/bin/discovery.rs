@@ -6,9 +6,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use bywash_discover::{Column, Discovery, MOST_COLUMNS, Resource, Settings};
 use bywash_harness::stats::Spread;
 use bywash_harness::table::Table;
-use bywash_discover::{Column, Discovery, MOST_COLUMNS, Resource, Settings};
 use bywash_units::Time;
 use clap::Parser;
 

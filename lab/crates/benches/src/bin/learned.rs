@@ -10,13 +10,13 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use bywash_bench::decision::crowd::Dice;
-use bywash_harness::machine::Machine;
-use bywash_harness::stats;
-use bywash_harness::table::Table;
 use bywash_engine::session::Sessions;
 use bywash_engine::{
     AddressKey, ClassId, ClassSet, Cursor, Remembered, Service, SessionKey, Slice,
 };
+use bywash_harness::machine::Machine;
+use bywash_harness::stats;
+use bywash_harness::table::Table;
 use bywash_units::{Span, Time};
 
 const SIZES: [u32; 3] = [65_536, 1_000_000, 10_000_000];

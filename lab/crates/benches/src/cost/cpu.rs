@@ -6,7 +6,8 @@
 use super::noise::Noise;
 use super::round::{self, Overload, Sample};
 use super::series::Series;
-use super::{CONNECTIONS, Case, LOAD_CORE, PROXY_CORE, h2load};
+use super::{CONNECTIONS, Case, h2load};
+use bywash_harness::machine::{LOAD_CORE, PROXY_CORE};
 use bywash_harness::peer::{Kind, Programs, Setup};
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::report::{Bench, Common, Report, not_available};

@@ -2,12 +2,13 @@
 //! and close.
 
 use super::load::Counts;
-use bywash_harness::dial;
-use bywash_harness::tls;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+
+use bywash_harness::dial;
+use bywash_harness::tls;
 
 /// Clients at once: enough that the proxy always has one to work on.
 const CLIENTS: usize = 8;

@@ -2,14 +2,15 @@
 //! request under way on each, every answer's status checked.
 
 use super::CONNECTIONS;
-use bywash_harness::http::{self, Head, message_length};
-use bywash_harness::sys::Epoll;
-use bywash_harness::tls::{self, Wire};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+
+use bywash_harness::http::{self, Head, message_length};
+use bywash_harness::sys::Epoll;
+use bywash_harness::tls::{self, Wire};
 
 /// How often the thread looks whether it is to end.
 const LOOK: i32 = 100;

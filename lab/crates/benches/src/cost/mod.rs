@@ -14,8 +14,9 @@ pub mod noise;
 pub mod round;
 pub mod series;
 
-use bywash_harness::peer::{Front, Kind, Task};
 use std::fmt;
+
+use bywash_harness::peer::{Front, Kind, Task};
 
 /// Connections of the load; each has one request under way.
 pub const CONNECTIONS: usize = 64;

@@ -3,15 +3,16 @@
 use super::handshake::Handshakes;
 use super::load::{Counts, Load};
 use super::{Case, h2load};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use bywash_harness::http;
 use bywash_harness::peer::Kind;
 use bywash_harness::procfs::{self, CpuTicks, MachineTicks};
 use bywash_harness::proxy::Proxy;
 use bywash_harness::tls;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::thread;
-use std::time::{Duration, Instant};
 
 /// Time for connections to open and caches to fill.
 const WARM_UP: Duration = Duration::from_millis(500);

@@ -23,9 +23,9 @@ use std::fmt;
 use std::hint;
 use std::time::Instant;
 
+use bywash_harness::stats;
 use serde_json::{Value, json};
 
-use bywash_harness::stats;
 use crowd::Crowd;
 
 /// Decisions in a batch.

@@ -7,10 +7,10 @@ use std::time::Instant;
 use bywash_engine::classify::{Asked, Classifier, Rule};
 use bywash_engine::terminate::{Fate, Marginal, Ran, Survival, Terminate};
 use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
+use bywash_harness::stats;
 use bywash_units::{Span, Time, Utility};
 
 use super::crowd::Dice;
-use bywash_harness::stats;
 
 /// So many classes; the last is as many as there can be.
 pub const CLASSES: [usize; 3] = [8, 32, ClassSet::MOST];

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Load;
 use bywash_harness::http;
+
+use super::Load;
 
 /// Who has waited so long has no answer.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -11,10 +11,10 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use bywash_harness::http;
 use bywash_peer::{Kind, Running, Scratch};
 
 use super::{Load, Rates, Way};
-use bywash_harness::http;
 
 /// In a network of its own every port is free.
 const CLIENTS: &str = "10.77.1.1:8080";

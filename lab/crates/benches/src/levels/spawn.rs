@@ -7,9 +7,8 @@ use std::hint::black_box;
 use std::sync::mpsc;
 use std::time::Instant;
 
-use bywash_levels::{Level, Pool, Request};
-
 use bywash_harness::stats::Spread;
+use bywash_levels::{Level, Pool, Request};
 
 /// One kind of use.
 #[derive(Debug)]

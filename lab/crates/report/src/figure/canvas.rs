@@ -1,7 +1,10 @@
 //! The SVG writer: a few shapes, rounded coordinates, escaped text.
 
+use bywash_terminal::text::{columns, printable};
+
 use super::Svg;
-use crate::text::{columns, escape, printable};
+
+use crate::text::escape;
 
 /// A placeholder for the id of the figure until the page assigns one. It is a control character,
 /// which [`escape`] never lets through, so no label can be mistaken for it.

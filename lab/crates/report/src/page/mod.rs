@@ -4,8 +4,9 @@
 //! evidence. The security policy in the head forbids every request and script. So even an error in
 //! the escaping below could do no more than look wrong.
 
+use bywash_terminal::{Align, Table};
+
 use crate::figure::{self, Svg};
-use crate::table::{Align, Table};
 use crate::text::{escape, escape_lines};
 
 mod file;

@@ -1,11 +1,12 @@
 //! One hostile connection that speaks HTTP/1.1, or only a part of it.
 
-use bywash_harness::tls::{self, Wire};
-use bywash_harness::{dial, http, sys};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
+
+use bywash_harness::tls::{self, Wire};
+use bywash_harness::{dial, http, sys};
 
 /// Bytes a second of a slow client: above the 500 that bywash requires, below all that is useful.
 pub(super) const SLOW: u32 = 700;

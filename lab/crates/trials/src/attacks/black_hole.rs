@@ -2,9 +2,10 @@
 
 use super::pressure;
 use super::target::Target;
-use bywash_harness::open_loop;
 use std::io;
 use std::time::Duration;
+
+use bywash_harness::open_loop;
 
 /// Sends requests to `target`, one of whose two servers answers 500 at once and its health checks
 /// well; returns the share of good answers.

@@ -1,13 +1,14 @@
 //! Honest clients at the edge, who must be served beside an attack: a mobile upload, a slow reader
 //! and an office behind one address.
 
+use std::io::{self, ErrorKind, Read, Write};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
 use bywash_harness::dial;
 use bywash_harness::http;
 use bywash_harness::open_loop::{Load, Phase, Reuse};
 use bywash_harness::sys;
-use std::io::{self, ErrorKind, Read, Write};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 /// Numbers of the addresses of those who are not hostile, above those of all who are.
 pub(super) const VISITORS: std::ops::Range<usize> = 20_000..20_500;

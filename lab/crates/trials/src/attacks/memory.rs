@@ -8,13 +8,14 @@ use super::pressure::PATIENCE;
 use super::streams::{Slow, Streams};
 use super::target::Target;
 use super::texts::Ports;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
 use bywash_harness::confine::OwnedGroup;
 use bywash_harness::http;
 use bywash_harness::open_loop::{self, Load, Phase, Reuse};
 use bywash_harness::{procfs, tls};
-use std::io;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// What a program may use.
 pub(super) const MOST: u64 = 256 << 20;

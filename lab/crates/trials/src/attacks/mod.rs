@@ -29,15 +29,17 @@ mod texts;
 mod trial;
 mod watchers;
 
-use bywash_harness::peer::Kind;
-use bywash_harness::report::{Bench, Common, not_available};
-use bywash_harness::sys;
 use results::{Column, Results};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+
+use bywash_harness::peer::Kind;
+use bywash_harness::report::{Bench, Common, not_available};
+use bywash_harness::sys;
+
 use trial::{Attack, BESIDE, Run};
 
 /// The programs, in the order of the columns.

@@ -7,13 +7,14 @@
 //! `/healthz` at once and without a worker, everything else with 64 bytes.
 
 use super::texts::SLOTS;
-use bywash_harness::http::{Body, Head};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use bywash_harness::http::{Body, Head};
 
 /// Bytes that are read or written at once.
 const PART: usize = 16 * 1024;

@@ -2,13 +2,14 @@
 //! opened again when they have been closed.
 
 use super::attacker::Attacker;
-use bywash_harness::dial;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use bywash_harness::dial;
 
 const TICK: Duration = Duration::from_millis(10);
 /// Connections that are opened again in a tick: 1,000 a second.

@@ -10,11 +10,12 @@ use super::honest::{self, Edge, VISITORS};
 use super::pool::{Attack, Open, Pool};
 use super::streams::{Slow, Streams};
 use super::texts::Ports;
-use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
-use bywash_harness::tls;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+
+use bywash_harness::open_loop::{self, Answer, Load, Phase, Reuse};
+use bywash_harness::tls;
 
 /// What a request takes in the application: 16 workers do 400 a second.
 pub(super) const SERVICE: Duration = Duration::from_millis(40);

@@ -5,12 +5,13 @@ use super::honest::VISITORS;
 use super::pool::{Attack, Open, Pool};
 use super::pressure::{OPENING, PATIENCE};
 use super::target::Target;
-use bywash_harness::open_loop::{self, Load, Phase, Reuse};
-use bywash_harness::peer::Kind;
 use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+
+use bywash_harness::open_loop::{self, Load, Phase, Reuse};
+use bywash_harness::peer::Kind;
 
 /// Client connections that each program accepts.
 pub(super) const SEATS: u32 = 1000;

@@ -5,10 +5,11 @@
 //! closed, and a hostile one wants to stay.
 
 use super::attacker::{ANSWER, Attacker, LARGE, ready};
-use bywash_harness::dial;
-use bywash_harness::h2::{self, END_HEADERS, END_STREAM, Frame, Frames, Method, frame, kind};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+
+use bywash_harness::dial;
+use bywash_harness::h2::{self, END_HEADERS, END_STREAM, Frame, Frames, Method, frame, kind};
 
 /// The first window of a connection (RFC 9113 §6.9.2).
 const WINDOW: u32 = 65_535;

@@ -6,11 +6,12 @@ use super::pressure::{self, Client, Slots};
 use super::target::Target;
 use super::texts::Setup;
 use super::{black_hole, memory, seats, sessions, watchers};
+use std::io;
+use std::time::Duration;
+
 use bywash_harness::confine::OwnedGroup;
 use bywash_harness::peer::{Kind, Programs};
 use bywash_harness::report::not_available;
-use std::io;
-use std::time::Duration;
 
 /// An attack by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

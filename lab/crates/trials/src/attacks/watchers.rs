@@ -2,12 +2,13 @@
 //! and the switch for an emergency still answer.
 
 use super::target::Target;
-use bywash_harness::dial;
-use bywash_harness::http;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::thread;
 use std::time::Duration;
+
+use bywash_harness::dial;
+use bywash_harness::http;
 
 const WATCHERS: usize = 300;
 const PROBES: usize = 15;

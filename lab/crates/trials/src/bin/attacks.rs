@@ -1,7 +1,7 @@
 //! Attacks: what hostile clients cost those who are not, beside HAProxy and nginx in the same run.
 
-use bywash_trials::attacks;
 use bywash_peer::custody;
+use bywash_trials::attacks;
 use clap::Parser;
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 //!
 //! Exit code 1 if anybody does, or if a case is not treated as the corpus asks for.
 
+use bywash_harness::table::Table;
 use bywash_trials::differential::corpus;
 use bywash_trials::differential::front::{Front, Peer};
 use bywash_trials::differential::messages::Volley;
@@ -10,7 +11,6 @@ use bywash_trials::differential::origin::{ORIGINS, Origin, Places};
 use bywash_trials::differential::parties;
 use bywash_trials::differential::reflector::Reflector;
 use bywash_trials::differential::results::{OriginTally, Results, Stage, Tally};
-use bywash_harness::table::Table;
 use clap::Parser;
 use serde_json::json;
 use std::fs;

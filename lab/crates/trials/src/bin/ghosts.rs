@@ -3,18 +3,18 @@
 //! Runs every way to leave against bywash and HAProxy (`abortonclose`, `maxconn 1`), one slot
 //! each, and prints counts and reaction times. Exit code 99 if bywash let a ghost through.
 
+use bywash_harness::machine::{self, Machine};
+use bywash_harness::peer::{Kind, Programs, Task};
+use bywash_harness::proxy::Plan;
+use bywash_harness::table::Table;
+use bywash_peer::custody;
 use bywash_trials::ghost::blocked::{self, HungPort};
 use bywash_trials::ghost::departure::{CONTROL, QUEUED, RUNNING, STREAMING, Way};
 use bywash_trials::ghost::origin::Origin;
 use bywash_trials::ghost::running::Upstream;
 use bywash_trials::ghost::tally::Tally;
 use bywash_trials::ghost::{Stage, queued, running};
-use bywash_harness::machine::{self, Machine};
-use bywash_harness::peer::{Kind, Programs, Task};
-use bywash_harness::proxy::Plan;
 use bywash_trials::sockdiag::SockDiag;
-use bywash_harness::table::Table;
-use bywash_peer::custody;
 use clap::Parser;
 use serde_json::{Value, json};
 use std::fs;

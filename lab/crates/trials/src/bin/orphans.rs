@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bywash_harness::machine::Machine;
+use bywash_peer::custody;
 use bywash_trials::orphans::database::Kind;
 use bywash_trials::orphans::victims::By;
 use bywash_trials::orphans::{latency, storm, victims};
-use bywash_peer::custody;
 use clap::{Parser, ValueEnum};
 use serde_json::json;
 

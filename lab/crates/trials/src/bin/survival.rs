@@ -1,8 +1,8 @@
 //! Survival: what is done to the gateway, and whether it is still there, serves and forgets
 //! nothing. Exit code 99 if a promise was not kept.
 
-use bywash_trials::{faults, floods, hostile, pulse, updown};
 use bywash_peer::custody;
+use bywash_trials::{faults, floods, hostile, pulse, updown};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 

@@ -9,11 +9,12 @@ use super::answers::{self, Answer};
 use super::front::Front;
 use super::program::Program;
 use super::reading::{self, Reading, Speaker, Tail};
-use bywash_harness::sys::Epoll;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
+
+use bywash_harness::sys::Epoll;
 
 const CLIENT: usize = 0;
 const LISTENER: usize = 1;

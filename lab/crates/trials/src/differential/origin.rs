@@ -2,11 +2,12 @@
 //! that reflects what the server has understood (`lab/origins`, installed by `scripts/origins`).
 
 use super::program::Program;
-use bywash_harness::sys;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use bywash_harness::sys;
 
 /// How an origin is started.
 #[derive(Debug, Clone, Copy)]

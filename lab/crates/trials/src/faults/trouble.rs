@@ -1,10 +1,11 @@
 //! The faults by name: how long each lasts and what clients may get meanwhile.
 
 use super::stage::SERVICE;
-use bywash_harness::open_loop::End;
-use bywash_harness::upstream::Conduct;
 use std::fmt;
 use std::time::Duration;
+
+use bywash_harness::open_loop::End;
+use bywash_harness::upstream::Conduct;
 
 /// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -1,12 +1,13 @@
 //! One connection of HTTP/2 by raw frames, and what stops it.
 
-use bywash_harness::h2::{self, Frame, Frames, GoAway, frame, kind};
-use bywash_harness::proxy::Proxy;
-use bywash_harness::sys;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
+
+use bywash_harness::h2::{self, Frame, Frames, GoAway, frame, kind};
+use bywash_harness::proxy::Proxy;
+use bywash_harness::sys;
 
 /// No progress for so long, and the other side has stopped reading.
 pub(super) const STALLED: Duration = Duration::from_secs(3);

@@ -2,9 +2,9 @@
 //! fall over.
 
 use bywash_harness::confine::Confinement;
-use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::dial;
 use bywash_harness::http;
+use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::peer::{Kind, Programs, Task};
 use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};

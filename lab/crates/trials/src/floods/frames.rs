@@ -5,8 +5,8 @@
 //! and empty DATA are CVE-2019-9515, -9512 and -9518.
 
 use super::client::{Client, STALLED, Stop};
-use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::h2::{self, Frame, Method, frame, kind};
+use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::peer::{Front, Kind, Programs, Setup, Task};
 use bywash_harness::procfs;
 use bywash_harness::proxy::{Plan, Proxy};

@@ -8,12 +8,13 @@ mod descriptors;
 mod frames;
 mod slow;
 
+use std::io;
+use std::process::ExitCode;
+
 use bywash_harness::machine::LOAD_CORE;
 use bywash_harness::peer::Kind;
 use bywash_harness::report::{Bench, Common};
 use bywash_harness::sys;
-use std::io;
-use std::process::ExitCode;
 
 /// What, at whom and how many.
 #[derive(Debug, clap::Args)]

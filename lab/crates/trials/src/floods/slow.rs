@@ -3,8 +3,8 @@
 //! A steady open loop, half of it on new connections, goes on before and meanwhile: what the flood
 //! costs others is the ratio of its two goodputs.
 
-use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::dial;
+use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::open_loop::{self, Load, Phase, Reuse};
 use bywash_harness::peer::{Kind, Programs, Setup, Task};
 use bywash_harness::proxy::Plan;

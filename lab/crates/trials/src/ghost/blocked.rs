@@ -7,16 +7,17 @@
 use super::client::{self, Leave};
 use super::tally::Tally;
 use super::{BOUND, MOMENT, REACTION, Stage, wait_status};
-use bywash_harness::http;
-use bywash_harness::peer::Kind;
-use bywash_harness::procfs;
-use bywash_harness::proxy::{Plan, Proxy};
 use crate::sockdiag::SockDiag;
-use bywash_harness::sys;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use bywash_harness::http;
+use bywash_harness::peer::Kind;
+use bywash_harness::procfs;
+use bywash_harness::proxy::{Plan, Proxy};
+use bywash_harness::sys;
 
 /// More than all buffers on the way can hold.
 const UPLOAD: usize = 64 << 20;

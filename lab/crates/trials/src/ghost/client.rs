@@ -1,10 +1,11 @@
 //! The client's side: sending as far as the kernel takes it, reading with bounded patience, and
 //! leaving.
 
-use bywash_harness::sys;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
+
+use bywash_harness::sys;
 
 /// A write that makes no progress for this long is blocked for good.
 const BLOCKED: Duration = Duration::from_millis(50);

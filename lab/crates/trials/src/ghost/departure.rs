@@ -1,7 +1,8 @@
 //! The ways in which a client can leave, as bytes to send and a manner of closing.
 
-use super::client::Leave;
 use bywash_harness::http;
+
+use super::client::Leave;
 
 /// What a client sends before it leaves.
 #[derive(Debug, Default)]

@@ -14,15 +14,16 @@ pub mod queued;
 pub mod running;
 pub mod tally;
 
-use bywash_harness::http;
-use bywash_harness::peer::Kind;
-use bywash_harness::proxy::{Plan, Proxy};
 use client::Patience;
 use origin::{Connection, Origin};
 use std::io;
 use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use bywash_harness::http;
+use bywash_harness::peer::Kind;
+use bywash_harness::proxy::{Plan, Proxy};
 
 /// Long enough for a proxy to have dealt with what was sent before.
 const MOMENT: Duration = Duration::from_millis(5);

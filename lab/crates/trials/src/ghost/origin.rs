@@ -6,7 +6,6 @@
 //! [`Origin::answer`], `/stream/…` the beginning of a response, `/stall/…` nothing, and its body
 //! is not read; anything else is answered at once.
 
-use bywash_harness::http::{self, Head, message_length};
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -14,6 +13,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use bywash_harness::http::{self, Head, message_length};
 
 /// What a streamed response's client waits for before it leaves.
 pub const STREAMED: &[u8] = b"the beginning of a long body";

@@ -8,10 +8,11 @@ use super::departure::{Paths, Way};
 use super::origin::{Origin, STREAMED};
 use super::tally::Tally;
 use super::{BOUND, MOMENT, REACTION, Stage};
-use bywash_harness::http;
 use std::io;
 use std::net::TcpStream;
 use std::thread;
+
+use bywash_harness::http;
 
 /// What the upstream is doing when the client leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

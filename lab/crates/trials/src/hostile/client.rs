@@ -1,13 +1,14 @@
 //! One connection that makes a gateway hold memory, and the kinds of them.
 
-use bywash_harness::dial;
-use bywash_harness::h2::{self, END_HEADERS, Method, frame, kind};
-use bywash_harness::http;
-use bywash_harness::tls;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
+
+use bywash_harness::dial;
+use bywash_harness::h2::{self, END_HEADERS, Method, frame, kind};
+use bywash_harness::http;
+use bywash_harness::tls;
 
 /// What a connection does with its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

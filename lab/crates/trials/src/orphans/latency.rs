@@ -5,6 +5,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
+use bywash_harness::stats::percentile;
+use bywash_harness::table::Table;
 use serde_json::{Value, json};
 
 use super::app::{App, Door};
@@ -12,8 +14,6 @@ use super::database::{Connection, End, Kind, Toil};
 use super::pooled::Pooled;
 use super::stage::{Plan, Stage};
 use crate::ghost::client::{Leave, leave};
-use bywash_harness::stats::percentile;
-use bywash_harness::table::Table;
 
 /// Connections that do nothing: an application has a pool.
 const IDLE: usize = 100;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-
-use super::database::{Connection, End, Kind, Toil};
-use super::stage::{Plan, Stage};
 use bywash_harness::procfs;
 use bywash_harness::stats::percentile;
 use bywash_harness::sys;
 use bywash_harness::table::Table;
+use serde_json::{Value, json};
+
+use super::database::{Connection, End, Kind, Toil};
+use super::stage::{Plan, Stage};
 
 /// How long each of the two halves is looked at.
 const WINDOW: Duration = Duration::from_secs(3);

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use bywash_harness::table::Table;
 use serde_json::{Value, json};
 
 use super::database::{End, Kind, Toil};
 use super::pooled::Pooled;
 use super::stage::{Plan, Stage};
-use bywash_harness::table::Table;
 
 /// How the daemon knows whose a query is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

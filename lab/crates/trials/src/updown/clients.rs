@@ -1,13 +1,14 @@
 //! Clients that ask one request after the other and remember what failed: some on a connection
 //! that they keep, some on a new one each time.
 
-use bywash_harness::http::{self, read_message};
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use bywash_harness::http::{self, read_message};
 
 /// Of each manner.
 const EACH: usize = 4;

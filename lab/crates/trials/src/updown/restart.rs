@@ -1,7 +1,7 @@
 //! After `kill -9`: how soon a new process, started by a plain loop, accepts and serves.
 
-use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::http;
+use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::peer::{Kind, Programs, Task};
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::report::{Report, not_available};

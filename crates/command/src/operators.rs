@@ -1,0 +1,263 @@
+//! The operators' key: its location, its creation, and the tokens that are signed with it.
+//!
+//! A process that can read the key acts as an operator, in the same way as a process that can open
+//! the unix socket. The key therefore lies where only the user that runs the gateway can read it. A
+//! command of the same user, or of root, finds it without an option. One key serves all gateways of
+//! a user.
+
+use std::fs::{self, DirBuilder};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bywash_token::operator::{Operator, OperatorKeys, sign};
+use bywash_token::{Moment, Secret, Secrets};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::failure::Failure;
+use crate::replace::create;
+
+const FILE: &str = "operators.key";
+/// The runtime folder of a system service, and of root.
+const SERVICE: &str = "/run/bywash";
+
+/// Returns where `bywash run` keeps the key if the file does not set it.
+pub fn own() -> Option<PathBuf> {
+    own_of(&|name| std::env::var_os(name).map(PathBuf::from), is_root())
+}
+
+fn own_of(variable: &dyn Fn(&str) -> Option<PathBuf>, is_root: bool) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|folder| folder.is_absolute());
+    // systemd may list several folders; the first is the service's own.
+    let first = |list: PathBuf| {
+        let list = list.into_os_string().into_string().ok()?;
+        list.split(':').next().map(PathBuf::from)
+    };
+    let service = || variable("RUNTIME_DIRECTORY").and_then(first).filter(|one| one.is_absolute());
+    let root = || is_root.then(|| PathBuf::from(SERVICE));
+    let session = || set("XDG_RUNTIME_DIR").map(|folder| folder.join("bywash"));
+    let home = || set("HOME").map(|home| home.join(".local/state/bywash"));
+    service().or_else(root).or_else(session).or_else(home).map(|folder| folder.join(FILE))
+}
+
+/// Returns the path of the key for a command: the first candidate that exists.
+fn found() -> Option<PathBuf> {
+    let all = [own(), Some(Path::new(SERVICE).join(FILE))];
+    all.into_iter().flatten().find(|path| path.exists())
+}
+
+fn is_root() -> bool {
+    // The owner of our own `/proc` entry: nothing else here needs a system call for it.
+    fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
+}
+
+/// Returns the bytes of a new key.
+///
+/// # Errors
+/// If the system has no random bytes.
+pub fn draw() -> Result<Secret, Failure> {
+    let mut bytes = [0; 32];
+    let drawn = SystemRandom::new().fill(&mut bytes);
+    drawn.map_err(|_| Failure::running("the system provides no random bytes"))?;
+    Ok(Secret::from_bytes(bytes))
+}
+
+/// Makes a key if there is none.
+///
+/// # Errors
+/// If it cannot be made, or if the file that is there is not a valid key.
+pub fn ensure(path: &Path) -> Result<(), String> {
+    match path.try_exists() {
+        Ok(true) => return read(path).map(drop),
+        Ok(false) => {}
+        Err(error) => return Err(error.to_string()),
+    }
+    let secret = draw().map_err(|_| "the system provides no random bytes")?;
+    let told = |error: io::Error| error.to_string();
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(told)?;
+    }
+    // Write the whole key under another name first, then link it: another process may read it as
+    // soon as it has its final name, or may be about to make one as well.
+    let beside = path.with_extension(format!(
+        "key.{}-{:08x}",
+        std::process::id(),
+        RandomState::new().hash_one(0)
+    ));
+    create(&beside, &Secrets::fresh(secret).to_text()).map_err(told)?;
+    let linked = fs::hard_link(&beside, path);
+    let _ = fs::remove_file(&beside);
+    match linked {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(path).map(drop),
+        linked => linked.map_err(told),
+    }
+}
+
+fn read(path: &Path) -> Result<OperatorKeys, String> {
+    let text = bywash_files::own_secret(path).map_err(|why| why.to_string())?;
+    let secrets = Secrets::parse(&text).map_err(|why| why.to_string())?;
+    Ok(OperatorKeys::new(&secrets))
+}
+
+/// An operators' key and the path that it was read from.
+pub struct Key {
+    path: PathBuf,
+    keys: OperatorKeys,
+}
+
+/// Returns the key at the given path, or at the default one; `None` if there is none.
+///
+/// # Errors
+/// If the key cannot be used.
+pub fn key(named: Option<&Path>) -> Result<Option<Key>, Failure> {
+    let Some(path) = named.map(Path::to_owned).or_else(found) else { return Ok(None) };
+    let wrong = |why| {
+        Failure::running(format!("the operators' key {} cannot be used: {why}", path.display()))
+    };
+    let keys = read(&path).map_err(wrong)?;
+    Ok(Some(Key { path, keys }))
+}
+
+impl Key {
+    /// Signs a token for the operator of this name, valid for `lasts`.
+    ///
+    /// # Errors
+    /// If the name is not valid.
+    pub fn token(&self, name: &str, decides: bool, lasts: Duration) -> Result<String, Failure> {
+        let operator = Operator::new(name, decides).ok_or_else(|| {
+            Failure::usage("the name of an operator is a line of 1 to 200 characters")
+        })?;
+        let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + lasts;
+        let until = Moment::from_millis(u64::try_from(until.as_millis()).unwrap_or(u64::MAX));
+        Ok(sign(&self.keys, &operator, until))
+    }
+
+    /// Returns a random nonce with which a gateway is asked for a proof.
+    ///
+    /// # Errors
+    /// If the system has no random bytes.
+    pub fn nonce() -> Result<String, Failure> {
+        let mut bytes = [0; 16];
+        let drawn = SystemRandom::new().fill(&mut bytes);
+        drawn.map_err(|_| Failure::running("the system provides no random bytes"))?;
+        Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+    }
+
+    /// Returns whether `proof` shows that the gateway at this address has this key.
+    pub fn is_proof(&self, nonce: &str, place: &str, proof: &str) -> bool {
+        self.keys.is_proof(nonce, place, proof)
+    }
+
+    /// Returns the path that the key was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Returns the login name, or a placeholder if it is unknown.
+pub fn user() -> String {
+    author(None).unwrap_or_else(|_| "an operator".into())
+}
+
+/// Returns the author of a decision: the given name, else the login name, else the user
+/// of this process.
+///
+/// # Errors
+/// If none of them is known, as in a container whose user has no name.
+pub fn author(named: Option<&str>) -> Result<String, Failure> {
+    let variable = |name| std::env::var(name).ok().filter(|name| !name.is_empty());
+    let logged_in = || variable("USER").or_else(|| variable("LOGNAME")).or_else(process_user);
+    named.map(str::to_owned).or_else(logged_in).ok_or_else(|| {
+        Failure::usage("the author of the decision is unknown, as USER is not set: add --by NAME")
+    })
+}
+
+/// Returns the name that the system has for the user of this process.
+fn process_user() -> Option<String> {
+    let id = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").ok()?);
+    let users = bywash_files::text(Path::new("/etc/passwd"), LARGEST).ok()?;
+    user_of(&users, id)
+}
+
+/// The maximum number of bytes that are read of the list of users.
+const LARGEST: usize = 4 << 20;
+
+/// Returns the first name of this user (passwd(5): name, password, number).
+fn user_of(users: &str, id: u32) -> Option<String> {
+    let id = id.to_string();
+    let name = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1) == Some(&id)).then(|| name.to_owned())
+    };
+    users.lines().find_map(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_has_the_name_that_the_system_has_for_it() {
+        let users =
+            "root:x:0:0:root:/root:/bin/sh\nbroken\n::7:\nana:x:1000:1000::/home/ana:/bin/sh\n";
+        assert_eq!(user_of(users, 0).as_deref(), Some("root"));
+        assert_eq!(user_of(users, 1000).as_deref(), Some("ana"));
+        assert_eq!(user_of(users, 7), None);
+        assert_eq!(user_of(users, 100), None);
+    }
+
+    #[test]
+    fn the_key_is_where_only_its_user_reads() {
+        let variable = |set: &'static [(&str, &str)]| {
+            move |name: &str| {
+                set.iter().find(|(other, _)| *other == name).map(|(_, value)| PathBuf::from(value))
+            }
+        };
+        let own =
+            |set, is_root| own_of(&variable(set), is_root).map(|path| path.display().to_string());
+        let all = &[
+            ("RUNTIME_DIRECTORY", "/run/b"),
+            ("XDG_RUNTIME_DIR", "/run/user/7"),
+            ("HOME", "/home/a"),
+        ];
+        assert_eq!(own(all, false).as_deref(), Some("/run/b/operators.key"));
+        assert_eq!(own(&all[1..], false).as_deref(), Some("/run/user/7/bywash/operators.key"));
+        assert_eq!(own(&all[1..], true).as_deref(), Some("/run/bywash/operators.key"));
+        assert_eq!(
+            own(&all[2..], false).as_deref(),
+            Some("/home/a/.local/state/bywash/operators.key")
+        );
+        assert_eq!(own(&[("HOME", "here")], false), None);
+        let several = &[("RUNTIME_DIRECTORY", "/run/b:/run/c")];
+        assert_eq!(own(several, false).as_deref(), Some("/run/b/operators.key"));
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_what_is_none_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/down/operators.key");
+        ensure(&path).unwrap();
+        let first = fs::read(&path).unwrap();
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&path).unwrap()) & 0o777;
+        assert_eq!(mode, 0o600);
+        ensure(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), first);
+        assert_eq!(
+            fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "nothing is left beside"
+        );
+        fs::write(&path, "no key").unwrap();
+        assert!(ensure(&path).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"no key");
+        assert!(key(Some(&path)).is_err());
+        fs::write(&path, first).unwrap();
+        let key = key(Some(&path)).unwrap().unwrap();
+        let token = |name| key.token(name, true, Duration::from_secs(9));
+        assert!(token("ana").unwrap().starts_with("v1."));
+        assert!(token("a\nb").is_err());
+    }
+}

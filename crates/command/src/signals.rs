@@ -1,0 +1,83 @@
+//! Signals that the process catches: to end, to reload, and to start a successor.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The caught signals. Once this is made, none of these signals ends the process by default, until
+/// the process exits.
+pub struct Signals {
+    runtime: Runtime,
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+    user: Signal,
+}
+
+/// A request that arrived as a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// End the process; the number is that of the signal.
+    End(i32),
+    /// SIGHUP: read the configuration again.
+    Reload,
+    /// SIGUSR2: start a successor.
+    Upgrade,
+}
+
+impl Signals {
+    /// Catches the signals.
+    pub fn catch() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let inside = runtime.enter();
+        let terminate = signal(SignalKind::terminate())?;
+        let interrupt = signal(SignalKind::interrupt())?;
+        let hangup = signal(SignalKind::hangup())?;
+        let user = signal(SignalKind::user_defined2())?;
+        drop(inside);
+        Ok(Self { runtime, terminate, interrupt, hangup, user })
+    }
+
+    /// Blocks until a signal arrives or `limit` has passed.
+    pub fn wait_for(&mut self, limit: Duration) -> Option<Told> {
+        let Self { runtime, terminate, interrupt, hangup, user } = self;
+        let end = |kind: SignalKind| Some(Told::End(kind.as_raw_value()));
+        runtime.block_on(async {
+            tokio::select! {
+                _ = terminate.recv() => end(SignalKind::terminate()),
+                _ = interrupt.recv() => end(SignalKind::interrupt()),
+                _ = hangup.recv() => Some(Told::Reload),
+                _ = user.recv() => Some(Told::Upgrade),
+                () = tokio::time::sleep(limit) => None,
+            }
+        })
+    }
+
+    /// Returns whether a signal to end has arrived. Other signals stay for
+    /// [`wait_for`](Self::wait_for).
+    pub fn is_told_to_end(&mut self) -> bool {
+        let Self { runtime, terminate, interrupt, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                // The order matters: yielding lets the runtime receive signals once.
+                biased;
+                _ = terminate.recv() => true,
+                _ = interrupt.recv() => true,
+                () = tokio::task::yield_now() => false,
+            }
+        })
+    }
+
+    /// Blocks until a signal to end arrives. Returns the exit code that shells expect of a process
+    /// that a signal ended: 128 and the number of the signal.
+    pub fn wait(&mut self) -> i32 {
+        const LONG: Duration = Duration::from_secs(3600);
+        loop {
+            if let Some(Told::End(signal)) = self.wait_for(LONG) {
+                return 128 + signal;
+            }
+        }
+    }
+}

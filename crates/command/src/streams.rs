@@ -1,0 +1,67 @@
+//! Standard output is for data, standard error for messages.
+//!
+//! A reader of standard output that has seen enough (`| head`) is no failure, and neither is a
+//! closed standard error. Neither may end a gateway in mid-flight, as `eprintln!` would.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::time::Duration;
+
+use bywash_control::printable_json;
+use bywash_terminal::stderr;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// How long the end of the process waits for the reader of standard error.
+pub const FLUSHED: Duration = Duration::from_secs(1);
+
+/// Prints data to standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
+    is_read(text).map(drop)
+}
+
+/// Prints data to standard output. Returns whether it still has a reader.
+pub fn is_read(text: &str) -> Result<bool, Failure> {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::running(format!("cannot write to standard output: {error}"))),
+    }
+}
+
+/// Prints a JSON document, without characters that a terminal would execute.
+pub fn print_json(value: &Value) -> Result<(), Failure> {
+    print(&format!("{}\n", printable_json(&format!("{value:#}"))))
+}
+
+/// Returns a value as a JSON document.
+pub fn to_json(value: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(Failure::running)
+}
+
+/// Writes a message of one or several lines to standard error.
+pub fn say(text: impl Display) {
+    draw(&format!("{text}\n"));
+}
+
+/// Writes text that has its own line ends to standard error.
+pub fn draw(text: &str) {
+    stderr::write(text.to_owned());
+}
+
+/// Returns whether standard error can be redrawn in place.
+pub fn is_terminal() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Returns whether standard error may be coloured (<https://no-color.org>).
+pub fn has_colour() -> bool {
+    is_terminal() && wants_colour()
+}
+
+/// Returns whether the user has not switched colours off.
+pub fn wants_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

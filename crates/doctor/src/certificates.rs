@@ -1,0 +1,79 @@
+//! Checks of the certificates that a configuration names. `bywash check` and `bywash doctor` reject
+//! with them what the gateway would reject at its start.
+
+use bywash_config::{Certificate, Config, Scheme, Upstream};
+use bywash_tls::{ClientOptions, Pair, TlsError, Warning};
+
+/// The problems of certificates.
+#[derive(Debug, Default)]
+pub struct Complaints {
+    /// Problems that keep the gateway from starting.
+    pub errors: Vec<TlsError>,
+    /// Problems with which the gateway still starts.
+    pub warnings: Vec<Warning>,
+}
+
+impl Complaints {
+    /// Reads every file that `config` names for TLS, on either side.
+    pub fn of(config: &Config) -> Self {
+        let mut complaints = Self::default();
+        if let Some(tls) = &config.tls {
+            let pairs: Vec<Pair> = tls.certificates.iter().map(pair).collect();
+            complaints.add(bywash_tls::check(&pairs));
+        }
+        if config.upstream.servers.iter().any(|server| server.scheme == Scheme::Https) {
+            complaints.add(towards_upstream(&config.upstream));
+        }
+        complaints
+    }
+
+    /// Returns whether there is no problem.
+    pub fn is_empty(&self) -> bool {
+        self.errors.is_empty() && self.warnings.is_empty()
+    }
+
+    fn add(&mut self, checked: Result<Vec<Warning>, TlsError>) {
+        match checked {
+            Ok(warnings) => self.warnings.extend(warnings),
+            Err(error) => self.errors.push(error),
+        }
+    }
+}
+
+fn pair(certificate: &Certificate) -> Pair {
+    Pair { chain: certificate.chain.clone(), key: certificate.key.clone() }
+}
+
+/// Checks the gateway's role as a TLS client of its servers. This is the first reader of these
+/// files.
+fn towards_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
+    bywash_tls::client(client_options(upstream, true))?;
+    let Some((chain, key)) = upstream.tls.certificate.clone().zip(upstream.tls.key.clone()) else {
+        return Ok(Vec::new());
+    };
+    let mut warnings = bywash_tls::check(&[Pair { chain, key }])?;
+    warnings.retain(concerns_a_client);
+    Ok(warnings)
+}
+
+/// Returns the TLS options for connections to the servers of `upstream`.
+pub(crate) fn client_options(upstream: &Upstream, http2: bool) -> ClientOptions {
+    let tls = &upstream.tls;
+    ClientOptions {
+        ca: tls.ca.clone(),
+        name: tls.name.clone(),
+        certificate: tls.certificate.clone().zip(tls.key.clone()),
+        http2,
+    }
+}
+
+/// Returns whether a warning matters for a certificate that is shown to servers.
+fn concerns_a_client(warning: &Warning) -> bool {
+    match warning {
+        Warning::Expired { .. }
+        | Warning::ExpiresSoon { .. }
+        | Warning::NotYetValid { .. }
+        | Warning::KeyReadable { .. } => true,
+        Warning::NotForServers { .. } | Warning::NoNames { .. } | Warning::Shadowed { .. } => false,
+    }
+}

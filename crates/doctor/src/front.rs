@@ -1,0 +1,235 @@
+//! Tests whether the hop in front closes its connection when a client has left, and what else it
+//! does to requests.
+//!
+//! The gateway itself holds no request for a test. The doctor therefore has an origin of its own
+//! ([`Origin`]), and the operator points a test location of the hop at it, with the settings of the
+//! real one. Three requests go through the hop. The first is answered: it shows that the hop leads
+//! here and which product it is. A GET and a POST are held unanswered, their client closes, and the
+//! origin waits for the hop to close in turn.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bywash_config::{Listen, Server};
+use bywash_message::{Fields, Response};
+use bywash_tls::{ClientOptions, Connector};
+use http::Method;
+use tokio::time::timeout;
+
+use super::finding::Finding;
+use super::hop::Hop;
+use super::origin::{Held, Origin, TOKEN};
+use super::seen::{FORGED, Seen};
+use super::wire::{Line, dial, millis, shown};
+use crate::front_url::Front;
+
+const CLOSES: &str = "front closes";
+
+/// The maximum time for the hop to pass a request on, and to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The maximum time for the hop to close. A hop that passes closes on does so at once; one that has
+/// not within this time will not.
+const SOON: Duration = Duration::from_secs(2);
+
+/// How long a client waits before it leaves.
+const WAITED: Duration = Duration::from_millis(200);
+
+/// Runs the test. `listen` says which hops the gateway trusts.
+pub(super) async fn test(
+    front: &Front,
+    address: SocketAddr,
+    listen: Option<&Listen>,
+) -> Vec<Finding> {
+    // The token keeps other requests from being taken for the test; nothing else depends on it.
+    let random = || RandomState::new().hash_one("doctor");
+    let token = format!("{:016x}{:016x}", random(), random());
+    let mut origin = match Origin::listen(address, &token).await {
+        Ok(origin) => origin,
+        Err(error) => {
+            let found = format!("the doctor cannot listen on {address}: {error}");
+            let remedy =
+                "choose another address by --origin, and lead the hop's test location there";
+            return vec![Finding::problem(CLOSES, found, remedy)];
+        }
+    };
+    let tls = bywash_tls::client(ClientOptions::default()).ok();
+    let way = Way { front, token: &token, tls };
+    let seen = match way.answered(&mut origin).await {
+        Ok(seen) => seen,
+        Err(found) => {
+            let remedy = format!(
+                "give the hop a test location that leads to http://{address}, with the settings of \
+                 the real one; `bywash doctor --help` shows an example"
+            );
+            return vec![Finding::problem(CLOSES, found, remedy)];
+        }
+    };
+    vec![way.closes(&mut origin, seen.hop).await, seen.fields(listen), seen.reuse()]
+}
+
+/// The path of the test's requests through the hop.
+struct Way<'a> {
+    front: &'a Front,
+    token: &'a str,
+    tls: Option<Connector>,
+}
+
+impl Way<'_> {
+    /// Sends a request and has it answered.
+    async fn answered(&self, origin: &mut Origin) -> Result<Seen, String> {
+        let (held, mut line) = self.held(origin, &Method::GET, b"").await?;
+        let (request, peer) = (held.request.clone(), held.peer.ip().to_canonical());
+        let (answer, ()) =
+            tokio::join!(timeout(PATIENCE, line.answer(&Method::GET)), held.answer());
+        match answer {
+            Ok(Ok(answer)) if answer.status.is_success() => {
+                Ok(Seen { hop: Hop::of(&answer.fields), request, peer })
+            }
+            Ok(Ok(answer)) => Err(itself(&answer)),
+            Ok(Err(error)) => Err(format!("the hop does not forward the answer: {error}")),
+            Err(_) => Err(format!("the hop does not forward the answer within {PATIENCE:?}")),
+        }
+    }
+
+    /// Sends a request, and returns when the origin has it.
+    async fn held(
+        &self,
+        origin: &mut Origin,
+        method: &Method,
+        body: &[u8],
+    ) -> Result<(Held, Line), String> {
+        let mut line = self.sent(method, body).await.map_err(|error| {
+            let advice =
+                bywash_tls::advice(&error).unwrap_or("check that it is the address of the hop");
+            format!("cannot send a request to {}: {error} ({advice})", self.front.server)
+        })?;
+        let held = tokio::select! {
+            held = origin.receives() => Some(held),
+            answer = line.head(method) => {
+                return Err(match answer {
+                    Ok(answer) => itself(&answer),
+                    Err(error) => format!("the hop does not forward the request: {error}"),
+                });
+            }
+            () = tokio::time::sleep(PATIENCE) => None,
+        };
+        match held {
+            Some(held) => Ok((held, line)),
+            None => Err(format!("no request reached the doctor's origin within {PATIENCE:?}")),
+        }
+    }
+
+    async fn sent(&self, method: &Method, body: &[u8]) -> io::Result<Line> {
+        let sent = async {
+            let (mut line, _) = dial(&self.front.server, self.tls.as_ref()).await?;
+            let mut fields = Fields::new();
+            fields.push(b"Host", host(&self.front.server).as_bytes());
+            fields.push(b"User-Agent", b"bywash-doctor");
+            fields.push(TOKEN.as_bytes(), self.token.as_bytes());
+            for (name, value) in FORGED {
+                fields.push(name.as_bytes(), value.as_bytes());
+            }
+            line.ask(method, &self.front.target, &fields, body).await?;
+            Ok(line)
+        };
+        timeout(PATIENCE, sent).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Returns how long after its client the hop closes as well, if it does so soon.
+    async fn left(
+        &self,
+        origin: &mut Origin,
+        method: &Method,
+        body: &[u8],
+    ) -> Result<Option<Duration>, String> {
+        let (mut held, line) = self.held(origin, method, body).await?;
+        // The control: a hop that closes anyway passes no close on.
+        if held.closes(WAITED).await.is_some() {
+            let why = "while its client still waits for an answer, the hop closes its connection";
+            return Err(format!("{why} to the origin ({method})"));
+        }
+        drop(line);
+        let after = held.closes(SOON).await;
+        if after.is_none() {
+            // The hop waits no longer, but would take an origin that closes for a broken one.
+            held.answer().await;
+        }
+        Ok(after)
+    }
+
+    async fn closes(&self, origin: &mut Origin, hop: Hop) -> Finding {
+        let get = self.left(origin, &Method::GET, b"").await;
+        let post = self.left(origin, &Method::POST, &[b'x'; 1000]).await;
+        match (get, post) {
+            (Ok(get), Ok(post)) => judge(hop, get, post),
+            (Err(why), _) | (_, Err(why)) => {
+                let remedy = "an earlier request came through: give the test location the settings \
+                              and timeouts of the real one, and repeat the test";
+                Finding::problem(CLOSES, why, remedy)
+            }
+        }
+    }
+}
+
+/// Returns the host as in a URL: without the port that is the default of its scheme.
+fn host(server: &Server) -> String {
+    let authority = server.authority();
+    let usual = format!(":{}", server.scheme.port());
+    authority.strip_suffix(&usual).map_or(authority.clone(), str::to_owned)
+}
+
+fn itself(answer: &Response) -> String {
+    let status = answer.status.as_u16();
+    format!("the hop answers {status} itself: its location does not lead to the doctor's origin")
+}
+
+fn judge(hop: Hop, get: Option<Duration>, post: Option<Duration>) -> Finding {
+    let after = |time: Option<Duration>| match time {
+        Some(time) => format!("closes {} after its client", shown(time)),
+        None => format!("stays open for {SOON:?} and more"),
+    };
+    let found = format!(
+        "{}: on a GET it {}, on a POST with a body it {}",
+        hop.name(),
+        after(get),
+        after(post)
+    );
+    let finding = if get.is_some() && post.is_some() {
+        Finding::ok(CLOSES, found)
+    } else {
+        let hidden = "so bywash does not see those clients leave, and still serves their requests";
+        Finding::problem(CLOSES, format!("{found}: {hidden}"), hop.remedy())
+    };
+    let finding = finding.with("hop", hop.name());
+    finding.with("get_closed_ms", get.map(millis)).with("post_closed_ms", post.map(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Verdict;
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let front: Front = "https://shop.example/doctor/?a=b".parse().unwrap();
+        assert_eq!(front.target, "/doctor/?a=b");
+        assert_eq!(front.server.to_string(), "https://shop.example:443");
+        assert_eq!(host(&front.server), "shop.example");
+        let front: Front = "http://[::1]:8080".parse().unwrap();
+        assert_eq!((front.target.as_str(), host(&front.server).as_str()), ("/", "[::1]:8080"));
+    }
+
+    #[test]
+    fn both_methods_must_be_passed_on() {
+        let soon = Some(Duration::from_millis(1));
+        assert_eq!(judge(Hop::Nginx, soon, soon).verdict, Verdict::Ok);
+        for (get, post) in [(None, None), (soon, None), (None, soon)] {
+            let finding = judge(Hop::Nginx, get, post);
+            assert_eq!(finding.verdict, Verdict::Problem);
+            assert!(finding.remedy.unwrap().contains("proxy_ignore_client_abort"));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `bywash doctor`: checks whether the machine, the hop in front and the application behind let the
+//! gateway do its work, and says what to do otherwise.
+//!
+//! Some checks only read (`limits.rs`, `cgroup.rs`, `clock.rs`, `setup.rs`). Others try:
+//! connections to the application (`upstream.rs`), and on request two tests that send requests
+//! (`front.rs`, `slow.rs`). The code that judges is separate from the code that reads, and is
+//! tested alone.
+#![forbid(unsafe_code)]
+
+mod args;
+mod certificates;
+mod cgroup;
+mod clock;
+mod finding;
+mod front;
+mod front_url;
+mod hop;
+mod limits;
+mod origin;
+mod place;
+mod seen;
+mod session;
+mod setup;
+mod slow;
+mod stopd;
+mod upstream;
+mod wire;
+
+use std::path::Path;
+
+use bywash_command::Failure;
+use bywash_command::streams::{print, print_json};
+use bywash_config::Config;
+
+pub use args::Doctor;
+pub use certificates::Complaints;
+use finding::{Finding, Findings, Verdict};
+use place::Place;
+
+/// Runs all checks. The exit code is 1 if there is a problem.
+pub fn doctor(args: &Doctor) -> Result<(), Failure> {
+    // The tests open a connection for each request.
+    bywash_sentry::raise_file_limit();
+    let (config, file) = setup::config(&args.config);
+    let mut findings = Findings(vec![clock::clocks(), clock::synchronised(Path::exists), file]);
+    findings.0.push(limits::accept_queue());
+    if let Some(config) = &config {
+        findings.0.extend(machine(config));
+        findings.0.extend(setup::certificates(config));
+    }
+    findings.0.extend(tried(args, config.as_ref())?);
+    tell(&findings, args.json)
+}
+
+/// Returns the findings about the running gateway and about the resources that the machine grants.
+fn machine(config: &Config) -> Vec<Finding> {
+    let (place, mut findings) = Place::of(config);
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let grant = bywash_sense::grant(&place.read("cgroup").unwrap_or_default(), read);
+    let cores = cgroup::cores(&grant);
+    let workers = match (place.workers(), config.listen.workers) {
+        (Some(running), _) => running,
+        (None, 0) => cores,
+        (None, workers) => workers,
+    };
+    let memory = bywash_sense::machine_memory();
+    findings.extend([
+        limits::files(&place, config, workers),
+        cgroup::judge_cpu(&grant, workers, cores),
+        cgroup::judge_memory(&grant, memory, config),
+    ]);
+    findings
+}
+
+/// Runs the checks that open connections.
+fn tried(args: &Doctor, config: Option<&Config>) -> Result<Vec<Finding>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::running)?.block_on(async {
+        let mut findings = Vec::new();
+        if let Some(config) = config {
+            findings.extend(upstream::reach(config).await);
+            findings.extend(stopd::reach(config).await);
+        }
+        match &args.front {
+            Some(front) => {
+                let listen = config.map(|config| &config.listen);
+                findings.extend(front::test(front, args.origin, listen).await);
+            }
+            None => findings.push(untested("front closes", "add --front URL; see --help")),
+        }
+        match (&args.slow, config) {
+            (Some(path), Some(config)) => findings.push(slow::test(config, path).await),
+            (Some(_), None) => {
+                findings.push(untested("abandoned work", "correct the configuration first"));
+            }
+            (None, _) => findings.push(untested("abandoned work", "add --slow PATH; see --help")),
+        }
+        Ok(findings)
+    })
+}
+
+fn untested(check: &'static str, how: &str) -> Finding {
+    Finding::unknown(check, "not tested", how)
+}
+
+fn tell(findings: &Findings, json: bool) -> Result<(), Failure> {
+    if json {
+        print_json(&findings.to_json())?;
+    } else {
+        print(&findings.to_string())?;
+    }
+    match findings.count(Verdict::Problem) {
+        0 => Ok(()),
+        1 => Err(Failure::running("one problem was found")),
+        several => Err(Failure::running(format!("{several} problems were found"))),
+    }
+}

@@ -1,0 +1,80 @@
+//! The process whose limits are checked: the running gateway, with limits that its supervisor has
+//! set, or else this shell, from which a gateway would inherit them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use bywash_command::admin_client;
+use bywash_command::plain;
+use bywash_command::which::Which;
+use bywash_config::Config;
+use serde_json::Value;
+
+use super::finding::Finding;
+use super::session;
+
+/// A process whose limits are checked.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// Its folder in `/proc`.
+    folder: PathBuf,
+    /// Whether it is a running gateway, and not this process.
+    pub(super) is_gateway: bool,
+}
+
+const CHECK: &str = "gateway";
+
+impl Place {
+    /// Returns the gateway that answers at the address of `config`, if one does, and the findings
+    /// about it.
+    pub(super) fn of(config: &Config) -> (Self, Vec<Finding>) {
+        let admin = &config.listen.admin;
+        let which = Which { admin: admin.clone(), key: config.listen.operators_key.clone() };
+        let Ok(status) = admin_client::get::<Value>(&which, "/v1/status") else {
+            let found =
+                format!("no gateway answers at {admin}: the limits below are those of this shell");
+            let remedy = "run the doctor again while the service runs, which may have other limits";
+            return (Self::here(), vec![Finding::unknown(CHECK, found, remedy)]);
+        };
+        let cookie = session::findings(&status);
+        let version = plain(status["version"].as_str().unwrap_or("?"));
+        let Some((id, place)) = status["pid"].as_u64().and_then(|id| Some((id, Self::at(id)?)))
+        else {
+            let found = format!("bywash {version} answers, but its process is not visible here");
+            let remedy =
+                "run the doctor where the gateway runs: these limits are those of this shell";
+            let gateway = Finding::unknown(CHECK, found, remedy);
+            return (Self::here(), [gateway].into_iter().chain(cookie).collect());
+        };
+        let found = format!("bywash {version} runs as process {id}: the limits below are its own");
+        let gateway = Finding::ok(CHECK, found).with("pid", id);
+        (place, [gateway].into_iter().chain(cookie).collect())
+    }
+
+    pub(super) fn here() -> Self {
+        Self { folder: PathBuf::from("/proc/self"), is_gateway: false }
+    }
+
+    /// Returns the process with this id, unless its name shows that it is another one: a container
+    /// has its own process ids.
+    fn at(id: u64) -> Option<Self> {
+        let place = Self { folder: PathBuf::from(format!("/proc/{id}")), is_gateway: true };
+        place.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(place)
+    }
+
+    /// Reads one of the files in `/proc` about the process.
+    pub(super) fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.folder.join(name)).ok()
+    }
+
+    /// Returns how many of the process's threads serve clients, if it is a gateway.
+    pub(super) fn workers(&self) -> Option<usize> {
+        if !self.is_gateway {
+            return None;
+        }
+        let tasks = fs::read_dir(self.folder.join("task")).ok()?;
+        let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
+        let names = tasks.flatten().filter_map(name);
+        Some(names.filter(|name| name.starts_with("worker-")).count()).filter(|count| *count > 0)
+    }
+}

@@ -1,0 +1,253 @@
+//! Tests from outside whether the application stops working when its client closes.
+//!
+//! The test times a request for a path that takes the time T alone, together with two crowds. The
+//! first crowd is `upstream.limit` requests that go on. This is the control: it shows that a crowd
+//! slows the request at all. The second crowd is as many requests that have been abandoned. If
+//! abandoned work stops, the second time is T. If it goes on, the second time equals the first. If
+//! the control is no slower than T, there is room for all requests and the test has no result.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bywash_command::streams::say;
+use bywash_config::{Config, Scheme, Server};
+use bywash_message::Fields;
+use bywash_tls::Connector;
+use http::Method;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::finding::Finding;
+use super::wire::{Line, dial, millis, shown};
+use crate::certificates::client_options;
+
+const CHECK: &str = "abandoned work";
+
+/// The maximum size of a crowd: enough for any pool of workers that is worth testing in this way.
+const MOST: usize = 256;
+
+/// How long a crowd works before it leaves.
+const HEAD_START: Duration = Duration::from_millis(200);
+
+/// The useful time of a request alone. A shorter request is over before its client can leave. A
+/// longer one makes the test longer and adds nothing.
+const USEFUL: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(500)..=Duration::from_secs(20);
+
+/// The maximum time to wait for anything.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The times that one request took.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    alone: Duration,
+    /// With the crowd that goes on.
+    kept: Duration,
+    /// With the crowd that was abandoned.
+    left: Duration,
+}
+
+/// A conclusion about the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Stops,
+    /// The application stops some of the work, or stops it later.
+    Partly,
+    GoesOn,
+    /// The application has room for more than the crowd.
+    HasRoom,
+}
+
+impl Times {
+    /// Judges where `left` lies between `alone` and `kept`, in thirds, because a busy machine blurs
+    /// the times.
+    fn judge(self) -> Answer {
+        let seconds = |time: Duration| time.as_secs_f64();
+        let way = seconds(self.kept) - seconds(self.alone);
+        if way < 0.3 * seconds(self.alone) {
+            return Answer::HasRoom;
+        }
+        match (seconds(self.left) - seconds(self.alone)) / way {
+            part if part < 1.0 / 3.0 => Answer::Stops,
+            part if part < 2.0 / 3.0 => Answer::Partly,
+            _ => Answer::GoesOn,
+        }
+    }
+}
+
+/// Runs the test against the servers of `config`. It takes some multiples of the time that `path`
+/// takes.
+pub(super) async fn test(config: &Config, path: &str) -> Finding {
+    if config.upstream.servers.iter().any(|server| server.scheme == Scheme::H2c) {
+        let found = "h2c:// servers are not tested";
+        return Finding::unknown(CHECK, found, "give the doctor a file with their http:// address");
+    }
+    let application = Arc::new(Application {
+        servers: config.upstream.servers.clone(),
+        tls: bywash_tls::client(client_options(&config.upstream, false)).ok(),
+        path: path.to_owned(),
+    });
+    let crowd = (config.engine.limit.start() as usize).min(MOST);
+    say(format!(
+        "sending up to {} requests for {path} directly to the application, {crowd} of them at once",
+        2 * crowd + 4
+    ));
+    match measure(&application, crowd).await {
+        Ok(times) => told(times, crowd, path),
+        Err(finding) => finding,
+    }
+}
+
+async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, Finding> {
+    // The first request may have caches to fill.
+    let first = application.whole().await?;
+    let second = application.whole().await?;
+    let alone = first.min(second);
+    if !USEFUL.contains(&alone) {
+        let found = format!("{} takes {} alone", application.path, shown(alone));
+        let remedy = "name a path by --slow that takes from 0.5 to 20 seconds";
+        return Err(Finding::warning(CHECK, found, remedy));
+    }
+    let mut going_on = JoinSet::new();
+    for mut line in application.crowd(crowd).await? {
+        going_on.spawn(async move { line.answer(&Method::GET).await.map(drop) });
+    }
+    tokio::time::sleep(HEAD_START).await;
+    let kept = application.whole().await?;
+    // The next crowd must find the application idle.
+    let _ = timeout(LONGEST, going_on.join_all()).await;
+    let leaving = application.crowd(crowd).await?;
+    tokio::time::sleep(HEAD_START).await;
+    drop(leaving);
+    let left = application.whole().await?;
+    Ok(Times { alone, kept, left })
+}
+
+fn told(times: Times, crowd: usize, path: &str) -> Finding {
+    let Times { alone, kept, left } = times;
+    let measured = format!(
+        "{path} takes {} alone, {} next to {crowd} others, {} next to {crowd} that were abandoned \
+         after {}",
+        shown(alone),
+        shown(kept),
+        shown(left),
+        shown(HEAD_START)
+    );
+    let finding = match times.judge() {
+        Answer::Stops => {
+            let caveat = "the application stopped (as far as this test can see)";
+            Finding::ok(CHECK, format!("{measured}: {caveat}"))
+        }
+        Answer::Partly => Finding::warning(
+            CHECK,
+            format!("{measured}: a part of the abandoned work continued, or all of it for a while"),
+            REMEDY,
+        ),
+        Answer::GoesOn => Finding::problem(
+            CHECK,
+            format!("{measured}: the abandoned work continued, unless another load interfered"),
+            REMEDY,
+        ),
+        Answer::HasRoom => Finding::unknown(
+            CHECK,
+            format!("{measured}: the application has room for all of them, so there is no result"),
+            "upstream.limit may be too low; repeat with a limit that fills the application",
+        ),
+    };
+    let finding = finding.with("alone_ms", millis(alone)).with("beside_others_ms", millis(kept));
+    finding.with("beside_abandoned_ms", millis(left)).with("crowd", crowd)
+}
+
+const REMEDY: &str = "let it stop when the client closes (ASGI: http.disconnect; Go: the request's \
+                      context; Node: the response's `close`). A WSGI or CGI worker cannot: when \
+                      many clients leave, it works on more than upstream.limit requests";
+
+/// The tested application.
+struct Application {
+    servers: Vec<Server>,
+    tls: Option<Connector>,
+    path: String,
+}
+
+impl Application {
+    /// Times one request from connect to the last byte.
+    async fn whole(&self) -> Result<Duration, Finding> {
+        let begun = Instant::now();
+        let ask = async {
+            let mut line = self.begin(0).await?;
+            line.answer(&Method::GET).await
+        };
+        match timeout(LONGEST, ask).await {
+            Ok(Ok(answer)) if answer.status.is_success() => Ok(begun.elapsed()),
+            Ok(Ok(answer)) => Err(self.fails(&format!("answers {}", answer.status.as_u16()))),
+            Ok(Err(error)) => Err(self.fails(&format!("fails: {error}"))),
+            Err(_) => Err(self.fails(&format!("takes more than {LONGEST:?}"))),
+        }
+    }
+
+    /// Opens `size` connections at the same time over all servers, each with its request sent.
+    async fn crowd(self: &Arc<Self>, size: usize) -> Result<Vec<Line>, Finding> {
+        let mut lines = JoinSet::new();
+        for number in 0..size {
+            let application = Arc::clone(self);
+            lines.spawn(async move { application.begin(number).await });
+        }
+        let all: Vec<io::Result<Line>> = match timeout(LONGEST, lines.join_all()).await {
+            Ok(all) => all,
+            Err(_) => return Err(self.fails("does not accept that many connections")),
+        };
+        let all: io::Result<Vec<Line>> = all.into_iter().collect();
+        all.map_err(|error| self.fails(&format!("does not accept {size} at once: {error}")))
+    }
+
+    async fn begin(&self, number: usize) -> io::Result<Line> {
+        let server = &self.servers[number % self.servers.len()];
+        let (mut line, _) = dial(server, self.tls.as_ref()).await?;
+        let mut fields = Fields::new();
+        fields.push(b"Host", server.authority().as_bytes());
+        fields.push(b"User-Agent", b"bywash-doctor");
+        fields.push(b"Connection", b"close");
+        line.ask(&Method::GET, &self.path, &fields, b"").await?;
+        Ok(line)
+    }
+
+    fn fails(&self, how: &str) -> Finding {
+        let found = format!("{} {how}", self.path);
+        let remedy = "name a path by --slow that the application answers with 2xx, after a while";
+        Finding::problem(CHECK, found, remedy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(alone: u64, kept: u64, left: u64) -> Answer {
+        let time = Duration::from_millis;
+        Times { alone: time(alone), kept: time(kept), left: time(left) }.judge()
+    }
+
+    #[test]
+    fn beside_work_that_stopped_it_is_as_fast_as_alone() {
+        assert_eq!(judged(1000, 1800, 1010), Answer::Stops);
+        assert_eq!(judged(1000, 1800, 950), Answer::Stops);
+    }
+
+    #[test]
+    fn beside_work_that_goes_on_it_is_as_slow_as_beside_others() {
+        assert_eq!(judged(1000, 1800, 1790), Answer::GoesOn);
+        assert_eq!(judged(1000, 1800, 2500), Answer::GoesOn);
+    }
+
+    #[test]
+    fn what_lies_between_is_said_to_lie_between() {
+        assert_eq!(judged(1000, 1800, 1400), Answer::Partly);
+    }
+
+    #[test]
+    fn who_is_not_slowed_by_a_crowd_tells_nothing() {
+        assert_eq!(judged(1000, 1100, 1000), Answer::HasRoom);
+        assert_eq!(judged(1000, 900, 3000), Answer::HasRoom);
+    }
+}

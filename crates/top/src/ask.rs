@@ -1,0 +1,375 @@
+//! Decisions: the subject is shown first, then the reason is asked for, then a confirmation.
+//! Nothing is sent before that. The revision that was shown is sent along, so that the second of
+//! two concurrent operators gets an error.
+
+use bywash_api::{ClassPolicy, Decision, Elephant, Mode, Policy, SetClass, Undo};
+use bywash_command::plain;
+use bywash_control::Change;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use serde_json::Value;
+
+use super::line::Line;
+
+/// How long a decision made here applies, and how long something undone is left alone. `bywash
+/// policy` and `bywash elephants` accept other times.
+const LASTS: &str = "1h";
+const LEFT_ALONE: &str = "24h";
+
+/// A decision about an elephant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Approve,
+    Undo,
+}
+
+/// A confirmed decision of an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    about: About,
+    why: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum About {
+    Elephant { verb: Verb, number: u32, revision: u64 },
+    Class { name: String, mode: Mode, percent: u8, revision: u64 },
+    UndoClass { name: String, number: u32, revision: u64 },
+}
+
+/// A decision that is being made.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    /// The subject, as text.
+    pub(super) told: String,
+    /// The first line of it that is shown.
+    pub(super) from: u16,
+    pub(super) step: Step,
+    by: String,
+    about: About,
+    why: String,
+}
+
+/// The next question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Mode,
+    /// The percentage of visitors; the number is the default if nothing is typed.
+    Percent(Line, u8),
+    Why(Line),
+    Sure,
+}
+
+/// The effect of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Asks,
+    Dropped,
+    Said(Said),
+}
+
+impl Ask {
+    pub(super) fn elephant(verb: Verb, elephant: &Elephant, told: String, by: &str) -> Self {
+        let (number, revision) = (elephant.entry.number, elephant.entry.revision);
+        let about = About::Elephant { verb, number, revision };
+        Self {
+            told,
+            from: 0,
+            step: Step::Why(Line::default()),
+            by: by.into(),
+            about,
+            why: String::new(),
+        }
+    }
+
+    /// Asks how a class is treated for a while.
+    pub(super) fn class(of: &ClassPolicy, policy: &Policy, by: &str) -> Self {
+        let told = format!(
+            "Class {}: {} for {} % of visitors; the file says {} for {} %.\n",
+            plain(&of.name),
+            of.mode.name(),
+            of.percent,
+            of.file_mode.name(),
+            of.file_percent,
+        );
+        // The default grows step by step: some visitors, then more, then all.
+        let percent = match of.mode {
+            Mode::Observe => 10,
+            Mode::Enforce if of.percent < 50 => 50,
+            Mode::Enforce => 100,
+        };
+        let about = About::Class {
+            name: of.name.clone(),
+            mode: Mode::Enforce,
+            percent,
+            revision: policy.revision,
+        };
+        Self { told, from: 0, step: Step::Mode, by: by.into(), about, why: String::new() }
+    }
+
+    /// Asks to end the override of a class; `None` if there is none.
+    pub(super) fn undo_class(of: &ClassPolicy, policy: &Policy, by: &str) -> Option<Self> {
+        let number = of.overridden?;
+        let one = policy.overrides.iter().find(|one| one.number == number)?;
+        let told = format!(
+            "Class {}: {} for {} % of visitors until {}, {}: {}\n",
+            plain(&of.name),
+            of.mode.name(),
+            of.percent,
+            one.until,
+            plain(&one.by),
+            plain(&one.why),
+        );
+        let about = About::UndoClass { name: of.name.clone(), number, revision: policy.revision };
+        let step = Step::Why(Line::default());
+        Some(Self { told, from: 0, step, by: by.into(), about, why: String::new() })
+    }
+
+    /// Returns the question, with the answer typed so far.
+    pub(super) fn prompt(&self) -> String {
+        match &self.step {
+            Step::Mode => "e: enforce, o: only observe, Esc: cancel _".into(),
+            Step::Percent(line, usual) => {
+                format!("For what percentage of visitors? (Enter: {usual}) {}_", plain(line.text()))
+            }
+            Step::Why(line) => format!("Why? {}_", plain(line.text())),
+            Step::Sure => format!(
+                "{} By {}: {}\ny: confirm, any other key: cancel _",
+                self.will(),
+                plain(&self.by),
+                plain(&self.why)
+            ),
+        }
+    }
+
+    /// Returns the effect of the decision.
+    fn will(&self) -> String {
+        match &self.about {
+            About::Elephant { verb: Verb::Approve, number, .. } => {
+                format!("Hold back elephant {number} as proposed for {LASTS}.")
+            }
+            About::Elephant { verb: Verb::Undo, number, .. } => {
+                format!(
+                    "Release elephant {number}; act = \"auto\" does not hold it back again for \
+                     {LEFT_ALONE}."
+                )
+            }
+            About::Class { name, mode: Mode::Enforce, percent, .. } => {
+                format!("Enforce class {} for {percent} % of visitors, for {LASTS}.", plain(name))
+            }
+            About::Class { name, mode: Mode::Observe, .. } => {
+                format!("Only observe class {} for {LASTS}.", plain(name))
+            }
+            About::UndoClass { name, .. } => {
+                format!("Class {}: the configuration file applies again.", plain(name))
+            }
+        }
+    }
+
+    /// Handles one more key.
+    pub(super) fn key(&mut self, key: KeyEvent) -> Answer {
+        match key.code {
+            KeyCode::Esc => return Answer::Dropped,
+            KeyCode::Down => self.from = self.from.saturating_add(1),
+            KeyCode::Up => self.from = self.from.saturating_sub(1),
+            _ => return self.answer(key),
+        }
+        Answer::Asks
+    }
+
+    fn answer(&mut self, key: KeyEvent) -> Answer {
+        match &mut self.step {
+            Step::Mode => self.choose(key.code),
+            Step::Sure => return self.decide(key.code),
+            Step::Percent(line, _) | Step::Why(line) if key.code != KeyCode::Enter => line.key(key),
+            Step::Percent(line, usual) => {
+                let percent =
+                    if line.text().is_empty() { Some(*usual) } else { line.text().parse().ok() };
+                match percent.filter(|percent| (1..=100).contains(percent)) {
+                    Some(of) => self.treat(Mode::Enforce, of),
+                    None => *line = Line::default(),
+                }
+            }
+            Step::Why(line) if line.text().trim().is_empty() => {}
+            Step::Why(line) => {
+                self.why = line.text().trim().to_owned();
+                self.step = Step::Sure;
+            }
+        }
+        Answer::Asks
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        if let Step::Percent(line, _) | Step::Why(line) = &mut self.step {
+            line.paste(text);
+        }
+    }
+
+    fn choose(&mut self, code: KeyCode) {
+        match (code, &self.about) {
+            (KeyCode::Char('e'), About::Class { percent, .. }) => {
+                self.step = Step::Percent(Line::default(), *percent);
+            }
+            (KeyCode::Char('o'), _) => self.treat(Mode::Observe, 100),
+            _ => {}
+        }
+    }
+
+    fn treat(&mut self, treated: Mode, of: u8) {
+        if let About::Class { mode, percent, .. } = &mut self.about {
+            (*mode, *percent) = (treated, of);
+        }
+        self.step = Step::Why(Line::default());
+    }
+
+    fn decide(&self, code: KeyCode) -> Answer {
+        if matches!(code, KeyCode::Char('y' | 'Y')) {
+            Answer::Said(Said { about: self.about.clone(), why: self.why.clone() })
+        } else {
+            Answer::Dropped
+        }
+    }
+}
+
+impl Said {
+    /// Returns the path to send the decision to.
+    pub(super) fn path(&self) -> String {
+        match &self.about {
+            About::Elephant { verb: Verb::Approve, number, .. } => {
+                format!("/v1/elephants/{number}/approve")
+            }
+            About::Elephant { verb: Verb::Undo, number, .. } => {
+                format!("/v1/elephants/{number}/undo")
+            }
+            About::Class { .. } => "/v1/policy/class".into(),
+            About::UndoClass { number, .. } => format!("/v1/policy/{number}/undo"),
+        }
+    }
+
+    /// Returns the body to send.
+    pub(super) fn body(&self, by: &str) -> serde_json::Result<Value> {
+        let (by, why) = (Some(by.to_owned()), self.why.clone());
+        match &self.about {
+            About::Elephant { verb, revision, .. } => serde_json::to_value(Decision {
+                by,
+                why,
+                lasts: Some(match verb {
+                    Verb::Approve => LASTS.into(),
+                    Verb::Undo => LEFT_ALONE.into(),
+                }),
+                change: Change::default(),
+                revision: Some(*revision),
+            }),
+            About::Class { name, mode, percent, revision } => serde_json::to_value(SetClass {
+                class: name.clone(),
+                mode: *mode,
+                percent: (*mode == Mode::Enforce).then_some(*percent),
+                by,
+                why,
+                lasts: Some(LASTS.into()),
+                revision: Some(*revision),
+            }),
+            About::UndoClass { revision, .. } => {
+                serde_json::to_value(Undo { by, why, revision: Some(*revision) })
+            }
+        }
+    }
+
+    /// Returns the message after the decision was made.
+    pub(super) fn done(&self) -> String {
+        match &self.about {
+            About::Elephant { verb: Verb::Approve, number, .. } => {
+                format!("Elephant {number} is held back for {LASTS}; u undoes it.")
+            }
+            About::Elephant { verb: Verb::Undo, number, .. } => {
+                format!("Elephant {number} is released.")
+            }
+            About::Class { name, mode, percent, .. } => {
+                format!(
+                    "Class {}: {} for {percent} % of visitors for {LASTS}; u undoes it.",
+                    plain(name),
+                    mode.name()
+                )
+            }
+            About::UndoClass { name, .. } => {
+                format!("Class {}: the configuration file applies again.", plain(name))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{elephant, policy};
+
+    fn typed(ask: &mut Ask, keys: &str) -> Answer {
+        let mut answer = Answer::Asks;
+        for c in keys.chars() {
+            let code = if c == '\n' { KeyCode::Enter } else { KeyCode::Char(c) };
+            answer = ask.key(code.into());
+        }
+        answer
+    }
+
+    fn said(answer: Answer) -> (String, Value) {
+        let Answer::Said(said) = answer else { panic!("{answer:?}") };
+        (said.path(), said.body("ana").unwrap())
+    }
+
+    #[test]
+    fn an_approval_says_who_why_and_what_was_seen() {
+        let mut ask = Ask::elephant(Verb::Approve, &elephant("/slow"), "evidence".into(), "ana");
+        assert_eq!(typed(&mut ask, "it is too much\n"), Answer::Asks, "not without being sure");
+        assert!(
+            ask.prompt().contains("Hold back elephant 1")
+                && ask.prompt().contains("it is too much")
+        );
+        let (path, body) = said(typed(&mut ask, "y"));
+        assert_eq!(path, "/v1/elephants/1/approve");
+        assert_eq!(
+            body,
+            serde_json::json!({
+                "by": "ana", "why": "it is too much", "for": "1h", "revision": 77, "change": {}
+            })
+        );
+    }
+
+    #[test]
+    fn whoever_is_not_sure_or_says_no_reason_decides_nothing() {
+        let ask = || Ask::elephant(Verb::Undo, &elephant("/slow"), String::new(), "ana");
+        assert_eq!(typed(&mut ask(), "so\nn"), Answer::Dropped);
+        assert_eq!(typed(&mut ask(), "so\n\n"), Answer::Dropped);
+        assert_eq!(typed(&mut ask(), " \n\ny"), Answer::Asks);
+        assert_eq!(ask().key(KeyCode::Esc.into()), Answer::Dropped);
+    }
+
+    #[test]
+    fn a_class_is_enforced_for_some_and_the_file_may_hold_again() {
+        let policy = policy();
+        let class = |name: &str| policy.classes.iter().find(|class| class.name == name).unwrap();
+        let ask = || Ask::class(class("search"), &policy, "ana");
+        let (path, body) = said(typed(&mut ask(), "e25\na try\ny"));
+        assert_eq!(path, "/v1/policy/class");
+        assert_eq!((&body["class"], &body["mode"]), (&"search".into(), &"enforce".into()));
+        assert_eq!((&body["percent"], &body["revision"]), (&25.into(), &9.into()));
+        let (_, body) = said(typed(&mut ask(), "e\na try\ny"));
+        assert_eq!(body["percent"], 10, "first some");
+        let (_, body) = said(typed(&mut ask(), "o no more\ny"));
+        assert_eq!((&body["mode"], &body["percent"]), (&"observe".into(), &Value::Null));
+        assert!(Ask::undo_class(class("search"), &policy, "ana").is_none());
+        let mut undo = Ask::undo_class(class("confirm"), &policy, "ana").unwrap();
+        assert!(undo.told.contains("bo: election"), "{}", undo.told);
+        let (path, body) = said(typed(&mut undo, "enough\ny"));
+        assert_eq!((path.as_str(), &body["revision"]), ("/v1/policy/4/undo", &9.into()));
+    }
+
+    #[test]
+    fn of_no_visitors_or_of_more_than_all_is_asked_again() {
+        let policy = policy();
+        let mut ask = Ask::class(&policy.classes[1], &policy, "ana");
+        for wrong in ["e0\n", "101\n", "many\n", "-1\n"] {
+            typed(&mut ask, wrong);
+            assert_eq!(ask.step, Step::Percent(Line::default(), 10), "{wrong:?}");
+        }
+    }
+}

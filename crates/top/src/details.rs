@@ -1,0 +1,92 @@
+//! All that is known about a row, as text.
+
+use std::fmt::Write;
+
+use bywash_command::plain;
+
+use super::amount::{duration, percent, rate, short};
+use super::lists::{decision_id, subject};
+use super::model::Model;
+
+pub(super) fn class(model: &Model, name: &str) -> String {
+    let classes = model.classes();
+    let Some(class) = classes.iter().find(|class| class.of.name == name) else {
+        return "This class no longer exists.".into();
+    };
+    let (of, sums) = (class.of, &class.sums);
+    let mut words = format!(
+        "{}, {}, utility {}\nmode      {} for {} % of visitors\n",
+        plain(&of.name),
+        plain(&of.tier),
+        short(of.utility),
+        plain(&of.mode),
+        of.percent
+    );
+    if let Some(policy) = model.policy_of(name) {
+        let _ =
+            writeln!(words, "the file  {} for {} %", policy.file_mode.name(), policy.file_percent);
+        let matches: Vec<String> = policy.matches.iter().map(|pattern| plain(pattern)).collect();
+        let _ = writeln!(
+            words,
+            "matches   {}",
+            if matches.is_empty() {
+                "requests that no other class matches".into()
+            } else {
+                matches.join(", ")
+            }
+        );
+        let overrides = model.policy.iter().flat_map(|policy| &policy.overrides);
+        for one in overrides.filter(|one| Some(one.number) == policy.overridden) {
+            let _ =
+                writeln!(words, "until     {}, {}: {}", one.until, plain(&one.by), plain(&one.why));
+        }
+    }
+    if let Some(patience) = of.patience_ms {
+        let _ = writeln!(words, "patience  {}", duration(patience as f64));
+    }
+    let _ = writeln!(words, "waiting   {} now\n\nOf the last {}:", of.waiting, model.window.name());
+    let outcomes = &sums.outcomes;
+    for (name, count) in [
+        ("served", outcomes.served),
+        ("late", outcomes.late),
+        ("shed", outcomes.shed),
+        ("throttled", outcomes.throttled),
+        ("expired", outcomes.expired),
+        ("terminated", outcomes.terminated),
+        ("orphaned", outcomes.orphaned),
+        ("upstream_error", outcomes.upstream_error),
+    ] {
+        let _ = writeln!(
+            words,
+            "{name:<15} {count:>8}  {:>6}/s  {:>3} %",
+            rate(sums.per_second(count)),
+            percent(sums.share(count))
+        );
+    }
+    words
+}
+
+pub(super) fn decision(model: &Model, id: &str) -> String {
+    let Some(note) = model.notes.iter().find(|note| decision_id(note) == id) else {
+        return "This decision is too old: the gateway no longer has it.".into();
+    };
+    let what = format!("{:?}", note.what).to_lowercase();
+    let mut words = format!(
+        "{what} {}\nat        {}\nby        {}: {}\n",
+        subject(&note.subject),
+        note.at,
+        plain(&note.by),
+        plain(&note.why)
+    );
+    if let Some(grants) = &note.grants {
+        let _ = writeln!(
+            words,
+            "grants    {} at once, {} may wait, up to {}",
+            grants.at_once, grants.queue, grants.wait
+        );
+    }
+    if let Some(until) = note.until {
+        let _ = writeln!(words, "until     {until}");
+    }
+    words
+}

@@ -1,0 +1,264 @@
+//! Queries the gateway on a thread of its own, so that a gateway that answers late or not at all
+//! does not keep the user from quitting.
+//!
+//! The status and the new rows of the history are fetched once a second. Other answers change
+//! seldom, and are fetched only when their revision changes.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bywash_api::{Audit, Elephant, Elephants, Policy, Request, Requests, Status};
+use bywash_command::Failure;
+use bywash_command::which::Which;
+use bywash_command::{admin_client, elephant_text, request_text};
+use bywash_control::Note;
+use bywash_history::Columns;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::ask::{Said, Verb};
+use super::model::View;
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// A task of the feed in addition to the regular queries.
+#[derive(Debug)]
+pub(super) enum Errand {
+    /// Show this table from now on.
+    Look(View),
+    /// Pause or resume the regular queries.
+    Pause(bool),
+    /// Explain the decision about the request with this ID.
+    Explain(String),
+    /// Explain the decision about the last refused request of a class.
+    ExplainLast(String),
+    /// Fetch all that is known about an elephant.
+    Elephant(u32),
+    /// Fetch the same, to take this decision about it.
+    Consider(Verb, u32),
+    /// Send an operator's decision.
+    Say(Said),
+}
+
+/// A result of the queries and tasks.
+#[derive(Debug)]
+pub(super) enum News {
+    Answers(Box<Answers>),
+    /// No gateway answers, or its answer is not valid.
+    Silence(String),
+    /// A text to read, under a title.
+    Text(&'static str, String),
+    /// An elephant for this decision, and the text to show first.
+    Considered(Verb, Box<Elephant>, String),
+    /// A query or a decision was refused.
+    Refused(String),
+    Done(String),
+}
+
+/// The answers of one second. A `None` has not changed, or is not shown.
+#[derive(Clone, Debug)]
+pub(super) struct Answers {
+    pub(super) status: Status,
+    /// The new rows.
+    pub(super) rows: Columns,
+    /// Whether the rows are all that there are, because another gateway answers now.
+    pub(super) anew: bool,
+    pub(super) elephants: Option<Elephants>,
+    pub(super) policy: Option<Policy>,
+    pub(super) requests: Option<Vec<Request>>,
+    pub(super) notes: Option<Vec<Note>>,
+}
+
+/// The thread's state.
+pub(super) struct Feed {
+    which: Which,
+    by: String,
+    view: View,
+    seen: Seen,
+    /// The time of the next regular queries.
+    due: Instant,
+    paused: bool,
+}
+
+/// The state of the last complete answers.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    pid: Option<u32>,
+    uptime_ms: u64,
+    /// The number of the first row that has not been fetched.
+    next: u64,
+    elephants: Option<u64>,
+    policy: Option<u64>,
+    audit: Option<u64>,
+}
+
+impl Seen {
+    /// Returns whether another process answers now. The process id alone is not enough: in
+    /// containers all processes may have the same one.
+    fn is_other(&self, status: &Status) -> bool {
+        self.pid != Some(status.pid) || status.uptime_ms < self.uptime_ms
+    }
+}
+
+impl Feed {
+    pub(super) fn new(which: Which, by: String) -> Self {
+        Self {
+            which,
+            by,
+            view: View::Classes,
+            seen: Seen::default(),
+            due: Instant::now(),
+            paused: false,
+        }
+    }
+
+    /// Starts the thread.
+    pub(super) fn start(self) -> (Sender<Errand>, Receiver<News>) {
+        let ((errands, todo), (tell, news)) = (channel(), channel());
+        thread::spawn(move || self.run(&todo, &tell));
+        (errands, news)
+    }
+
+    fn run(mut self, todo: &Receiver<Errand>, tell: &Sender<News>) {
+        self.due = Instant::now() + EVERY;
+        loop {
+            let news = match todo.recv_timeout(self.due.saturating_duration_since(Instant::now())) {
+                Ok(errand) => self.run_errand(errand),
+                Err(RecvTimeoutError::Timeout) => self.look_again(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if news.is_some_and(|news| tell.send(news).is_err()) {
+                return;
+            }
+        }
+    }
+
+    fn look_again(&mut self) -> Option<News> {
+        self.due = Instant::now() + EVERY;
+        (!self.paused).then(|| match self.look() {
+            Ok(answers) => News::Answers(Box::new(answers)),
+            Err(why) => News::Silence(why.words().to_owned()),
+        })
+    }
+
+    /// Fetches all that is new. If one query fails, all of them are repeated next time.
+    pub(super) fn look(&mut self) -> Result<Answers, Failure> {
+        let status: Status = self.get("/v1/status")?;
+        let anew = self.seen.is_other(&status);
+        let seen = if anew { Seen::default() } else { self.seen };
+        let rows: Columns = self.get(&format!("/v1/history?range=15m&from={}", seen.next))?;
+        let now = status.revisions;
+        let elephants = self.get_if(seen.elephants != Some(now.elephants), "/v1/elephants")?;
+        let policy = self.get_if(seen.policy != Some(now.policy), "/v1/policy")?;
+        let has_news = self.view == View::Decisions && seen.audit != Some(now.audit);
+        let notes: Option<Audit> = self.get_if(has_news, "/v1/audit?limit=200")?;
+        let requests: Option<Requests> = match self.view {
+            View::Requests => Some(self.get("/v1/requests?limit=200")?),
+            View::Classes => Some(self.get("/v1/requests?limit=40")?),
+            View::Elephants | View::Decisions => None,
+        };
+        self.seen = Seen {
+            pid: Some(status.pid),
+            uptime_ms: status.uptime_ms,
+            next: rows.number.last().map_or(seen.next, |last| last.saturating_add(1)),
+            elephants: Some(now.elephants),
+            policy: Some(now.policy),
+            audit: notes.as_ref().map_or(seen.audit, |_| Some(now.audit)),
+        };
+        let (requests, notes) = (requests.map(|all| all.requests), notes.map(|all| all.notes));
+        Ok(Answers { status, rows, anew, elephants, policy, requests, notes })
+    }
+
+    fn get_if<T: DeserializeOwned>(&self, wanted: bool, path: &str) -> Result<Option<T>, Failure> {
+        wanted.then(|| self.get(path)).transpose()
+    }
+
+    fn run_errand(&mut self, errand: Errand) -> Option<News> {
+        let done = match errand {
+            Errand::Look(view) => {
+                self.view = view;
+                self.due = Instant::now();
+                return None;
+            }
+            Errand::Pause(paused) => {
+                self.paused = paused;
+                self.due = Instant::now();
+                return None;
+            }
+            Errand::Explain(name) => self.explain(&name),
+            Errand::ExplainLast(class) => self.explain_last(&class),
+            Errand::Elephant(number) => {
+                self.elephant(number).map(|(_, told)| News::Text("Elephant", told))
+            }
+            Errand::Consider(verb, number) => self
+                .elephant(number)
+                .map(|(elephant, told)| News::Considered(verb, Box::new(elephant), told)),
+            Errand::Say(said) => self.say(&said),
+        };
+        Some(done.unwrap_or_else(|why| News::Refused(why.words().to_owned())))
+    }
+
+    fn explain(&self, name: &str) -> Result<News, Failure> {
+        if name.len() != 16 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(Failure::running(
+                "a malformed message is not a request, so there is no decision to explain",
+            ));
+        }
+        let entry: Value = self.get(&format!("/v1/requests/{name}"))?;
+        Ok(News::Text("Why?", request_text::explained(&entry)))
+    }
+
+    fn explain_last(&self, class: &str) -> Result<News, Failure> {
+        let class = escaped(class);
+        let path = format!("/v1/requests?limit=1&decision=shed&class={class}");
+        let last: Requests = self.get(&path)?;
+        let name =
+            last.requests.first().and_then(|one| one.life.as_ref()).map(|life| &life.request);
+        let none = "none of the last 10,000 requests was refused, or would have been refused, in \
+                    this class";
+        self.explain(name.ok_or_else(|| Failure::running(none))?)
+    }
+
+    fn elephant(&self, number: u32) -> Result<(Elephant, String), Failure> {
+        let entry: Value = self.get(&format!("/v1/elephants/{number}"))?;
+        let told = elephant_text::told(&entry);
+        Ok((serde_json::from_value(entry).map_err(Failure::running)?, told))
+    }
+
+    fn say(&mut self, said: &Said) -> Result<News, Failure> {
+        // Show the effect at once; if the decision was refused, show what another operator decided
+        // in the meantime.
+        (self.seen.elephants, self.seen.policy) = (None, None);
+        self.due = Instant::now();
+        let body = said.body(&self.by).map_err(Failure::running)?;
+        let _: Value = admin_client::post(&self.which, &self.by, &said.path(), &body)?;
+        Ok(News::Done(said.done()))
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        admin_client::get(&self.which, path)
+    }
+}
+
+/// Escapes a name for a query.
+fn escaped(name: &str) -> String {
+    let escaped = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    name.bytes().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_become_another_question() {
+        assert_eq!(escaped("add-to_cart.1"), "add-to_cart.1");
+        assert_eq!(escaped("a&limit=9 #\r\né"), "a%26limit%3D9%20%23%0D%0A%C3%A9");
+    }
+}

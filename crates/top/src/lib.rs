@@ -1,0 +1,204 @@
+//! `bywash top`: shows on a screen of the terminal, second by second, what a running gateway is
+//! doing, and takes decisions.
+//!
+//! The screen shows what the console shows, computed in the same way, from the same API. `feed`
+//! queries the gateway on a thread of its own. `rows` keeps the last quarter of an hour. `model`
+//! holds what is known and what is selected for display; `lists` makes its tables as `grid`s.
+//! `screen` reacts to keys and news, with `keys`, `line`, `ask` and `details`. `view` draws it.
+//! Only this file uses the terminal. Without a terminal, `printed` prints the same.
+#![forbid(unsafe_code)]
+
+mod amount;
+mod args;
+mod ask;
+mod details;
+mod feed;
+mod grid;
+mod headline;
+mod keys;
+mod line;
+mod lists;
+mod model;
+mod printed;
+mod rows;
+#[cfg(test)]
+mod sample;
+mod screen;
+mod sums;
+mod view;
+
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bywash_command::Failure;
+use bywash_command::operators;
+use bywash_command::signals::{Signals, Told};
+use bywash_command::streams::{is_read, wants_colour};
+use bywash_units::Span;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{
+    self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind,
+};
+
+pub use args::Top;
+use feed::{Feed, News};
+use model::Model;
+use screen::Screen;
+use view::Paint;
+
+/// The maximum delay until the gateway's news are seen.
+const GLANCE: Duration = Duration::from_millis(50);
+/// The maximum delay until the end of the terminal is seen, if no signal reports it.
+const LOOK_UP: Duration = Duration::from_secs(1);
+/// The exit code that shells expect of a process that SIGHUP ended.
+const HUNG_UP: i32 = 129;
+/// The shortest interval of printing: shorter ones are too fast to read, and load the gateway.
+const SHORTEST: Span = Span::from_millis(100);
+
+/// Shows the screen, or prints if there is no terminal.
+///
+/// # Errors
+/// If no gateway answers, or if its answers cannot be shown.
+pub fn top(args: &Top) -> Result<(), Failure> {
+    let by = args.by.clone().unwrap_or_else(operators::user);
+    let mut feed = Feed::new(args.which.clone(), by.clone());
+    // Fail before the terminal is switched if no gateway answers.
+    let model = Model::new(feed.look()?, args.window);
+    let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+    if args.json || args.count.is_some() || !has_terminal {
+        return print(args, feed, model);
+    }
+    let (errands, news) = feed.start();
+    let screen = Screen::new(model, args.which.admin.to_string(), by, errands);
+    show(screen, &news)
+}
+
+/// Prints a table or a document once every interval.
+fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
+    if args.interval < SHORTEST {
+        return Err(Failure::usage(format!("--interval must be {SHORTEST} or longer")));
+    }
+    for printed in 1.. {
+        let text = if args.json {
+            printed::json(&model).map_err(Failure::running)? + "\n"
+        } else {
+            printed::text(&model)
+        };
+        let is_over = args.count.is_some_and(|count| printed >= count);
+        if !is_read(&text)? || is_over {
+            break;
+        }
+        thread::sleep(args.interval.to_std());
+        model.take(feed.look()?);
+    }
+    Ok(())
+}
+
+/// A guard that restores the terminal when it is dropped.
+struct Restored;
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+fn restore() {
+    ratatui::restore();
+    // Ratatui hides the cursor when it draws, and shows it only when a `Terminal` is dropped. If
+    // the terminal is gone, failure does not matter.
+    let _ = ratatui::crossterm::execute!(io::stdout(), DisableBracketedPaste, Show);
+}
+
+fn show(mut screen: Screen, news: &Receiver<News>) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::running(format!("the terminal failed: {error}"));
+    let signals = Signals::catch().map_err(failed)?;
+    let said = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        restore();
+        said(panic);
+    }));
+    let mut terminal = ratatui::try_init().map_err(failed)?;
+    // Without bracketed paste, pasted text would arrive as keys, and each would be a command.
+    let _ = ratatui::crossterm::execute!(io::stdout(), EnableBracketedPaste);
+    let _restored = Restored;
+    end_with_it(signals);
+    watch(&mut terminal, &mut screen, news).map_err(failed)
+}
+
+/// Ends the process on a signal, and when the terminal is gone. In that case crossterm reads the
+/// end of file forever and returns nothing.
+fn end_with_it(mut signals: Signals) {
+    thread::spawn(move || {
+        let code = loop {
+            match signals.wait_for(LOOK_UP) {
+                Some(Told::End(signal)) => break 128 + signal,
+                // The terminal has hung up.
+                Some(Told::Reload) => break HUNG_UP,
+                None if !io::stdin().is_terminal() => break HUNG_UP,
+                Some(Told::Upgrade) | None => {}
+            }
+        };
+        // Keep the lock, so that nothing is drawn any more.
+        let _drawn = io::stdout().lock();
+        restore();
+        std::process::exit(code);
+    });
+}
+
+/// Draws and handles events until the user quits.
+fn watch(
+    terminal: &mut DefaultTerminal,
+    screen: &mut Screen,
+    news: &Receiver<News>,
+) -> io::Result<()> {
+    let paint = Paint { has_colour: wants_colour() };
+    loop {
+        terminal.draw(|frame| view::draw(frame, screen, paint))?;
+        loop {
+            let is_another = event::poll(GLANCE)?;
+            if is_another && !hear(screen, &event::read()?) {
+                return Ok(());
+            }
+            if take(screen, news)? || is_another {
+                break;
+            }
+        }
+    }
+}
+
+/// Handles an event. Returns whether to go on.
+fn hear(screen: &mut Screen, event: &Event) -> bool {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => screen.key(*key),
+        Event::Paste(text) => {
+            screen.paste(text);
+            true
+        }
+        _ => true,
+    }
+}
+
+/// Takes all news. Returns whether there were any.
+fn take(screen: &mut Screen, news: &Receiver<News>) -> io::Result<bool> {
+    let mut is_new = false;
+    loop {
+        match news.try_recv() {
+            Ok(one) => screen.hear(one, now()),
+            Err(TryRecvError::Empty) => return Ok(is_new),
+            Err(TryRecvError::Disconnected) => {
+                return Err(io::Error::other("the thread that asks the gateway has ended"));
+            }
+        }
+        is_new = true;
+    }
+}
+
+/// Returns the time in milliseconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

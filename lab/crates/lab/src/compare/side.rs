@@ -1,0 +1,187 @@
+//! One side of a comparison: a stored result, or a policy of a scenario to play.
+
+use std::path::Path;
+
+use bywash_command::Failure;
+use bywash_scenario::file::Length;
+use bywash_scenario::{Closes, RunResult, Scenario, guess};
+
+use crate::args::Narrow;
+use crate::narrowed::narrowed;
+use crate::{presentable, progress_bar, read, wrong};
+
+/// A result and its name on the command line.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) name: String,
+    pub(super) result: RunResult,
+}
+
+/// The meaning of an argument.
+enum Meant<'a> {
+    Stored(&'a Path),
+    Played(&'a Path, &'a str),
+}
+
+/// Returns both sides. Scenarios to play are played together.
+pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2], Failure> {
+    let meant = [left, right].map(Meant::of);
+    let plays = meant.iter().any(|meant| matches!(meant, Meant::Played(..)));
+    let visitors = narrow.seeds.is_some() || narrow.first_seed.is_some();
+    if !plays && (visitors || narrow.orders.is_some()) {
+        let words = "--seeds, --first-seed and --orders apply to scenarios only, and both sides \
+                     are stored results";
+        return Err(Failure::usage(words));
+    }
+    let scenarios = meant.iter().filter_map(|meant| meant.scenario(narrow));
+    let mut scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
+    // Stored results are read before anything is played.
+    let stored = meant.iter().filter_map(|meant| meant.stored(narrow));
+    let stored = stored.collect::<Result<Vec<_>, _>>()?;
+    if let ([scenario], [result]) = (&mut scenarios[..], &stored[..]) {
+        play_the_same(scenario, result, narrow);
+    }
+    let mut stored = stored.into_iter();
+    let mut played = play(&scenarios)?.into_iter();
+    let mut side = |name: &str, meant: &Meant<'_>| {
+        let result = match meant {
+            Meant::Stored(_) => stored.next(),
+            Meant::Played(..) => played.next(),
+        };
+        let result = result.expect("there is a result for each side, in their order");
+        Side { name: name.to_owned(), result }
+    };
+    Ok([side(left, &meant[0]), side(right, &meant[1])])
+}
+
+/// Narrows the scenario to the cells of the stored result, as others need not be played, and uses
+/// the same visitors, so that both can be compared seed by seed. Arguments take precedence.
+fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
+    let is_level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
+    let mut levels: Vec<f64> = stored.cells.iter().map(|cell| cell.rho).filter(is_level).collect();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    if narrow.rho.is_empty() && (1..=100).contains(&levels.len()) {
+        scenario.rho = levels;
+    }
+    let has = |closes: &Closes| stored.cells.iter().any(|cell| cell.closes == *closes);
+    if scenario.closes.iter().any(has) {
+        scenario.closes.retain(has);
+    }
+    let first = stored.seeds.first().copied().unwrap_or_default();
+    // The ranges of `--first-seed` and `--seeds`.
+    let seeds = (1..=1_000_000_000).contains(&first) && (1..=10_000).contains(&stored.seeds.len());
+    let follow = || (first..).zip(&stored.seeds).all(|(number, seed)| number == *seed);
+    let told = narrow.seeds.is_some() || narrow.first_seed.is_some();
+    if !told && seeds && follow() {
+        (scenario.first_seed, scenario.seeds) = (first, stored.seeds.len() as u32);
+        if narrow.orders.is_none() {
+            last_as_long(scenario, stored);
+        }
+    }
+}
+
+/// Sets the length of the scenario to that of the stored result, if it is given in orders. A number
+/// of orders over all seeds is another length with another number of seeds, and a live run is as
+/// long as one seed of its file.
+fn last_as_long(scenario: &mut Scenario, stored: &RunResult) {
+    let Length::Orders(orders) = scenario.length else { return };
+    let Some(cell) = stored.cells.iter().find(|cell| cell.duration_s > 0.0) else { return };
+    let factor = cell.duration_s / scenario.duration(cell.rho).as_secs_f64();
+    if factor.is_finite() {
+        scenario.length = Length::Orders(((orders as f64 * factor).round() as u64).max(1));
+    }
+}
+
+fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
+    let (bar, progress) = progress_bar();
+    let run = bywash_sim::run_all(scenarios, &progress);
+    bar.finish_and_clear();
+    Ok(run.map_err(Failure::running)?.0)
+}
+
+impl<'a> Meant<'a> {
+    /// Parses `FILE:LABEL` if that file exists, else a file: names may contain colons too.
+    fn of(argument: &'a str) -> Self {
+        let path = Path::new(argument);
+        let split = |(at, _): (usize, &str)| (Path::new(&argument[..at]), &argument[at + 1..]);
+        let mut pairs = argument.match_indices(':').map(split);
+        match pairs.find(|(file, _)| file.is_file()).filter(|_| !path.exists()) {
+            Some((file, label)) => Self::Played(file, label),
+            None => Self::Stored(path),
+        }
+    }
+
+    fn stored(&self, narrow: &Narrow) -> Option<Result<RunResult, Failure>> {
+        let Self::Stored(path) = *self else { return None };
+        Some(stored(path).map(|mut result| {
+            let level = |rho: f64| narrow.rho.iter().any(|other| other.total_cmp(&rho).is_eq());
+            result.cells.retain(|cell| {
+                let policy = narrow.policy.is_empty() || narrow.policy.contains(&cell.policy);
+                policy && (narrow.rho.is_empty() || level(cell.rho))
+            });
+            result
+        }))
+    }
+
+    /// Returns the scenario to play, with only the one policy.
+    fn scenario(&self, narrow: &Narrow) -> Option<Result<Scenario, Failure>> {
+        let Self::Played(path, label) = *self else { return None };
+        Some(one_policy(path, label, narrow))
+    }
+}
+
+fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Failure> {
+    if !narrow.policy.is_empty() {
+        return Err(Failure::usage(
+            "--policy cannot be used here: name the policy of a scenario after a colon \
+             (SCENARIO:LABEL)",
+        ));
+    }
+    let mut scenario = narrowed(read(path)?, narrow)?;
+    let labels: Vec<String> = scenario.policies.iter().map(|policy| policy.label.clone()).collect();
+    scenario.policies.retain(|policy| policy.label == label);
+    if scenario.policies.is_empty() {
+        let words = match guess(label, labels.iter().map(String::as_str)) {
+            Some(best) => format!("did you mean `{best}`?"),
+            None => format!("its policies are {}", labels.join(", ")),
+        };
+        let words = format!("{} has no policy `{label}`; {words}", path.display());
+        return Err(Failure::usage(presentable(&words)));
+    }
+    // Check here, so that a mistake is reported with its file and before anything is played.
+    bywash_sim::lab::check_whole(&scenario).map_err(|error| wrong(path, &error.to_string()))?;
+    Ok(scenario)
+}
+
+fn stored(path: &Path) -> Result<RunResult, Failure> {
+    let text = Scenario::text(path);
+    let text = text.map_err(|error| Failure::configuration(format!("bywash: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| {
+        wrong(path, &format!("not a result of lab sim --json or lab run --json: {error}"))
+    })
+}
+
+impl Side {
+    /// Returns the number of its policies.
+    pub(super) fn policies(&self) -> usize {
+        self.labels().len()
+    }
+
+    /// Describes its policies and loads in a few words.
+    pub(super) fn described(&self) -> String {
+        let mut levels: Vec<String> =
+            self.result.cells.iter().map(|cell| cell.rho.to_string()).collect();
+        levels.dedup();
+        let words = format!("{} at ρ {}", self.labels().join(", "), levels.join(", "));
+        presentable(&words)
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        let mut labels: Vec<&str> =
+            self.result.cells.iter().map(|cell| cell.policy.as_str()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        labels
+    }
+}

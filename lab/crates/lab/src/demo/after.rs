@@ -1,0 +1,154 @@
+//! Part three, for users who stay: a calm shop, a crawler that requests its most expensive page,
+//! and an operator.
+//!
+//! Nothing is decided automatically. The crawler takes six of eight workers. Within half a minute
+//! the console shows it as an elephant, and a rule for it gives the shop back to its visitors.
+
+use std::path::Path;
+
+use bywash_command::Failure;
+use bywash_command::plain;
+use bywash_command::streams::say;
+use bywash_control::{Note, Subject, What};
+use bywash_load::Options;
+use bywash_scenario::{Profile, Scenario};
+
+use super::side::Side;
+
+pub(super) const CRAWLER: &str = include_str!("../../../../scenarios/demo-crawler.toml");
+
+/// The load of the visitors, as a fraction of the shop's capacity.
+const CALM: f64 = 0.6;
+
+/// Goes on until it is interrupted, or for half an hour.
+pub(super) fn after(
+    crowd: &Scenario,
+    crawler: &Scenario,
+    side: &Side,
+    link: &str,
+) -> Result<(), Failure> {
+    side.looks_for_elephants()?;
+    let calm = Scenario { profile: Profile::Poisson, length: crawler.length, ..crowd.clone() };
+    say(format!(
+        "\n3. The shop behind bywash stays open. A crawler now requests sorted searches, the\n   \
+         most expensive page, six at a time, and visitors wait behind it. The console:\n\n     \
+         {link}\n\n   \
+         After about ten seconds it asks for a decision. \"Decide\" shows what bywash has\n   \
+         found. Approve the rule. Half a minute later the page shows how the other requests\n   \
+         gain. Then undo the rule, and see the visitors wait again.\n\n   \
+         Ctrl-C closes the shop and prints your decisions. It closes after half an hour.\n",
+    ));
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| play(crawler, &side.options(1.0, 2)));
+        let first = play(&calm, &side.options(CALM, 3));
+        let second = second.join().map_err(|_| Failure::running("the crawler has panicked"))?;
+        first.and(second)
+    })
+}
+
+/// Prints the decisions that people have made in the meantime.
+pub(super) fn conclude(state: &Path) {
+    let decided = decided(state);
+    if !decided.is_empty() {
+        say(decided);
+    }
+}
+
+/// Returns the decisions as text.
+fn decided(state: &Path) -> String {
+    // No file means no decisions.
+    let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap_or_default();
+    let notes = lines.lines().filter_map(|line| serde_json::from_str::<Note>(line).ok());
+    let said: Vec<String> = notes.filter_map(|note| of_people(&note)).collect();
+    if said.is_empty() {
+        return String::new();
+    }
+    format!("\nDecided:\n  {}", said.join("\n  "))
+}
+
+/// Returns the line to print for a decision or an event when it happens.
+pub(super) fn told(note: &Note) -> Option<String> {
+    let Subject::Elephant { pattern, .. } = &note.subject else { return of_people(note) };
+    let pattern = plain(pattern);
+    match note.what {
+        What::Proposed => Some(format!(
+            "bywash found that requests for {pattern} cause much of the load, and proposes a rule"
+        )),
+        What::Ended => Some(format!("the decision on {pattern} has ended")),
+        _ => of_people(note),
+    }
+}
+
+/// Returns the line for a person's decision, `None` for an automatic event.
+fn of_people(note: &Note) -> Option<String> {
+    let of = match &note.subject {
+        Subject::Elephant { pattern, .. } => plain(pattern),
+        Subject::Class { class, mode, percent } => {
+            format!("class {}, {} for {percent} %", plain(class), mode.name())
+        }
+        Subject::Bypass => "the bypass".into(),
+        Subject::File => return None,
+    };
+    let what = match note.what {
+        What::Approved => "approved a rule for",
+        What::Tried => "tried a rule for",
+        What::Rejected => "rejected the rule for",
+        What::Overridden => "overrode",
+        What::Undone => "undid the decision on",
+        What::Proposed | What::Asked | What::Ended | What::Reloaded => return None,
+    };
+    let [by, why] = [&note.by, &note.why].map(|text| plain(text));
+    Some(format!("{by} {what} {of}: {why}"))
+}
+
+fn play(scenario: &Scenario, options: &Options) -> Result<(), Failure> {
+    bywash_load::run(scenario, options, &mut |_| ()).map(drop).map_err(Failure::running)
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_control::{Act, Book, Change, Timestamp, Word};
+    use bywash_units::Span;
+
+    use super::super::scenario;
+    use super::*;
+
+    #[test]
+    fn the_crawler_takes_most_of_the_shop_and_its_visitors_the_rest() {
+        let crawler = scenario(CRAWLER).unwrap();
+        assert_eq!(crawler.sets.len(), 1);
+        assert_eq!((crawler.sets[0].clients, crawler.workers), (6, 8));
+    }
+
+    #[test]
+    fn what_people_decided_is_said_at_the_end_and_what_was_found_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(decided(folder.path()), "");
+        let mut book = Book::default();
+        let now = Timestamp::UNIX_EPOCH;
+        let found = serde_json::from_value(serde_json::json!({
+            "pattern": "/search?sort", "twins": [], "resource": "slots", "capacity": 8.0, "used": 1.0, "cost": 0.3,
+            "interval": [0.3, 0.3], "share": 0.7, "rate": 18.0, "provisional": false, "by_one": 0.2,
+            "transacts": false, "correlation": null
+        }))
+        .unwrap();
+        let mut notes = book.found(now, vec![found], Act::Propose);
+        let word = Word { by: "ana".into(), why: "a crawler".into(), lasts: Span::from_secs(60) };
+        notes.push(book.approve(now, 1, Change::default(), word).unwrap());
+        let told: Vec<String> = notes.iter().filter_map(told).collect();
+        assert_eq!(
+            told,
+            [
+                "bywash found that requests for /search?sort cause much of the load, and proposes \
+                 a rule",
+                "ana approved a rule for /search?sort: a crawler"
+            ]
+        );
+        let lines: Vec<String> =
+            notes.iter().map(|note| serde_json::to_string(note).unwrap()).collect();
+        std::fs::write(folder.path().join("audit.jsonl"), lines.join("\n")).unwrap();
+        let said = decided(folder.path());
+        assert!(said.ends_with("  ana approved a rule for /search?sort: a crawler"), "{said:?}");
+        assert_eq!(said.lines().count(), 3, "what was found is nobody's word: {said:?}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The orders: counts whose orders are in which shop's database.
+//!
+//! A visitor belongs to the phase in which they arrived. Their intended purchases follow from the
+//! seed, so the possible orders are known in advance. Their actual orders are the rows of the
+//! database that carry their number.
+
+use bywash_command::Failure;
+use bywash_scenario::arrivals::Starts;
+use bywash_scenario::{Profile, Scenario, Visitor};
+use bywash_terminal::{Align, Table};
+use bywash_units::{Span, Time};
+use serde_json::{Value, json};
+
+use super::side::{Outcome, rho};
+use crate::shop::visitor;
+
+pub(super) struct Books {
+    pub(super) phases: [Phase; 3],
+}
+
+/// The orders of the visitors who arrived in one phase.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Phase {
+    pub(super) name: &'static str,
+    /// The orders that visitors meant to make.
+    pub(super) planned: u64,
+    /// The possible ones: min(1, 1/ρ) of them.
+    pub(super) possible: f64,
+    /// Rows in the plain shop's database.
+    pub(super) plain: u64,
+    /// Rows in the database of the shop behind bywash.
+    pub(super) bywash: u64,
+}
+
+impl Phase {
+    fn to_json(&self) -> Value {
+        let Self { name, planned, possible, plain, bywash } = self;
+        json!({
+            "phase": name, "meant": planned, "possible": possible, "plain": plain, "bywash": bywash,
+        })
+    }
+}
+
+/// Returns when the crowd arrives and leaves.
+pub(super) fn crowd(scenario: &Scenario) -> (Time, Time) {
+    match scenario.profile {
+        Profile::Pulse { at, lasts, .. } => (Time::ZERO + at, Time::ZERO + at + lasts),
+        _ => (Time::ZERO, Time::ZERO + Span::MAX),
+    }
+}
+
+impl Books {
+    pub(super) fn audit(
+        scenario: &Scenario,
+        seed: u64,
+        plain: &Outcome,
+        bywash: &Outcome,
+    ) -> Result<Self, Failure> {
+        let phase = |name| Phase { name, ..Phase::default() };
+        let mut books = Self { phases: ["calm before", "flash crowd", "calm after"].map(phase) };
+        let phase_of = books.plan(scenario, seed);
+        for (outcome, count) in [
+            (plain, (|phase: &mut Phase| &mut phase.plain) as fn(&mut Phase) -> &mut u64),
+            (bywash, |phase: &mut Phase| &mut phase.bywash),
+        ] {
+            for order in &outcome.orders {
+                let phase =
+                    visitor(order).and_then(|number| phase_of.get(number as usize)).copied();
+                let phase = phase.ok_or_else(|| {
+                    Failure::running("an order in the database belongs to no visitor of the run")
+                })?;
+                *count(&mut books.phases[phase]) += 1;
+            }
+        }
+        Ok(books)
+    }
+
+    /// Counts the intended orders, and returns the phase in which each visitor arrived.
+    fn plan(&mut self, scenario: &Scenario, seed: u64) -> Vec<usize> {
+        let (level, (from, to)) = (rho(scenario), crowd(scenario));
+        let duration = scenario.duration(level);
+        let starts = Starts::new(&scenario.profile, level, scenario.unit_rate(), duration, seed);
+        let mut phase_of = Vec::new();
+        for (index, at) in starts.enumerate() {
+            let phase = usize::from(at >= from) + usize::from(at >= to);
+            let planned = Visitor::new(scenario, seed, index as u64).planned_orders();
+            let rho_now = scenario.profile.rho_at(level, at);
+            self.phases[phase].planned += planned;
+            self.phases[phase].possible += planned as f64 * (1.0 / rho_now).min(1.0);
+            phase_of.push(phase);
+        }
+        phase_of
+    }
+
+    /// Returns the phase of the crowd.
+    pub(super) const fn crowd(&self) -> &Phase {
+        &self.phases[1]
+    }
+
+    /// Returns the result in two lines.
+    pub(super) fn headline(&self) -> String {
+        let Phase { planned, possible, plain, bywash, .. } = self.crowd();
+        format!(
+            "The crowd meant to buy {planned} times, and a shop had capacity for about \
+             {possible:.0}.\nBehind bywash it sold {bywash}; behind a plain proxy, {plain}."
+        )
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        self.phases.iter().map(Phase::to_json).collect()
+    }
+
+    pub(super) fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("orders, by phase of arrival", Align::Left),
+            ("intended", Align::Right),
+            ("capacity for", Align::Right),
+            ("plain proxy", Align::Right),
+            ("bywash", Align::Right),
+        ]);
+        for phase in &self.phases {
+            table.push(vec![
+                phase.name.into(),
+                phase.planned.to_string(),
+                format!("{:.0}", phase.possible),
+                phase.plain.to_string(),
+                phase.bywash.to_string(),
+            ]);
+        }
+        table
+    }
+}

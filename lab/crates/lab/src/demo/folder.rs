@@ -1,0 +1,98 @@
+//! The folder of the demo's databases, which is removed when the demo ends, in whichever way.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bywash_command::signals::Signals;
+use bywash_command::streams::say;
+
+use super::after;
+
+/// The folder in which the gateway saves operators' decisions.
+pub(super) const STATE: &str = "state";
+
+const PREFIX: &str = "bywash-demo-";
+/// The age of a leftover. No demo lasts as long, including half an hour of the crawler: an older
+/// folder is of a demo that was killed.
+const STALE: Duration = Duration::from_secs(45 * 60);
+
+/// A folder of this process alone.
+pub(super) struct Folder {
+    path: PathBuf,
+    /// The exit code on a signal, set once nothing is left that could be interrupted.
+    ends_with: Arc<OnceLock<u8>>,
+}
+
+impl Folder {
+    pub(super) fn new() -> io::Result<Self> {
+        let all = std::env::temp_dir();
+        sweep(&all);
+        let path = all.join(format!("{PREFIX}{}", std::process::id()));
+        // Never use an existing folder: another user may have made it for us.
+        DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot create {}: {error}", path.display()))
+        })?;
+        Ok(Self { path, ends_with: Arc::default() })
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Returns a folder in it, made if necessary.
+    pub(super) fn folder(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path.join(name);
+        DirBuilder::new().mode(0o700).recursive(true).create(&path)?;
+        Ok(path)
+    }
+
+    /// Sets the exit code for signals: from here on a signal interrupts nothing that matters, and
+    /// ends the process with this code.
+    pub(super) fn ends_with(&self, code: u8) {
+        let _ = self.ends_with.set(code);
+    }
+
+    /// Lets SIGINT and SIGTERM remove the folder and end the process from here on.
+    pub(super) fn goes_on_signals(&self) -> io::Result<()> {
+        let (mut signals, path) = (Signals::catch()?, self.path.clone());
+        let ends_with = Arc::clone(&self.ends_with);
+        let end = move || {
+            let code = signals.wait();
+            after::conclude(&path.join(STATE));
+            remove(&path);
+            if let Some(code) = ends_with.get() {
+                say("\nbywash: the shop is closed, and the temporary files are removed");
+                std::process::exit(i32::from(*code));
+            }
+            say("\nbywash: interrupted; the temporary files are removed");
+            std::process::exit(code);
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(end).map(drop)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// Removes a folder. A failure is ignored, because it is a temporary folder.
+fn remove(path: &Path) {
+    let _ = fs::remove_dir_all(path);
+}
+
+/// Removes the folders of demos that could not do so themselves.
+fn sweep(all: &Path) {
+    for entry in fs::read_dir(all).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let age = entry.metadata().and_then(|data| data.modified()).map(|at| at.elapsed());
+        if ours && matches!(age, Ok(Ok(age)) if age > STALE) {
+            remove(&entry.path());
+        }
+    }
+}

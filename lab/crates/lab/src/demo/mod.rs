@@ -1,0 +1,184 @@
+//! `bywash demo`: a shop that keeps selling through a flash crowd, next to one that does not.
+//!
+//! Part one plays the policies of paper 1 in virtual time, within a second. Part two has two
+//! identical shops with real databases, one behind a plain proxy and one behind bywash, and the
+//! same visitors for both. They are drawn from one set of random numbers, so they arrive at the
+//! same moments, want the same pages and cause the same work. At the end, orders are counted in the
+//! shops' own databases. The exit code says whether the promises were kept.
+//!
+//! A user who watches on a terminal may stay for part three: the shop behind bywash goes on, a
+//! crawler comes, and the console ([`after`]) shows its cost and the effect of a rule.
+
+mod after;
+mod books;
+mod folder;
+mod foretell;
+mod gauge;
+mod page;
+mod screen;
+mod side;
+mod verdict;
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use bywash_command::Failure;
+use bywash_command::browser;
+use bywash_command::streams::to_json;
+use bywash_command::streams::{is_terminal, print, print_json, say};
+use bywash_scenario::{Cell, RunResult, Scenario};
+use bywash_terminal::{Align, Table};
+use serde_json::Value;
+
+use crate::args::{Demo, Stay};
+use crate::{prepare_report, write_report};
+use books::{Books, crowd};
+use folder::Folder;
+use screen::Screen;
+use side::{Kind, Outcome, Side, rho};
+use verdict::Verdict;
+
+const PAPER_1: &str = include_str!("../../../../../papers/1-lifo-pri/scenarios/paper-1.toml");
+const FLASH_CROWD: &str = include_str!("../../../../scenarios/flash-crowd.toml");
+
+/// Plays the demo.
+///
+/// # Errors
+/// If it cannot be played, or if a promise was not kept (exit code 99).
+pub fn demo(args: &Demo) -> Result<(), Failure> {
+    prepare_report(&args.report)?;
+    say("More visitors than a shop can serve, with and without bywash. It takes about a minute.");
+    say(if stays(args) {
+        "Three parts: a simulation, a live run, and after about 75 s a crawler that you throttle.\n"
+    } else {
+        "Two parts: a simulation and a live run. On a terminal, or with --stay yes, the shop then\n\
+         stays open, and a crawler comes that you throttle.\n"
+    });
+    foretell::foretell(scenario(PAPER_1)?)?;
+    let scenario = scenario(FLASH_CROWD)?;
+    // Parse it now: otherwise a mistake in it would show only after the minute.
+    let crawler = self::scenario(after::CRAWLER)?;
+    let folder = Folder::new().map_err(Failure::running)?;
+    folder.goes_on_signals().map_err(Failure::running)?;
+    let (plain, bywash, side) = play(&scenario, args, &folder)?;
+    let books = Books::audit(&scenario, args.seed, &plain, &bywash)?;
+    let verdict = Verdict::of(&scenario, &books, &plain, &bywash);
+    let result = side::joined(&scenario, args.seed, &plain, &bywash);
+    if args.json {
+        print_json(&json(&result, &books, &verdict)?)?;
+    } else {
+        let (headline, orders) = (books.headline(), books.table());
+        print(&format!("\n{headline}\n\n{orders}\n{}\n{verdict}\n", requests(&result)))?;
+    }
+    write_report(&args.report, &page::report(&scenario, &result, &books, &verdict))?;
+    let kept = verdict.into_result();
+    if stays(args) {
+        folder.ends_with(kept.as_ref().map_or_else(Failure::number, |()| 0));
+        after::after(&scenario, &crawler, &side, &side.console(&folder)?)?;
+        after::conclude(&folder.file(folder::STATE));
+    }
+    kept
+}
+
+/// Returns whether the shop stays open: by default if there is a user who can end it.
+fn stays(args: &Demo) -> bool {
+    match args.stay {
+        Stay::Auto => !args.json && is_terminal() && std::io::stdin().is_terminal(),
+        Stay::Yes => true,
+        Stay::No => false,
+    }
+}
+
+fn scenario(text: &str) -> Result<Scenario, Failure> {
+    Scenario::parse(text, Path::new(".")).map_err(Failure::running)
+}
+
+/// Plays part two, live. The side behind bywash stays open.
+fn play(
+    scenario: &Scenario,
+    args: &Demo,
+    folder: &Folder,
+) -> Result<(Outcome, Outcome, Side), Failure> {
+    let plain = Side::open(Kind::Plain, scenario, folder)?;
+    let bywash = Side::open(Kind::Bywash, scenario, folder)?;
+    introduce(scenario, &plain, &bywash, folder)?;
+    if stays(args) {
+        browser::open(&bywash.console(folder)?);
+    }
+    let screen = Screen::new(scenario);
+    let seed = args.seed;
+    let (first, second) = std::thread::scope(|scope| {
+        let left = scope.spawn(|| plain.play(scenario, seed, &screen));
+        let right = bywash.play(scenario, seed, &screen);
+        (left.join(), right)
+    });
+    let first = first.map_err(|_| Failure::running("the load on the plain proxy has panicked"))?;
+    let second = bywash.settle(second?)?;
+    Ok((plain.close(first?)?, second, bywash))
+}
+
+fn introduce(
+    scenario: &Scenario,
+    plain: &Side,
+    bywash: &Side,
+    folder: &Folder,
+) -> Result<(), Failure> {
+    let (from, to) = crowd(scenario);
+    let (link, top) = (bywash.console(folder)?, bywash.top(folder));
+    say(format!(
+        "2. Live: two identical shops with real databases and {} workers each, and the\n   \
+            same visitors for both. A visitor who waits too long for a page leaves. From\n   \
+            second {:.0} to {:.0} the load is {} times what a shop can serve.\n\n     \
+              plain proxy  {}\n     bywash       {}\n\n   \
+            Watch it in a browser:\n\n     {link}\n\n   \
+            or in another terminal:\n\n     {top}\n",
+        scenario.workers,
+        from.as_secs_f64(),
+        to.as_secs_f64(),
+        rho(scenario),
+        plain.address(),
+        bywash.address(),
+    ));
+    Ok(())
+}
+
+/// Returns the outcomes of the requests; the report has more.
+fn requests(result: &RunResult) -> Table {
+    let mut table = Table::new(&[
+        ("shop behind", Align::Left),
+        ("requests", Align::Right),
+        ("answered in time", Align::Right),
+        ("client gave up", Align::Right),
+        ("refused at once", Align::Right),
+        ("wasted work", Align::Right),
+    ]);
+    for cell in &result.cells {
+        table.push(shares(cell));
+    }
+    table
+}
+
+fn shares(cell: &Cell) -> Vec<String> {
+    let of_all = |part: u64| percent(part as f64 / cell.generated.max(1) as f64);
+    vec![
+        cell.policy.clone(),
+        cell.generated.to_string(),
+        of_all(cell.completed),
+        of_all(cell.timed_out),
+        of_all(cell.dropped),
+        cell.wasted_work
+            .map_or("–".into(), |wasted| percent(wasted / (wasted + cell.useful_work))),
+    ]
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// Returns the result in the general format, with the values that only the demo has added.
+fn json(result: &RunResult, books: &Books, verdict: &Verdict) -> Result<Value, Failure> {
+    let mut json = to_json(result)?;
+    json["orders"] = books.to_json();
+    json["promises"] = verdict.to_json();
+    Ok(json)
+}

@@ -1,0 +1,259 @@
+//! The live view: a small table redrawn in place on a terminal, elsewhere a line per side every
+//! five seconds. Both fit 80 columns.
+
+use std::fmt::Write as _;
+use std::sync::Mutex;
+
+use bywash_command::streams::{draw, has_colour, is_terminal, say};
+use bywash_load::Progress;
+use bywash_scenario::Scenario;
+use bywash_units::Time;
+
+use super::books::crowd;
+use super::gauge::Gauge;
+use super::side::{Kind, rho};
+
+pub(super) struct Screen {
+    terminal: bool,
+    colour: bool,
+    plan: Plan,
+    view: Mutex<View>,
+}
+
+/// The moments of the run's phases, in seconds.
+#[derive(Clone, Copy)]
+struct Plan {
+    from: f64,
+    to: f64,
+    end: f64,
+    rho: f64,
+}
+
+/// The phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Calm,
+    Crowd,
+    CalmAgain,
+    /// Arrivals have ended, and some visitors are still there.
+    Last,
+}
+
+struct View {
+    plain: Gauge,
+    bywash: Gauge,
+    /// Whether the table has been drawn on the terminal.
+    drawn: bool,
+    /// When the next plain lines are due, in seconds.
+    due: u64,
+}
+
+/// Seconds between plain lines.
+const EVERY: u64 = 5;
+
+/// The headings of both views between the side and the strip.
+const HEAD: [&str; 2] =
+    ["answered   gave up   refused   orders", "a second  a second  a second   so far"];
+
+const CROWD: &str = "\x1b[1;33m";
+const GOOD: &str = "\x1b[1;32m";
+const USUAL: &str = "\x1b[0m";
+
+impl Screen {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let (from, to) = crowd(scenario);
+        let (rho, duration) = (rho(scenario), scenario.duration(rho(scenario)));
+        let seconds = |time: Time| time.as_secs_f64();
+        let end = duration.as_secs_f64();
+        Self {
+            terminal: is_terminal(),
+            colour: has_colour(),
+            plan: Plan { from: seconds(from), to: seconds(to), end, rho },
+            view: Mutex::new(View {
+                plain: Gauge::new(duration),
+                bywash: Gauge::new(duration),
+                drawn: false,
+                due: EVERY,
+            }),
+        }
+    }
+
+    /// Shows the progress of one side.
+    pub(super) fn show(&self, kind: Kind, progress: &Progress) {
+        // A poisoned lock means that the other side's thread has panicked, which is reported
+        // elsewhere.
+        let Ok(mut view) = self.view.lock() else { return };
+        match kind {
+            Kind::Plain => view.plain.read(progress),
+            Kind::Bywash => view.bywash.read(progress),
+        }
+        let seconds = progress.elapsed.as_secs_f64();
+        if self.terminal {
+            let table = self.table(&view, seconds);
+            draw(&over(&table, view.drawn));
+            view.drawn = true;
+        } else if seconds as u64 >= view.due {
+            if view.due == EVERY {
+                say(plain_head());
+            }
+            view.due = seconds as u64 / EVERY * EVERY + EVERY;
+            say(self.plain_lines(&view, seconds));
+        }
+    }
+
+    fn table(&self, view: &View, seconds: f64) -> Vec<String> {
+        let most = view.plain.most().max(view.bywash.most());
+        let row = |kind: Kind, gauge: &Gauge| {
+            format!("  {:<11}  {}   {}", kind.label(), numbers(gauge), gauge.strip(most))
+        };
+        let phase = format!("  {seconds:2.0} s  {}", self.plan.told(seconds));
+        let phase = match self.plan.phase(seconds) {
+            Phase::Crowd => self.painted(CROWD, phase),
+            Phase::Calm | Phase::CalmAgain | Phase::Last => phase,
+        };
+        vec![
+            phase,
+            String::new(),
+            format!("  {:<11}  {}   orders over the minute", "shop behind", HEAD[0]),
+            format!("  {:<11}  {}", "", HEAD[1]),
+            row(Kind::Plain, &view.plain),
+            self.painted(GOOD, row(Kind::Bywash, &view.bywash)),
+        ]
+    }
+
+    fn painted(&self, colour: &str, line: String) -> String {
+        if self.colour { format!("{colour}{line}{USUAL}") } else { line }
+    }
+
+    fn plain_lines(&self, view: &View, seconds: f64) -> String {
+        let start = format!("{seconds:3.0} s  {:<13}", self.plan.phase(seconds).name());
+        let row = |kind: Kind, gauge: &Gauge| {
+            format!("{start}  {:<11}  {}", kind.label(), numbers(gauge))
+        };
+        format!("{}\n{}", row(Kind::Plain, &view.plain), row(Kind::Bywash, &view.bywash))
+    }
+}
+
+impl Plan {
+    fn phase(self, seconds: f64) -> Phase {
+        match seconds {
+            s if s < self.from => Phase::Calm,
+            s if s < self.to => Phase::Crowd,
+            s if s < self.end => Phase::CalmAgain,
+            _ => Phase::Last,
+        }
+    }
+
+    fn told(self, seconds: f64) -> String {
+        let Self { from, to, rho, .. } = self;
+        match self.phase(seconds) {
+            Phase::Calm => format!("calm: the crowd arrives at {from:.0} s"),
+            Phase::Crowd => {
+                format!("FLASH CROWD until {to:.0} s: {rho} times what a shop can serve")
+            }
+            Phase::CalmAgain => "calm again: as many visitors arrive as at the beginning".into(),
+            Phase::Last => "no new visitors arrive; the last ones are finishing".into(),
+        }
+    }
+}
+
+impl Phase {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Calm => "calm",
+            Self::Crowd => "FLASH CROWD",
+            Self::CalmAgain => "calm again",
+            Self::Last => "last visitors",
+        }
+    }
+}
+
+fn numbers(gauge: &Gauge) -> String {
+    let rates = gauge.rates();
+    format!(
+        "{:8.0}  {:8.0}  {:8.0}  {:7}",
+        rates.answered,
+        rates.gave_up,
+        rates.refused,
+        gauge.orders_so_far()
+    )
+}
+
+fn plain_head() -> String {
+    let head = |words: [&str; 3], rest| {
+        format!("{:>5}  {:<13}  {:<11}  {rest}", words[0], words[1], words[2])
+    };
+    format!("{}\n{}", head(["", "", ""], HEAD[0]), head(["time", "phase", "shop behind"], HEAD[1]))
+}
+
+/// Returns the lines, drawn over the previous ones. Wrapping is off, so that a narrow terminal cuts
+/// them instead of scrolling.
+fn over(lines: &[String], drawn: bool) -> String {
+    let mut out = String::from("\x1b[?7l");
+    if drawn {
+        let _ = write!(out, "\x1b[{}A", lines.len());
+    }
+    for line in lines {
+        let _ = writeln!(out, "\x1b[2K{line}");
+    }
+    out.push_str("\x1b[?7h");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screen() -> Screen {
+        let plan = Plan { from: 15.0, to: 45.0, end: 60.0, rho: 2.5 };
+        let gauge = || Gauge::new(bywash_units::Span::from_secs(60));
+        let view = View { plain: gauge(), bywash: gauge(), drawn: false, due: EVERY };
+        Screen { terminal: true, colour: false, plan, view: Mutex::new(view) }
+    }
+
+    fn busy(seconds: u64) -> Progress {
+        Progress {
+            elapsed: bywash_units::Span::from_secs(seconds),
+            completed: seconds * 12_345,
+            timed_out: seconds * 12_345,
+            dropped: seconds * 12_345,
+            orders: seconds * 100,
+            ..Progress::default()
+        }
+    }
+
+    #[test]
+    fn every_line_fits_eighty_columns_at_any_time() {
+        let screen = screen();
+        let mut view = screen.view.lock().unwrap();
+        for second in [0, 14, 15, 30, 45, 60, 75] {
+            view.plain.read(&busy(second));
+            view.bywash.read(&busy(second));
+            let seconds = second as f64;
+            let mut lines = screen.table(&view, seconds);
+            lines.extend(screen.plain_lines(&view, seconds).lines().map(String::from));
+            lines.extend(plain_head().lines().map(String::from));
+            for line in lines {
+                assert!(line.chars().count() <= 80, "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_stays_where_it_is() {
+        let lines = vec!["a".to_owned(), "b".to_owned()];
+        assert!(!over(&lines, false).contains('A'));
+        assert!(over(&lines, true).contains("\x1b[2A"));
+        assert_eq!(over(&lines, true).matches('\n').count(), 2);
+    }
+
+    #[test]
+    fn the_phases_follow_each_other() {
+        let plan = screen().plan;
+        let phases = [0.0, 15.0, 44.9, 45.0, 60.0].map(|seconds| plan.phase(seconds));
+        assert_eq!(
+            phases,
+            [Phase::Calm, Phase::Crowd, Phase::Crowd, Phase::CalmAgain, Phase::Last]
+        );
+    }
+}

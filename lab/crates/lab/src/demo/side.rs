@@ -1,0 +1,270 @@
+//! One side of the comparison: a shop, a gateway in front of it, and the outcome for its visitors.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use bywash_command::Failure;
+use bywash_command::streams::say;
+use bywash_command::{admin_client, operators};
+use bywash_config::Config;
+use bywash_gateway::{Gateway, Inheritance};
+use bywash_load::{Options, Run};
+use bywash_scenario::{RunResult, Scenario};
+use bywash_shop::{Order, Shop};
+use bywash_units::Span;
+
+use super::after;
+use super::folder::{self, Folder};
+use super::screen::Screen;
+use crate::{classes, shop};
+
+/// The proxy in front of the shop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// bywash with every decision switched off: it passes on all requests.
+    Plain,
+    /// bywash with its decisions.
+    Bywash,
+}
+
+impl Kind {
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::Plain => "plain proxy",
+            Self::Bywash => "bywash",
+        }
+    }
+
+    /// Returns the folder in which decisions are saved.
+    const fn state(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Bywash => folder::STATE,
+        }
+    }
+
+    const fn file(self) -> &'static str {
+        match self {
+            Self::Plain => "plain.db",
+            Self::Bywash => "bywash.db",
+        }
+    }
+}
+
+pub(super) struct Side {
+    kind: Kind,
+    shop: Shop,
+    gateway: Gateway,
+    database: PathBuf,
+    config: String,
+}
+
+/// The result of a run on one side.
+pub(super) struct Outcome {
+    pub(super) kind: Kind,
+    pub(super) run: Run,
+    /// The orders, read back from the shop's database.
+    pub(super) orders: Vec<Order>,
+}
+
+impl Outcome {
+    fn of(kind: Kind, mut run: Run, shop: &Shop, database: &Path) -> Result<Self, Failure> {
+        run.tally.worked(shop::busy(shop));
+        let orders = bywash_shop::orders(database).map_err(Failure::running)?;
+        Ok(Self { kind, run, orders })
+    }
+
+    /// Counts the orders that visitors saw confirmed and that are not in the database.
+    pub(super) fn without_a_row(&self) -> usize {
+        shop::without_a_row(&self.run.confirmed, &self.orders)
+    }
+}
+
+impl Side {
+    /// Opens a shop with an empty database in `folder`, and a gateway in front of it.
+    pub(super) fn open(kind: Kind, scenario: &Scenario, folder: &Folder) -> Result<Self, Failure> {
+        let database = folder.file(kind.file());
+        let shop = shop::open(&database, scenario)?;
+        let key = folder.file(KEY);
+        operators::ensure(&key).map_err(Failure::running)?;
+        let state = folder.folder(kind.state()).map_err(Failure::running)?;
+        let config = config(scenario, &shop, &admin(kind), &key, &state);
+        let gateway = bywash_gateway::start(read(&config)?, Inheritance::default())
+            .map_err(Failure::running)?;
+        gateway.bypass(kind == Kind::Plain);
+        gateway.tell_decisions(|note| {
+            if let Some(line) = after::told(note) {
+                say(format!("   {line}"));
+            }
+        });
+        Ok(Self { kind, shop, gateway, database, config })
+    }
+
+    pub(super) fn address(&self) -> String {
+        format!("http://{}", self.gateway.http())
+    }
+
+    /// Returns a link to the gateway's console, for the user who watches.
+    pub(super) fn console(&self, folder: &Folder) -> Result<String, Failure> {
+        let key = folder.file(KEY);
+        let key =
+            operators::key(Some(&key))?.ok_or_else(|| Failure::running(admin_client::NO_KEY))?;
+        let token = key.token(&operators::user(), true, TOKEN)?;
+        Ok(format!("http://{}/#/login/{token}", self.gateway.admin()))
+    }
+
+    /// Returns the command that shows the gateway in a terminal.
+    pub(super) fn top(&self, folder: &Folder) -> String {
+        let program = std::env::current_exe()
+            .map_or_else(|_| "bywash".into(), |path| path.display().to_string());
+        format!(
+            "{program} top --admin {} --key {}",
+            self.gateway.admin(),
+            folder.file(KEY).display()
+        )
+    }
+
+    /// Plays the crowd.
+    pub(super) fn play(
+        &self,
+        scenario: &Scenario,
+        seed: u64,
+        screen: &Screen,
+    ) -> Result<Run, Failure> {
+        let options = Options {
+            label: self.kind.label().into(),
+            tag: Some("demo".into()),
+            ..self.options(rho(scenario), seed)
+        };
+        let run = bywash_load::run(scenario, &options, &mut |p| screen.show(self.kind, p));
+        run.map_err(Failure::running)
+    }
+
+    /// Starts to look for elephants, by the slots that requests hold: the shop only waits, so its
+    /// use of processors reveals nothing.
+    pub(super) fn looks_for_elephants(&self) -> Result<(), Failure> {
+        let config = format!("{}[resource.workers]\nread = \"gateway/slots\"\n", self.config);
+        self.gateway.reload(read(&config)?).map_err(Failure::running)
+    }
+
+    /// Returns the options of the load on this side, with an own address for each visitor.
+    pub(super) fn options(&self, rho: f64, seed: u64) -> Options {
+        Options { own_addresses: true, ..Options::new(self.address(), rho, seed) }
+    }
+
+    /// Closes the side and returns the outcome.
+    pub(super) fn close(self, run: Run) -> Result<Outcome, Failure> {
+        let Self { kind, shop, gateway, database, .. } = self;
+        gateway.stop(GRACE);
+        Outcome::of(kind, run, &shop, &database)
+    }
+
+    /// Returns the outcome of a crowd that has gone; the side stays open.
+    pub(super) fn settle(&self, run: Run) -> Result<Outcome, Failure> {
+        let end = Instant::now() + GRACE.to_std();
+        let is_busy = || {
+            let stats = self.shop.stats();
+            stats.running + stats.queue_length > 0
+        };
+        while is_busy() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Outcome::of(self.kind, run, &self.shop, &self.database)
+    }
+}
+
+/// The time that remaining work may take after the last visitor has gone.
+const GRACE: Span = Span::from_secs(5);
+/// The name of the operators' key in the demo's folder.
+const KEY: &str = "operators.key";
+/// The validity of the token: longer than a demo.
+const TOKEN: Duration = Duration::from_secs(3600);
+/// The usual address of a console.
+const USUAL: &str = "127.0.0.1:7070";
+
+/// Returns the admin address: the usual one for the side behind bywash if it is free, else any free
+/// port.
+fn admin(kind: Kind) -> String {
+    let is_free = kind == Kind::Bywash && TcpListener::bind(USUAL).is_ok();
+    if is_free { USUAL.into() } else { "127.0.0.1:0".into() }
+}
+
+/// Returns the crowd's level of load.
+pub(super) fn rho(scenario: &Scenario) -> f64 {
+    scenario.rho.first().copied().unwrap_or(1.0)
+}
+
+/// Returns the gateway's configuration, as an operator would write it.
+fn config(scenario: &Scenario, shop: &Shop, admin: &str, key: &Path, state: &Path) -> String {
+    let patience = scenario.client.patience.median();
+    let mut text = format!(
+        "version = 1\nmode = \"enforce\"\nidentify.session = \"cookie:sid\"\nstate.directory = \"{}\"\n\
+         [listen]\nhttp = \"127.0.0.1:0\"\nadmin = \"{admin}\"\noperators_key = \"{}\"\n\
+         [upstream]\nserver = \"http://{}\"\nlimit = {}\n\
+         [order]\npolicy = \"session-first\"\npatience = \"{patience}\"\n\
+         [log]\naccess = \"off\"\n",
+        state.display(),
+        key.display(),
+        shop.address(),
+        scenario.workers,
+    );
+    text.push_str(&classes::toml(scenario));
+    text
+}
+
+fn read(text: &str) -> Result<Config, Failure> {
+    let read = Config::parse(text, "the demo's configuration");
+    read.map(|(config, _)| config).map_err(Failure::running)
+}
+
+/// Joins both sides into one result.
+pub(super) fn joined(
+    scenario: &Scenario,
+    seed: u64,
+    plain: &Outcome,
+    bywash: &Outcome,
+) -> RunResult {
+    let cell = |outcome: &Outcome| {
+        let options = Options {
+            label: outcome.kind.label().into(),
+            ..Options::new(String::new(), rho(scenario), seed)
+        };
+        outcome.run.result(scenario, &options)
+    };
+    let mut result = cell(plain);
+    let second = cell(bywash);
+    result.invalid = result.invalid.or(second.invalid);
+    result.cells.extend(second.cells);
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_control::Overrides;
+
+    use super::super::{after, scenario};
+    use super::*;
+
+    #[test]
+    fn what_is_decided_at_the_demos_shop_is_written_down() {
+        let (folder, scenario) = (Folder::new().unwrap(), scenario(after::CRAWLER).unwrap());
+        let side = Side::open(Kind::Bywash, &scenario, &folder).unwrap();
+        let link = side.console(&folder).unwrap();
+        let (address, token) = link.split_once("/#/login/").unwrap();
+        let address = address.trim_start_matches("http://");
+        let body = serde_json::json!({ "on": true, "why": "so" }).to_string();
+        let length = body.len();
+        let request = format!(
+            "POST /v1/bypass HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nBywash-Admin: 1\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+        let mut admin = std::net::TcpStream::connect(address).unwrap();
+        std::io::Write::write_all(&mut admin, request.as_bytes()).unwrap();
+        let answer = std::io::read_to_string(&mut admin).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let kept = bywash_handover::load(&folder.file(folder::STATE), "overrides", 1 << 20);
+        let kept = String::from_utf8(kept.unwrap().expect("it is there")).unwrap();
+        assert!(Overrides::read(&kept).unwrap().bypasses());
+    }
+}

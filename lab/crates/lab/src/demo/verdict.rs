@@ -1,0 +1,223 @@
+//! Judges whether the promises were kept.
+
+use std::fmt;
+
+use bywash_command::Failure;
+use bywash_scenario::{Cell, Scenario, Second};
+use bywash_terminal::{Align, Table};
+use serde_json::{Value, json};
+
+use super::books::{Books, crowd};
+use super::side::{Outcome, joined};
+
+/// The promises of the demo, each with its measurement.
+pub(super) struct Verdict {
+    pub(super) promises: Vec<Promise>,
+    /// The reason why nothing can be concluded, if there is one.
+    pub(super) invalid: Option<String>,
+}
+
+pub(super) struct Promise {
+    pub(super) kept: bool,
+    /// The promise.
+    pub(super) words: String,
+    /// The measurement.
+    pub(super) found: String,
+}
+
+/// Seconds until the crowd's last visitors have gone after it has stopped arriving.
+const SETTLING_S: usize = 5;
+
+impl Verdict {
+    pub(super) fn of(
+        scenario: &Scenario,
+        books: &Books,
+        plain: &Outcome,
+        bywash: &Outcome,
+    ) -> Self {
+        let result = joined(scenario, 0, plain, bywash);
+        let (first, second) = (&result.cells[0], &result.cells[1]);
+        Self {
+            promises: vec![
+                more_orders(books),
+                possible_orders(books),
+                useful_work(first, second),
+                no_refusals(scenario, second),
+                agreement(plain, bywash),
+            ],
+            invalid: result.invalid,
+        }
+    }
+
+    pub(super) fn table(&self) -> Table {
+        let mut table = Table::new(&["promise", "found", ""].map(|name| (name, Align::Left)));
+        for promise in &self.promises {
+            table.push(vec![promise.words.clone(), promise.found.clone(), promise.word().into()]);
+        }
+        table
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        self.promises.iter().map(Promise::to_json).collect()
+    }
+
+    pub(super) fn kept(&self) -> bool {
+        self.invalid.is_none() && self.promises.iter().all(|promise| promise.kept)
+    }
+
+    pub(super) fn into_result(self) -> Result<(), Failure> {
+        match &self.invalid {
+            Some(why) => {
+                Err(Failure::running(format!("nothing can be concluded from this run: {why}")))
+            }
+            None if self.kept() => Ok(()),
+            None => Err(Failure::promise("a promise was not kept")),
+        }
+    }
+}
+
+fn more_orders(books: &Books) -> Promise {
+    let (plain, bywash) = (books.crowd().plain, books.crowd().bywash);
+    Promise {
+        kept: bywash > 0 && bywash >= 5 * plain,
+        words: "at least five times the plain shop's orders from the crowd".into(),
+        found: format!("{bywash} and {plain}"),
+    }
+}
+
+fn possible_orders(books: &Books) -> Promise {
+    let crowd = books.crowd();
+    let share = crowd.bywash as f64 / crowd.possible;
+    Promise {
+        kept: share >= 0.9,
+        words: "at least 90 % of the orders that the shop had capacity for".into(),
+        found: format!("{} of {:.0}, {:.0} %", crowd.bywash, crowd.possible, 100.0 * share),
+    }
+}
+
+/// Judges the useful share of the time that the shop's workers were busy. The possible work of a
+/// minute with a crowd in its middle would depend on assumptions.
+fn useful_work(plain: &Cell, bywash: &Cell) -> Promise {
+    let (useful, without) = (useful_share(bywash), useful_share(plain));
+    Promise {
+        kept: useful >= 0.9,
+        words: "at least 90 % of the shop's work is useful".into(),
+        found: format!("{:.0} % (plain proxy: {:.0} %)", 100.0 * useful, 100.0 * without),
+    }
+}
+
+fn useful_share(cell: &Cell) -> f64 {
+    let wasted = cell.wasted_work.unwrap_or(f64::INFINITY);
+    cell.useful_work / (cell.useful_work + wasted)
+}
+
+fn no_refusals(scenario: &Scenario, bywash: &Cell) -> Promise {
+    let (from, to) = crowd(scenario);
+    let dropped = |seconds: &[Second]| seconds.iter().map(|second| second.dropped).sum::<u64>();
+    let timeline = &bywash.timeline;
+    let second = |seconds: f64| (seconds as usize).min(timeline.len());
+    let before = dropped(&timeline[..second(from.as_secs_f64())]);
+    let calm = second(to.as_secs_f64()) + SETTLING_S;
+    let after = dropped(&timeline[calm.min(timeline.len())..]);
+    Promise {
+        kept: before == 0 && after == 0,
+        words: format!(
+            "no request is refused before the crowd, or from {SETTLING_S} s after it on"
+        ),
+        found: format!("{before} and {after}"),
+    }
+}
+
+/// Judges whether every visitor who saw an order confirmed has a row, on both sides. A shop may
+/// have committed an order whose client had just left, but never the reverse.
+fn agreement(plain: &Outcome, bywash: &Outcome) -> Promise {
+    let seen = plain.run.confirmed.len() + bywash.run.confirmed.len();
+    let missing = plain.without_a_row() + bywash.without_a_row();
+    Promise {
+        kept: missing == 0,
+        words: "every order that a client saw confirmed is in the shop's database".into(),
+        found: format!("{seen} confirmed, {missing} missing"),
+    }
+}
+
+impl Promise {
+    const fn word(&self) -> &'static str {
+        if self.kept { "kept" } else { "BROKEN" }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({ "kept": self.kept, "promise": self.words, "found": self.found })
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for promise in &self.promises {
+            writeln!(f, "{:<6}  {}:\n        {}", promise.word(), promise.words, promise.found)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use bywash_scenario::{Closes, Tally};
+    use bywash_units::Span;
+
+    use super::super::books::Phase;
+    use super::*;
+
+    fn scenario() -> Scenario {
+        Scenario::parse(super::super::FLASH_CROWD, Path::new(".")).unwrap()
+    }
+
+    fn cell(useful: f64, wasted: Option<f64>, dropped_at: Option<usize>) -> Cell {
+        let scenario = scenario();
+        let tally = Tally::new(&scenario, 2.5, Span::from_secs(60));
+        let mut cell = Tally::cell(&[tally], &scenario, "x", 2.5, Closes::Visible);
+        (cell.useful_work, cell.wasted_work) = (useful, wasted);
+        if let Some(second) = dropped_at {
+            cell.timeline[second].dropped = 1;
+        }
+        cell
+    }
+
+    fn books(plain: u64, bywash: u64) -> Books {
+        let mut books = Books { phases: [(); 3].map(|()| Phase::default()) };
+        books.phases[1] = Phase { name: "", planned: 200, possible: 100.0, plain, bywash };
+        books
+    }
+
+    #[test]
+    fn five_times_the_orders_is_kept_and_less_or_none_is_broken() {
+        for (plain, bywash, kept) in [(10, 50, true), (0, 1, true), (10, 49, false), (0, 0, false)]
+        {
+            assert_eq!(more_orders(&books(plain, bywash)).kept, kept, "{plain} and {bywash}");
+        }
+    }
+
+    #[test]
+    fn nine_tenths_of_the_possible_orders_is_kept_and_less_is_broken() {
+        assert!(possible_orders(&books(0, 90)).kept);
+        assert!(!possible_orders(&books(0, 89)).kept);
+    }
+
+    #[test]
+    fn useful_work_is_a_share_of_all_work_and_unknown_work_keeps_no_promise() {
+        let plain = cell(0.5, Some(0.5), None);
+        assert!(useful_work(&plain, &cell(0.9, Some(0.1), None)).kept);
+        // This is more than the sustained capacity, and a fifth of it is wasted.
+        assert!(!useful_work(&plain, &cell(1.2, Some(0.3), None)).kept);
+        assert!(!useful_work(&plain, &cell(1.0, None, None)).kept);
+    }
+
+    #[test]
+    fn a_refusal_in_the_calm_breaks_the_promise_and_one_in_the_crowd_does_not() {
+        for (second, kept) in [(0, false), (14, false), (15, true), (49, true), (50, false)] {
+            let cell = cell(1.0, Some(0.0), Some(second));
+            assert_eq!(no_refusals(&scenario(), &cell).kept, kept, "second {second}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! `bywash lab`: scenarios in virtual time and in real time, with one format for both results.
+#![forbid(unsafe_code)]
+
+mod args;
+mod classes;
+mod compare;
+mod demo;
+mod elephants;
+mod learn;
+mod limits;
+mod live;
+mod narrowed;
+mod paper;
+mod peers;
+mod replay;
+mod shop;
+mod sim;
+mod sweep;
+
+use std::path::Path;
+
+use bywash_command::Failure;
+use bywash_command::streams::{print, print_json, say, to_json};
+use bywash_report::{result_report, table};
+use bywash_scenario::{RunResult, Scenario, ScenarioError};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use args::LabCommand;
+pub use args::{Demo, Lab};
+pub use demo::demo;
+
+/// Runs a command of the lab.
+///
+/// # Errors
+/// As the command says, with the exit code of its failure.
+pub fn lab(args: &Lab) -> Result<(), Failure> {
+    match &args.command {
+        LabCommand::Sim(args) => sim::sim(args),
+        LabCommand::Learn(args) => learn::learn(args),
+        LabCommand::Limits(args) => limits::limits(args),
+        LabCommand::Elephants(args) => elephants::elephants(args),
+        LabCommand::Run(args) => live::live(args),
+        LabCommand::Compare(args) => compare::compare(args),
+        LabCommand::Sweep(args) => sweep::sweep(args),
+        LabCommand::Peers(args) => peers::peers(args),
+        LabCommand::Replay(args) => replay::replay(args),
+        LabCommand::Paper(args) => paper::paper(args),
+    }
+}
+
+fn read(path: &Path) -> Result<Scenario, Failure> {
+    Scenario::read(path).map_err(|error| match error {
+        // The error names its file itself, which may be the file of arrivals.
+        ScenarioError::Unreadable { .. } => Failure::configuration(format!("bywash: {error}")),
+        _ => wrong(path, &error.to_string()),
+    })
+}
+
+/// Returns the failure for a wrong scenario.
+fn wrong(path: &Path, why: &str) -> Failure {
+    Failure::configuration(format!("bywash: {}: {}", path.display(), presentable(why)))
+}
+
+/// Makes text that may quote a file safe to print: long lines are cut, and control characters are
+/// replaced. Our own messages, with lists of names, fit in the limit.
+fn presentable(text: &str) -> String {
+    const QUOTED: usize = 100;
+    const SAID: usize = 500;
+    let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let is_quoted = |line: &str| {
+        line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with('|')
+    };
+    let line = |line: &str| {
+        let most = if is_quoted(line) { QUOTED } else { SAID };
+        let cut = if line.chars().nth(most).is_some() { "…" } else { "" };
+        line.chars().take(most).map(harmless).collect::<String>() + cut
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Prints a result and writes its report, as the arguments ask.
+fn deliver(result: &RunResult, json: bool, report: Option<&Path>) -> Result<(), Failure> {
+    if let Some(path) = report {
+        write_report(path, &result_report(result, &command(), environment()))?;
+    }
+    if json { print_json(&to_json(result)?) } else { print(&table::cells(result).to_string()) }
+}
+
+/// Checks whether a report can be written, before there is anything to write.
+fn prepare_report(path: &Path) -> Result<(), Failure> {
+    let words = |why: &str| format!("--report {}: {why}", path.display());
+    if path.is_dir() || path.file_name().is_none() {
+        return Err(Failure::usage(words("this is a folder; name a file in it")));
+    }
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    folder.map_err(|error| Failure::running(words(&format!("cannot create its folder: {error}"))))
+}
+
+fn write_report(path: &Path, report: &bywash_report::Report) -> Result<(), Failure> {
+    let wrong = |error| Failure::running(format!("cannot write {}: {error}", path.display()));
+    bywash_report::write(path, report).map_err(wrong)?;
+    say(format!("report: {}", path.display()));
+    Ok(())
+}
+
+/// Returns the command line of this process, for a reader who wants to repeat it.
+fn command() -> String {
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    words.fold("bywash".to_owned(), |command, word| command + " " + &word)
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Returns the version and the machine that results were measured with.
+fn environment() -> Vec<(String, String)> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let entry = |name: &str, value: String| (name.to_owned(), value);
+    vec![
+        entry("bywash", env!("CARGO_PKG_VERSION").to_owned()),
+        entry("cores", cores.to_string()),
+        entry("kernel", kernel.trim().to_owned()),
+    ]
+}
+
+/// Makes a progress bar on standard error, which is hidden without a terminal. The function takes
+/// the number of finished runs and of all runs.
+fn progress_bar() -> (ProgressBar, impl Fn(usize, usize) + Sync) {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left");
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    let told = bar.clone();
+    let progress = move |done: usize, all: usize| {
+        told.set_length(all as u64);
+        told.set_position(done as u64);
+    };
+    (bar, progress)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_pasted_into_a_shell() {
+        assert_eq!(quoted("--rho=1.4,5"), "--rho=1.4,5");
+        assert_eq!(quoted("my scenario.toml"), "'my scenario.toml'");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn what_quotes_a_file_is_cut_and_harmless() {
+        assert_eq!(presentable("a\x1b[2J\nb"), "a\u{fffd}[2J\nb");
+        let whole = "x".repeat(500);
+        assert_eq!(presentable(&whole), whole);
+        assert_eq!(presentable(&"x".repeat(5000)), whole + "…");
+        let quoted = format!("12 | {}", "x".repeat(5000));
+        assert_eq!(presentable(&quoted).chars().count(), 101);
+    }
+}

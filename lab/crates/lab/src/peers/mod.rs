@@ -1,0 +1,196 @@
+//! `bywash lab peers`: compares bywash with other proxies, live.
+//!
+//! For each level of load, seed and peer there is a new shop, the peer in front of it with one
+//! worker, and exactly the same visitors. The peers take turns within a level, so that a machine
+//! that slows down during the comparison does so for all. Everything is on loopback and ends with
+//! this command, however it ends.
+
+mod peer;
+mod stage;
+mod table;
+
+use std::time::Duration;
+
+use bywash_command::Failure;
+use bywash_command::streams::{is_terminal, say};
+use bywash_load::Progress;
+use bywash_peer::custody;
+use bywash_scenario::{Closes, Scenario};
+
+use self::stage::{DRAIN, Lesson, Played, Setting};
+use self::table::{Comparison, Row};
+use super::live::Line;
+use super::{prepare_report, read, wrong};
+use crate::args::{Limit, Peer, PeersRun};
+
+/// The maximum number of concurrent clients, if the system lets a process open enough files.
+const MOST_CLIENTS: u64 = 20_000;
+/// The files that a proxy needs in addition to two for each client.
+const SPARE_FILES: u64 = 400;
+/// The time within which a shop and a peer are started and stopped.
+const CHANGE: Duration = Duration::from_secs(1);
+
+pub(crate) fn peers(args: &PeersRun) -> Result<(), Failure> {
+    // First of all, so that an interrupted command leaves no process behind.
+    custody::take().map_err(Failure::running)?;
+    compare(args).inspect_err(|_| custody::give_way())
+}
+
+fn compare(args: &PeersRun) -> Result<(), Failure> {
+    let setting = setting(args)?;
+    args.report.as_deref().map_or(Ok(()), prepare_report)?;
+    let (present, left_out) = look(&setting, args)?;
+    for (peer, _) in &present {
+        setting.check(*peer)?;
+    }
+    if present.is_empty() {
+        return Err(Failure::running("none of the requested peers is installed"));
+    }
+    let plan = Plan { setting: &setting, present: &present };
+    say(plan.estimate());
+    let mut rows = Vec::new();
+    let ended = plan.play(&mut rows).inspect_err(|_| custody::give_way());
+    if rows.is_empty() {
+        return ended;
+    }
+    // Measurements made before a failure are worth reporting.
+    let comparison = Comparison { setting: &setting, rows, present: &present, left_out };
+    comparison.deliver(args.json, args.report.as_deref())?;
+    ended?;
+    match comparison.result().invalid {
+        Some(why) => Err(Failure::running(format!("the run is invalid: {why}"))),
+        None => Ok(()),
+    }
+}
+
+fn setting(args: &PeersRun) -> Result<Setting, Failure> {
+    let mut scenario = read(&args.scenario)?;
+    if !args.rho.is_empty() {
+        scenario.rho.clone_from(&args.rho);
+    }
+    scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
+    scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
+    super::classes::checkout(&scenario).map_err(|why| wrong(&args.scenario, &why))?;
+    let limit = args.limit.unwrap_or(Limit::Times(1)).slots(scenario.workers);
+    let limit = limit.map_err(|why| Failure::usage(format!("--limit: {why}")))?;
+    let files = bywash_sentry::raise_file_limit();
+    Ok(Setting {
+        limit,
+        closes: if args.hidden { Closes::Hidden } else { Closes::Visible },
+        connections: (files.saturating_sub(SPARE_FILES) / 2).clamp(64, MOST_CLIENTS),
+        envoy: args.envoy.clone(),
+        scenario,
+    })
+}
+
+/// The peers that are installed, each with its version, and those that are not.
+type Found = (Vec<(Peer, String)>, Vec<Peer>);
+
+/// Finds which of the requested peers are installed.
+fn look(setting: &Setting, args: &PeersRun) -> Result<Found, Failure> {
+    let asked = if args.peers.is_empty() { Peer::ALL.to_vec() } else { args.peers.clone() };
+    let (mut present, mut left_out) = (Vec::new(), Vec::new());
+    for peer in asked {
+        if left_out.contains(&peer) || present.iter().any(|(known, _)| *known == peer) {
+            continue;
+        }
+        let program = setting.program(peer)?;
+        match peer.kind().version(&program) {
+            Ok(version) => {
+                say(format!("{peer:<14}  {version}"));
+                present.push((peer, version));
+            }
+            Err(error) => {
+                let program = program.display();
+                say(format!("{peer:<14}  left out: {program} cannot be run: {error}"));
+                left_out.push(peer);
+            }
+        }
+    }
+    Ok((present, left_out))
+}
+
+/// The runs to play.
+struct Plan<'a> {
+    setting: &'a Setting,
+    present: &'a [(Peer, String)],
+}
+
+impl Plan<'_> {
+    fn runs(&self) -> usize {
+        self.setting.scenario.rho.len() * self.setting.scenario.seeds as usize * self.present.len()
+    }
+
+    fn estimate(&self) -> String {
+        let Setting { limit, closes, scenario, .. } = self.setting;
+        let Scenario { rho, seeds, workers, .. } = scenario;
+        let each = |rho: &f64| scenario.duration(*rho).as_secs_f64();
+        let times = f64::from(*seeds) * self.present.len() as f64;
+        let least = times * rho.iter().map(|rho| each(rho) + CHANGE.as_secs_f64()).sum::<f64>();
+        let most = least + self.runs() as f64 * DRAIN.as_secs_f64();
+        let minutes = |seconds: f64| (seconds / 60.0).ceil();
+        let (runs, least, most) = (self.runs(), minutes(least), minutes(most));
+        format!(
+            "limit {limit}, {workers} workers, closes {}; {runs} runs: about {least:.0} minutes, at \
+             most {most:.0}",
+            closes.name()
+        )
+    }
+
+    /// Plays all runs. A row is added when all its seeds are played.
+    fn play(&self, rows: &mut Vec<Row>) -> Result<(), Failure> {
+        let mut done = 0;
+        let lesson = self.lesson()?;
+        for rho in &self.setting.scenario.rho {
+            let mut level: Vec<(Peer, Vec<Played>)> =
+                self.present.iter().map(|(peer, _)| (*peer, Vec::new())).collect();
+            for seed in self.setting.scenario.seed_numbers() {
+                for (peer, played) in &mut level {
+                    done += 1;
+                    let run = format!("{done}/{} ρ {rho}, seed {seed}, {peer}", self.runs());
+                    played.push(self.run(&run, *peer, *rho, seed, lesson.as_ref())?);
+                }
+            }
+            rows.extend(
+                level.into_iter().map(|(peer, played)| Row::new(self.setting, peer, *rho, &played)),
+            );
+        }
+        Ok(())
+    }
+
+    /// Plays the lesson for the peer that starts with learned state, if that peer is present.
+    fn lesson(&self) -> Result<Option<Lesson>, Failure> {
+        let learns = self.present.iter().any(|(peer, _)| *peer == Peer::BywashLearned);
+        let teach = || watched("the training run", |watch| self.setting.teach(watch));
+        learns.then(teach).transpose()
+    }
+
+    fn run(
+        &self,
+        run: &str,
+        peer: Peer,
+        rho: f64,
+        seed: u64,
+        lesson: Option<&Lesson>,
+    ) -> Result<Played, Failure> {
+        let played = watched(run, |watch| self.setting.play(peer, rho, seed, lesson, watch))?;
+        let flaw = played.invalid.as_ref().map_or(String::new(), |why| format!("; INVALID: {why}"));
+        say(format!("{run}: {} orders{flaw}", played.rows));
+        Ok(played)
+    }
+}
+
+/// Plays something, and shows its progress on a terminal.
+fn watched<T>(
+    what: &str,
+    play: impl FnOnce(&mut dyn FnMut(&Progress)) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    if !is_terminal() {
+        return play(&mut |_| {});
+    }
+    say(what);
+    let mut line = Line::new();
+    let played = play(&mut |progress| line.tell(progress))?;
+    line.end();
+    Ok(played)
+}

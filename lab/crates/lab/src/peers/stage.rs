@@ -1,0 +1,205 @@
+//! One run: starts a shop and a peer in front of it, plays the visitors, and stops both.
+//!
+//! Every run has a new shop and a new process of the peer, because the remains of a run (a queue of
+//! clients that have left, a learned limit) would handicap the next one. [`Peer::BywashLearned`]
+//! begins every run with the same learned state: the [`Lesson`].
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
+
+use bywash_command::Failure;
+use bywash_load::{Options, Progress, Run};
+use bywash_peer::{Kind, Running, Scratch, free_port};
+use bywash_scenario::{Closes, Scenario, Tally};
+use bywash_shop::{Order, Shop};
+use bywash_units::Span;
+
+use super::peer::{self, Place};
+use crate::args::Peer;
+use crate::live::not_begun;
+use crate::shop;
+
+/// The maximum time that visitors go on after the last arrival.
+pub(super) const DRAIN: Span = Span::from_secs(5);
+
+/// The load of the lesson: that of a shop on a good day.
+const QUIET: f64 = 0.7;
+/// The seed of the lesson. The seeds of runs begin at 1, so no run has the same visitors.
+const LESSON_SEED: u64 = 0;
+/// The maximum time for a gateway to end when no client is left.
+const STOP_BOUND: Duration = Duration::from_secs(20);
+
+/// The folder with the state that the gateway has learned in a quiet run before the first.
+pub(super) struct Lesson(Scratch);
+
+/// The settings that are the same for every run.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub(super) scenario: Scenario,
+    pub(super) closes: Closes,
+    /// The concurrency limit at the shop.
+    pub(super) limit: u32,
+    /// The maximum number of concurrent clients.
+    pub(super) connections: u64,
+    /// The Envoy program.
+    pub(super) envoy: PathBuf,
+}
+
+/// The result of one run.
+pub(super) struct Played {
+    pub(super) tally: Tally,
+    /// Orders in the shop's database; if overload lasts to the end, only those until arrivals
+    /// ended.
+    pub(super) rows: u64,
+    /// The reason why the result must not be used, if there is one.
+    pub(super) invalid: Option<String>,
+}
+
+impl Setting {
+    /// Returns the path of the peer's program.
+    pub(super) fn program(&self, peer: Peer) -> Result<PathBuf, Failure> {
+        Ok(match peer.kind() {
+            Kind::Bywash => std::env::current_exe().map_err(Failure::running)?,
+            Kind::Haproxy => "haproxy".into(),
+            Kind::Nginx => "nginx".into(),
+            Kind::Envoy => self.envoy.clone(),
+        })
+    }
+
+    /// Lets the peer's program check the configuration that it will get.
+    pub(super) fn check(&self, peer: Peer) -> Result<(), Failure> {
+        let scratch = scratch(peer)?;
+        let (file, _) = self.configure(peer, &scratch, free_port().map_err(Failure::running)?)?;
+        let check = peer.kind().check(&self.program(peer)?, &file);
+        check.map_err(|error| Failure::configuration(format!("bywash: {peer}: {error}")))
+    }
+
+    fn configure(
+        &self,
+        peer: Peer,
+        scratch: &Scratch,
+        upstream: u16,
+    ) -> Result<(PathBuf, u16), Failure> {
+        let [port, admin] = [free_port(), free_port()];
+        let port = port.map_err(Failure::running)?;
+        let place = Place {
+            port,
+            admin: admin.map_err(Failure::running)?,
+            upstream,
+            limit: self.limit,
+            connections: self.connections,
+            folder: scratch.path(),
+        };
+        let file = peer.configure(&self.scenario, place);
+        let wrong = |why| Failure::configuration(format!("bywash: {}: {why}", self.scenario.name));
+        Ok((file.map_err(wrong)?, port))
+    }
+
+    /// Plays one run: the visitors of `seed` at `rho`.
+    pub(super) fn play(
+        &self,
+        peer: Peer,
+        rho: f64,
+        seed: u64,
+        lesson: Option<&Lesson>,
+        watch: &mut dyn FnMut(&Progress),
+    ) -> Result<Played, Failure> {
+        let scratch = scratch(peer)?;
+        if let (Peer::BywashLearned, Some(lesson)) = (peer, lesson) {
+            lesson.learn_by_heart(&scratch).map_err(Failure::running)?;
+        }
+        let database = scratch.join("shop.db");
+        let shop = shop::open(&database, &self.scenario)?;
+        let (mut program, port) = self.start(peer, &scratch, &shop)?;
+        let begun = SystemTime::now();
+        let run = self.visitors(&mut program, port, rho, seed, watch)?;
+        program.end();
+        let mut tally = run.tally;
+        tally.worked(shop::busy(&shop));
+        shop.stop();
+        let orders = bywash_shop::orders(&database).map_err(Failure::running)?;
+        let missing = shop::without_a_row(&run.confirmed, &orders);
+        let lost = (missing > 0)
+            .then(|| format!("{missing} confirmed orders are missing from the shop's database"));
+        let rows = self.in_time(&orders, rho, begun);
+        Ok(Played { tally, rows, invalid: run.invalid.or(lost) })
+    }
+
+    /// Plays a quiet run and keeps the state that bywash learns in it.
+    pub(super) fn teach(&self, watch: &mut dyn FnMut(&Progress)) -> Result<Lesson, Failure> {
+        let peer = Peer::BywashLearned;
+        let scratch = Scratch::new("lesson").map_err(Failure::running)?;
+        let shop = shop::open(&scratch.join("shop.db"), &self.scenario)?;
+        let (mut program, port) = self.start(peer, &scratch, &shop)?;
+        self.visitors(&mut program, port, QUIET, LESSON_SEED, watch)?;
+        program.stop(STOP_BOUND).map_err(Failure::running)?;
+        shop.stop();
+        Ok(Lesson(scratch))
+    }
+
+    /// Plays the visitors of `seed` at `rho` against the program.
+    fn visitors(
+        &self,
+        program: &mut Running,
+        port: u16,
+        rho: f64,
+        seed: u64,
+        watch: &mut dyn FnMut(&Progress),
+    ) -> Result<Run, Failure> {
+        let options = Options {
+            drain: DRAIN,
+            closes: self.closes,
+            tag: Some("peers".into()),
+            ..Options::new(format!("http://127.0.0.1:{port}"), rho, seed)
+        };
+        let run = bywash_load::run(&self.scenario, &options, watch);
+        let run = run.map_err(|error| not_begun(&error))?;
+        if !program.runs() {
+            return Err(Failure::running(program.complaint("ended during the run")));
+        }
+        Ok(run)
+    }
+
+    fn start(&self, peer: Peer, scratch: &Scratch, shop: &Shop) -> Result<(Running, u16), Failure> {
+        let (file, port) = self.configure(peer, scratch, shop.address().port())?;
+        let mut command = Command::new(self.program(peer)?);
+        command.args(peer.arguments(&file));
+        let program = Running::start(peer.name(), command, &scratch.join("log"), None);
+        let mut program = program.map_err(Failure::running)?;
+        program.wait_port(port).map_err(Failure::running)?;
+        Ok((program, port))
+    }
+
+    /// Counts the orders. If overload lasts to the end, only orders placed while visitors arrived
+    /// count, as for every other figure: a peer that made clients wait must not sell to them after
+    /// arrivals have ended.
+    fn in_time(&self, orders: &[Order], rho: f64, begun: SystemTime) -> u64 {
+        let duration = self.scenario.duration(rho);
+        let end = bywash_units::Time::ZERO + duration - Span::from_millis(1);
+        if self.scenario.profile.rho_at(rho, end) < 1.0 {
+            return orders.len() as u64;
+        }
+        let begun = begun.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64;
+        let last = begun + (duration.as_secs_f64() * 1e3) as i64;
+        orders.iter().filter(|order| order.at_ms <= last).count() as u64
+    }
+}
+
+impl Lesson {
+    /// Copies the learned state to where the peer of that folder looks for it.
+    fn learn_by_heart(&self, scratch: &Scratch) -> io::Result<()> {
+        let [from, to] = [&self.0, scratch].map(|folder| peer::state(folder.path()));
+        fs::create_dir_all(&to)?;
+        for file in fs::read_dir(from)? {
+            let file = file?;
+            fs::copy(file.path(), to.join(file.file_name()))?;
+        }
+        Ok(())
+    }
+}
+
+fn scratch(peer: Peer) -> Result<Scratch, Failure> {
+    Scratch::new(peer.name()).map_err(Failure::running)
+}

@@ -1,0 +1,71 @@
+//! The shop that a live comparison is played against, and the orders in its database.
+
+use std::path::Path;
+
+use bywash_command::Failure;
+use bywash_scenario::Scenario;
+use bywash_shop::{Order, Shop};
+use bywash_units::Span;
+
+/// The number of requests that may wait inside the shop: the listen backlog of gunicorn and
+/// uvicorn.
+const BACKLOG: usize = 2048;
+
+/// Starts a shop with as many workers as the scenario has, on a port of its own. The database is a
+/// file that must not exist yet.
+pub(crate) fn open(database: &Path, scenario: &Scenario) -> Result<Shop, Failure> {
+    let options = bywash_shop::Options {
+        database: database.to_owned(),
+        workers: scenario.workers as usize,
+        backlog: BACKLOG,
+        ..bywash_shop::Options::default()
+    };
+    Shop::start(options).map_err(Failure::running)
+}
+
+/// Returns how long the shop's workers have been busy in total.
+pub(crate) fn busy(shop: &Shop) -> Span {
+    let stats = shop.stats();
+    Span::from_micros(stats.busy_us_useful + stats.busy_us_wasted)
+}
+
+/// Returns the number of the visitor who made an order: the last part of its tag.
+pub(crate) fn visitor(order: &Order) -> Option<u64> {
+    order.tag.as_deref()?.rsplit('-').next()?.parse().ok()
+}
+
+/// Counts the orders that visitors saw confirmed and that are not in the database.
+pub(crate) fn without_a_row(confirmed: &[u64], orders: &[Order]) -> usize {
+    let mut rows: Vec<u64> = orders.iter().filter_map(visitor).collect();
+    let mut missing = 0;
+    for seen in confirmed {
+        match rows.iter().position(|row| row == seen) {
+            // A visitor may have bought twice: each row stands for one order.
+            Some(row) => {
+                rows.swap_remove(row);
+            }
+            None => missing += 1,
+        }
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_shop::Order;
+
+    use super::*;
+
+    #[test]
+    fn each_row_answers_for_one_order_that_was_seen() {
+        let row = |tag: &str| Order {
+            session: String::new(),
+            tag: Some(tag.into()),
+            total: bywash_shop::Cents(1),
+            at_ms: 0,
+        };
+        let rows = [row("peers-1-7"), row("peers-1-7"), row("peers-1-9"), row("odd")];
+        assert_eq!(without_a_row(&[7, 9, 7], &rows), 0);
+        assert_eq!(without_a_row(&[7, 7, 7, 8], &rows), 2);
+    }
+}

@@ -1,0 +1,33 @@
+//! `bywash lab sim`: plays every cell of a scenario in virtual time.
+
+use bywash_command::Failure;
+use bywash_command::streams::{print, say};
+use bywash_report::table;
+
+use super::narrowed::narrowed;
+use super::{deliver, prepare_report, progress_bar, read, wrong};
+use crate::args::Sim;
+
+pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
+    let scenario = narrowed(read(&args.scenario)?, &args.narrow)?;
+    args.report.as_deref().map_or(Ok(()), prepare_report)?;
+    let (bar, progress) = progress_bar();
+    let started = std::time::Instant::now();
+    let run = bywash_sim::run(&scenario, &progress);
+    let (result, events) = run.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
+    bar.finish_and_clear();
+    deliver(&result, args.json, args.report.as_deref())?;
+    if args.classes && !args.json {
+        for cell in &result.cells {
+            print(&format!("\n{}, ρ {}, closes {}\n", cell.policy, cell.rho, cell.closes))?;
+            print(&table::classes(cell).to_string())?;
+        }
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    let millions = events as f64 / 1e6;
+    say(format!(
+        "{millions:.1} million events in {seconds:.1} s: {:.1} million/s",
+        millions / seconds
+    ));
+    Ok(())
+}
