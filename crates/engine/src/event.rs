@@ -152,9 +152,11 @@ pub enum End {
     },
     /// The request exceeded its time limit, which is what too many slots lead to.
     TimedOut,
-    /// The client had left before (`Departed`), and the application finished the work for no
-    /// client.
-    Abandoned,
+    /// The client had left before (`Departed`).
+    Abandoned {
+        /// Whether the application answered all the same. Otherwise it stopped, or its time ended.
+        answered: bool,
+    },
     /// The upstream failed to answer. The duration carries no information.
     Failed,
 }

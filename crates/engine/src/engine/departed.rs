@@ -29,7 +29,7 @@ impl Engine {
                 self.lost(now, id);
                 self.did_not_arrive(now, id);
                 self.ran_for_nobody(now, id, since);
-                self.take_back(now, id, since, Way::Void);
+                self.take_back(now, id, since, Way::Left);
                 actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
             }
             State::Free => {}

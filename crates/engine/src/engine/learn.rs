@@ -70,7 +70,7 @@ impl Engine {
             // little later would be too large.
             End::Answered { held_up: false, done: false, .. }
             | End::TimedOut
-            | End::Abandoned
+            | End::Abandoned { .. }
             | End::Failed => Some(Fate::Cut),
         };
         if let Some(fate) = fate {
@@ -82,7 +82,7 @@ impl Engine {
                 self.learning.ran(class, took, in_time);
                 self.retry_after.served(now);
             }
-            End::TimedOut | End::Abandoned => self.learning.ran(class, took, false),
+            End::TimedOut | End::Abandoned { .. } => self.learning.ran(class, took, false),
             End::Failed => {}
         }
     }

@@ -330,9 +330,12 @@ impl Engine {
             self.requests.took_answer(now, id);
         }
         let way = match end {
-            End::Answered { held_up: false, .. } => Way::Answered,
+            End::Answered { held_up: false, .. } | End::Abandoned { answered: true } => {
+                Way::Answered
+            }
             End::TimedOut => Way::TimedOut,
-            End::Answered { held_up: true, .. } | End::Abandoned | End::Failed => Way::Void,
+            End::Abandoned { answered: false } => Way::Left,
+            End::Answered { held_up: true, .. } | End::Failed => Way::Void,
         };
         self.take_back(now, id, since, way);
     }

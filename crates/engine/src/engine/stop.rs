@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use bywash_units::{Span, Time};
 
-use super::Engine;
+use super::{Engine, moment};
 use crate::action::Action;
 use crate::limit::Way;
 use crate::queue::Waiting;
@@ -29,7 +29,8 @@ impl Engine {
     /// Returns whether a running request is to be stopped before `new` has to wait too.
     fn is_pressed(&mut self, now: Time, new: RequestId) -> bool {
         let moment = self.moment(now);
-        let pressure = self.order.pressure(&moment, moment.waiting(new));
+        let max_wait = self.options.max_wait.unwrap_or(Span::MAX);
+        let pressure = self.order.pressure(&moment, moment.waiting(new), max_wait);
         if pressure >= 1.0 {
             self.pressed = now + WHILE;
         }
@@ -80,7 +81,7 @@ impl Engine {
     }
 
     /// Makes room for `new`, which would have to wait because all slots are taken. If requests are
-    /// about to be lost, it stops a running request that promises less than any waiting one.
+    /// about to be lost, it stops a running request that promises less than the next one.
     /// Returns whether a slot is free now.
     pub(super) fn make_room(
         &mut self,
@@ -88,14 +89,14 @@ impl Engine {
         new: RequestId,
         actions: &mut Vec<Action>,
     ) -> bool {
-        let Waiting { class, standing, .. } = *self.moment(now).waiting(new);
+        let Waiting { standing, .. } = *self.moment(now).waiting(new);
         // If the limit has fallen, stopping one request makes no room.
         let full = self.running == self.limit.slots();
         if !full || !self.stops || !self.requests.can_stop() || !self.is_pressed(now, new) {
             return false;
         }
         let Some((least, id, since)) = self.least_that_runs(now, standing) else { return false };
-        if !self.all_promise_more(now, class, least * LESS) {
+        if !self.next_promises_more(now, new, least * LESS) {
             return false;
         }
         actions.push(self.stop(now, id, since, Reason::GaveWay));
@@ -121,13 +122,13 @@ impl Engine {
         least
     }
 
-    /// Returns whether a second of service promises more than `than` for `new` and for every class
-    /// with waiting requests. The scheduler may choose any of them.
-    fn all_promise_more(&mut self, now: Time, new: ClassId, than: f64) -> bool {
-        (0..self.classes.len()).all(|index| {
-            let waits = index == new.index() || self.moment(now).length_of(index) > 0;
-            !waits || self.promise(now, index, Span::ZERO).is_some_and(|promise| promise > than)
-        })
+    /// Returns whether a second of service promises more than `than` for the request that gets the
+    /// next slot: `new`, or a waiting one that goes before it.
+    fn next_promises_more(&mut self, now: Time, new: RequestId, than: f64) -> bool {
+        let moment = moment(now, self.pace, self.learning.values(), &self.requests);
+        let next = self.order.goes_first(&moment, new);
+        let class = moment.waiting(next).class.index();
+        self.promise(now, class, Span::ZERO).is_some_and(|promise| promise > than)
     }
 
     /// Returns the promise of one more second of service for a request of this class and age: the

@@ -40,7 +40,7 @@ impl Limit for Aimd {
         let dropped = match ended.way {
             Way::Answered => ended.took > self.too_slow,
             Way::TimedOut => true,
-            Way::Void => return,
+            Way::Left | Way::Void => return,
         };
         let slots = f64::from(self.slots);
         if dropped {

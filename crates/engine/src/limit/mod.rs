@@ -93,7 +93,9 @@ pub enum Way {
     Answered,
     /// The application took longer than allowed, which counts as if it had dropped the request.
     TimedOut,
-    /// Nothing: the client left, or the request failed for another reason.
+    /// The client left before the application had answered. The request would have run longer.
+    Left,
+    /// Nothing: the request failed for another reason.
     Void,
 }
 

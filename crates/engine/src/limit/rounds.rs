@@ -53,7 +53,7 @@ impl Rounds {
                 self.took += ended.took;
                 self.dropped = true;
             }
-            Way::Void => return None,
+            Way::Left | Way::Void => return None,
         }
         if self.answers < LEAST || now.since(began) < self.length {
             return None;

@@ -63,6 +63,17 @@ impl ByClass {
         }
         best
     }
+
+    /// Returns the queue that gets the next slot.
+    fn first(&self, moment: &Moment<'_>) -> Option<usize> {
+        let transact = self.largest(moment, Tier::Transact);
+        transact.or_else(|| self.largest(moment, Tier::Browse))
+    }
+
+    /// Returns whether the newest request of this queue goes first.
+    fn serves_newest_of(&self, class: usize) -> bool {
+        self.queues[class].tier == Tier::Browse && self.newest_first()
+    }
 }
 
 impl Order for ByClass {
@@ -75,14 +86,26 @@ impl Order for ByClass {
     }
 
     fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        let transact = self.largest(moment, Tier::Transact);
-        let class = transact.or_else(|| self.largest(moment, Tier::Browse))?;
-        let newest = self.queues[class].tier == Tier::Browse && self.newest_first();
+        let class = self.first(moment)?;
+        let newest = self.serves_newest_of(class);
         let next = if newest { moment.newest_of(class) } else { moment.oldest_of(class) };
         next.map(|id| (id, Reason::Best))
     }
 
-    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting) -> f64 {
+    fn goes_first(&mut self, moment: &Moment<'_>, new: RequestId) -> RequestId {
+        let own = moment.waiting(new).class.index();
+        let is_ahead = |class: usize| {
+            self.queues[own].tier == Tier::Transact && self.queues[class].tier == Tier::Browse
+        };
+        match self.first(moment) {
+            Some(class) if class == own && self.serves_newest_of(own) || is_ahead(class) => new,
+            Some(class) if self.serves_newest_of(class) => moment.newest_of(class).unwrap_or(new),
+            Some(class) => moment.oldest_of(class).unwrap_or(new),
+            None => new,
+        }
+    }
+
+    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting, _: Span) -> f64 {
         let index = waiting.class.index();
         pressure(moment.length_of(index) as usize, self.queues[index].places as usize)
     }

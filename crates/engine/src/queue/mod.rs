@@ -260,11 +260,18 @@ pub trait Order: Send {
     }
 
     /// Returns how near the queue is to losing requests like this one, from 0 to 1 and above:
-    /// because places run out, or because requests have waited for long. Returns 0 if the scheduler
-    /// does not estimate it.
-    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting) -> f64 {
-        let _ = (moment, waiting);
+    /// because places run out, or because requests have waited for a considerable part of the
+    /// median patience or of `max_wait`. Returns 0 if the scheduler does not estimate it.
+    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
+        let _ = (moment, waiting, max_wait);
         0.0
+    }
+
+    /// Returns the request that would get a slot if `new`, which has not been queued yet, waited
+    /// too.
+    fn goes_first(&mut self, moment: &Moment<'_>, new: RequestId) -> RequestId {
+        let _ = moment;
+        new
     }
 
     /// Handles a measurement of the machine.

@@ -109,8 +109,8 @@ pub(super) struct Ranked<R> {
     detector: Detector,
     departures: Departures,
     capacity: usize,
-    /// The wait after which a request is about to be lost.
-    long_wait: Span,
+    /// The median patience of clients.
+    patience: Span,
     principal_cap: u32,
     running_share: Share,
     floor: Floor,
@@ -123,8 +123,8 @@ pub(super) struct Ranked<R> {
 /// ends.
 const MOST_REGROUPED: usize = 4096;
 
-/// Requests are about to be lost when the oldest has waited for the median patience divided by
-/// this.
+/// Requests are about to be lost when the oldest has waited for the median patience or for
+/// `max_wait`, whichever is shorter, divided by this.
 const LONG_WAIT: u64 = 10;
 
 /// The maximum number of requests that are set back before one slot is given.
@@ -149,7 +149,7 @@ impl<R: Ranking> Ranked<R> {
             detector: Detector::new(settings),
             departures: Departures::new(settings.span("patience")),
             capacity: capacity as usize,
-            long_wait: settings.span("patience") / LONG_WAIT,
+            patience: settings.span("patience"),
             principal_cap: settings.count("principal_cap"),
             running_share: settings.share("running_share"),
             floor: Floor::new(settings.share("floor_share")),
@@ -475,12 +475,25 @@ impl<R: Ranking> Order for Ranked<R> {
     /// Returns the pressure on requests like this one. A long wait counts if the request has proven
     /// at least as much and does not wait because of its client. Strangers do not count for
     /// sessions: they wait for long wherever requests of sessions come first.
-    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting) -> f64 {
+    fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
         let standings = 0..=waiting.standing.index();
         let heads = standings.filter_map(|standing| self.standings.front(standing));
         let oldest = heads.map(|id| moment.age(id)).max().unwrap_or(Span::ZERO);
-        let by_time = oldest.as_secs_f64() / self.long_wait.as_secs_f64();
+        let long = self.patience.min(max_wait) / LONG_WAIT;
+        let by_time = oldest.as_secs_f64() / long.as_secs_f64().max(1e-9);
         by_time.max(pressure(self.cells.total(), self.capacity))
+    }
+
+    fn goes_first(&mut self, moment: &Moment<'_>, new: RequestId) -> RequestId {
+        self.follow(moment);
+        let waiting = moment.waiting(new);
+        let arriving = self.rank[self.cell_of(moment, waiting)];
+        let Some(best) = self.best(moment).filter(|best| *best <= arriving) else { return new };
+        // Among equals `new` is the newest.
+        if best == arriving && self.newest_first_in(moment, waiting.standing.index()) {
+            return new;
+        }
+        self.end_of(moment, best, true).unwrap_or(new)
     }
 
     fn newest_first(&self) -> bool {

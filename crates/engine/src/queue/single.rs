@@ -2,8 +2,9 @@
 //!
 //! Source: paper 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO variant [paper 1.1].
 
-use super::OrderSettings;
-use super::{Moment, Order, Push, Waiting, pressure};
+use bywash_units::Span;
+
+use super::{Moment, Order, OrderSettings, Push, Waiting, pressure};
 use crate::reason::Reason;
 use crate::request::RequestId;
 
@@ -38,8 +39,12 @@ impl Order for Single {
         next.map(|id| (id, Reason::Best))
     }
 
-    fn pressure(&self, moment: &Moment<'_>, _: &Waiting) -> f64 {
+    fn pressure(&self, moment: &Moment<'_>, _: &Waiting, _: Span) -> f64 {
         pressure(moment.length(), self.capacity)
+    }
+
+    fn goes_first(&mut self, moment: &Moment<'_>, new: RequestId) -> RequestId {
+        if self.newest_first { new } else { moment.oldest().unwrap_or(new) }
     }
 
     fn newest_first(&self) -> bool {

@@ -3,7 +3,7 @@
 use bywash_engine::Bounds;
 use bywash_engine::catalog::find_termination;
 use bywash_engine::{Action, ClassSet, End, Event, Options, Reason, Request, RequestId};
-use bywash_units::Span;
+use bywash_units::{Span, Utility};
 
 use crate::site::{CONFIRM, DETAILS, MAIN, SEARCH, Site, classes};
 
@@ -326,6 +326,52 @@ fn nobody_is_stopped_for_one_that_would_not_get_the_slot() {
         site.arrive(MAIN);
     }
     assert_eq!(site.stopped(running), None);
+}
+
+#[test]
+fn a_request_that_waits_behind_the_others_does_not_keep_a_long_one_running() {
+    // Nothing is known of details, and their first requests go last.
+    let mut classes = classes();
+    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
+    classes[MAIN.index()].name = "other".into();
+    classes[DETAILS.index()].utility = Utility::new(1.0);
+    for waits_behind in [false, true] {
+        let given = [("capacity", "4")];
+        let options = options("marginal", &[]);
+        let mut site = Site::with("session-first", &given, classes.clone(), options);
+        for i in 0..100 {
+            run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+        }
+        site.now = site.now + Span::from_secs(2);
+        let long = site.arrive(SEARCH);
+        if waits_behind {
+            site.arrive(DETAILS);
+        }
+        site.now = site.now + Span::from_secs(1);
+        for _ in 0..8 {
+            site.arrive(SEARCH);
+        }
+        assert_eq!(site.stopped(long), Some(Reason::GaveWay), "waits behind: {waits_behind}");
+    }
+}
+
+#[test]
+fn a_short_maximum_wait_is_what_a_long_wait_is_compared_with() {
+    for (max_wait, expected) in [(Span::from_secs(1), Some(Reason::GaveWay)), (Span::MAX, None)] {
+        let mut classes = classes();
+        classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
+        let options = Options { max_wait: Some(max_wait), ..options("marginal", &[]) };
+        let mut site = Site::with("session-first", &[], classes, options);
+        for i in 0..100 {
+            run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+        }
+        site.now = site.now + Span::from_secs(2);
+        let [long, _] = [site.arrive(SEARCH), site.arrive(SEARCH)];
+        // A tenth of the maximum wait, and far from a tenth of the patience.
+        site.now = site.now + Span::from_millis(200);
+        site.arrive(SEARCH);
+        assert_eq!(site.stopped(long), expected, "{max_wait}");
+    }
 }
 
 #[test]

@@ -154,6 +154,7 @@ impl Driver {
             measured: obeyed || at_once,
             done: false,
             departed: false,
+            answered: false,
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct Ticket {
     pub(super) done: bool,
     /// Whether the engine knows that the client has left while the application works on.
     pub(super) departed: bool,
+    /// Whether the application answered although the client had left.
+    pub(crate) answered: bool,
 }
 
 /// The facts of a request that are needed again when it is over.
@@ -165,7 +167,7 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         if !self.done {
             let id = self.id;
-            let over = Event::Finished { id, end: End::Abandoned };
+            let over = Event::Finished { id, end: End::Abandoned { answered: self.answered } };
             let gone = if self.departed { over } else { Event::ClientGone { id } };
             let how = if self.measured { gone } else { Event::Withdrawn { id } };
             self.driver.with(|core, now, wakers| core.leave(now, id, how, wakers));

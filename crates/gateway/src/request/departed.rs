@@ -21,11 +21,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bywash_config::Departures;
+use bywash_engine::ClassId;
+use bywash_units::Span;
 use tokio::time::Instant;
 
 use super::forward::{self, AtServer};
+use super::record::Record;
 use crate::context::Worker;
 use crate::driver::Ticket;
+use crate::settings::Settings;
 use crate::shared::{CountedSeat, Shared};
 use crate::static_files::{FileKey, SLOW, Shows};
 use crate::upstream::Exchange;
@@ -36,6 +40,8 @@ pub(super) struct Unanswered {
     pub(super) place: Place,
     pub(super) at_server: Option<AtServer>,
     departures: Departures,
+    settings: Rc<Settings>,
+    class: ClassId,
 }
 
 /// The slot or permit that a request holds while it runs.
@@ -61,8 +67,14 @@ impl Place {
 impl Unanswered {
     /// Creates a request of which nothing was sent yet. `departures`: the disconnects that the
     /// application notices; [`Departures::Noticed`] for a request that holds nothing.
-    pub(super) const fn new(worker: Rc<Worker>, place: Place, departures: Departures) -> Self {
-        Self { worker, place, at_server: None, departures }
+    pub(super) fn new(
+        worker: Rc<Worker>,
+        place: Place,
+        departures: Departures,
+        record: &Record,
+    ) -> Self {
+        let (settings, class) = (Rc::clone(record.settings()), record.class());
+        Self { worker, place, at_server: None, departures, settings, class }
     }
 
     /// Takes the slot or permit out of the request.
@@ -90,7 +102,11 @@ impl Drop for Unanswered {
             let counted = CountedSeat::departed(&self.worker.shared);
             let departed = Departed { place, at_server, half_closes, counted };
             let shared = Arc::clone(&self.worker.shared);
-            self.worker.spawn_departed(async move { departed.hold(&shared).await });
+            let (settings, class) = (Rc::clone(&self.settings), self.class);
+            self.worker.spawn_departed(async move {
+                let held = departed.hold(&shared).await;
+                settings.class_metrics(class).worked_for_nobody(held);
+            });
         }
     }
 }
@@ -105,8 +121,9 @@ struct Departed {
 
 impl Departed {
     /// Holds the slot or permit until the application is done, and then closes the connection.
-    async fn hold(self, shared: &Shared) {
-        let Self { place, at_server, half_closes, counted } = self;
+    /// Returns how long that took.
+    async fn hold(self, shared: &Shared) -> Span {
+        let Self { mut place, at_server, half_closes, counted } = self;
         let AtServer { mut exchange, load, mut deadline } = at_server;
         let since = Instant::now();
         let mut has_ended = !half_closes;
@@ -119,17 +136,24 @@ impl Departed {
         let mut head = Box::pin(head);
         // Any response or error of the server, a timeout, and a stop by the engine each end the
         // wait.
-        poll_fn(|cx| {
+        let answered = poll_fn(|cx| {
             let stopped = place.ticket().map_or(Poll::Pending, |ticket| ticket.poll_stopped(cx));
-            if stopped.is_ready() { Poll::Ready(()) } else { head.as_mut().poll(cx).map(drop) }
+            if stopped.is_ready() {
+                return Poll::Ready(false);
+            }
+            head.as_mut().poll(cx).map(|head| head.is_ok())
         })
         .await;
         drop(head);
+        if let Place::Slot(ticket) = &mut place {
+            ticket.answered = answered;
+        }
         if let Place::File(file, _) = &place
             && since.elapsed() > SLOW.to_std()
         {
             shared.files.note(*file, Shows::Other);
         }
         drop((exchange, load, counted, place));
+        Span::from_secs_f64(since.elapsed().as_secs_f64())
     }
 }

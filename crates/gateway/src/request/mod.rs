@@ -321,7 +321,7 @@ async fn run(
     let facts = &forward.facts.request;
     let departures = departures(&record);
     let is_stoppable = facts.stoppable || may_be_slow;
-    let mut unanswered = Unanswered::new(Rc::clone(worker), place, departures);
+    let mut unanswered = Unanswered::new(Rc::clone(worker), place, departures, &record);
     let ended = {
         let Unanswered { place, at_server, .. } = &mut unanswered;
         let ticket = place.ticket();

@@ -131,7 +131,7 @@ impl Record {
         self.settings.class_name(self.class())
     }
 
-    const fn class(&self) -> ClassId {
+    pub(super) const fn class(&self) -> ClassId {
         self.facts.request.class
     }
 

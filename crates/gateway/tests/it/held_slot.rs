@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixListener;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bywash_units::Span;
 
@@ -151,6 +151,19 @@ fn departed() -> (Upstream, Calls, Running, Call) {
     fin(client);
     gateway.waits_for("departed", 1);
     (upstream, calls, gateway, call)
+}
+
+#[test]
+fn counts_as_wasted_work_while_it_is_held() {
+    let (_upstream, _calls, gateway, call) = departed();
+    let wasted = || gateway.metric("bywash_work_seconds_total{class=\"other\",kind=\"wasted\"}");
+    let before = wasted();
+    let since = Instant::now();
+    eventually("time passes", || since.elapsed() > Duration::from_millis(20));
+    let held = since.elapsed();
+    call.answer("late");
+    gateway.is_idle_again();
+    eventually("the work is counted", || wasted() >= before + held.as_secs_f64());
 }
 
 /// A reload does not change how the slot of a running request is held.

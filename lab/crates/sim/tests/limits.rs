@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use bywash_scenario::file::Length;
-use bywash_scenario::{PartChoice, Scenario};
+use bywash_scenario::{Departures, PartChoice, Scenario};
 use bywash_sim::{Phase, Trace, Traced, phases, trace};
-use bywash_units::Span;
+use bywash_units::{Span, Time};
 
 const STEP: Span = Span::from_millis(100);
 
@@ -120,6 +120,24 @@ fn slope_comes_from_far_off_to_the_workers() {
         for label in ["slope 4", "slope 64"] {
             let all = means(&scenario(name), label);
             assert!(all[0].0 < lost && all[0].1 < 0.4, "{name}, {label}: {all:?}");
+        }
+    }
+}
+
+#[test]
+fn slope_comes_down_where_clients_leave_before_the_application_answers() {
+    for application in [Departures::Unnoticed, Departures::Noticed] {
+        let mut scenario = scenario("departures");
+        let minute = Time::ZERO + Span::from_secs(60);
+        scenario.servers.departures = application;
+        scenario.policies.iter_mut().for_each(|policy| policy.departures = application);
+        for label in ["slope 16", "slope 64"] {
+            for run in runs(&only(&scenario, label)) {
+                let late: Vec<_> = run.outturn.trace.iter().filter(|at| at.at > minute).collect();
+                let mean =
+                    late.iter().map(|at| f64::from(at.slots)).sum::<f64>() / late.len() as f64;
+                assert!((3.5..=8.0).contains(&mean), "{application:?}, {label}: {mean} slots");
+            }
         }
     }
 }

@@ -38,6 +38,11 @@ impl Bases {
         Some(self.0[class.index()]).filter(|base| *base > 0.0)
     }
 
+    /// Returns whether the base of any class is known.
+    pub(super) fn is_known(&self) -> bool {
+        self.0.iter().any(|base| *base > 0.0)
+    }
+
     /// Scales all bases: requests take `factor` times as long as was thought. One call changes them
     /// by a hundredfold at most.
     pub(super) fn scale(&mut self, factor: f64) {

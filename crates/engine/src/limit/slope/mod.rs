@@ -39,6 +39,11 @@ use super::{Ended, Limit, Load, Range, vegas};
 
 /// The fraction of time-outs below which they count as noise.
 const CHANCE: f64 = 0.01;
+/// The share of requests whose clients leave before the answer, from which on they show a queue
+/// inside the application. So many do not wait for a slot, because they leave too soon.
+const MANY: f64 = 0.25;
+/// The mean share of slots in use from which on the slots were full all the time.
+const FILLED: f64 = 0.95;
 /// The ratio to its earlier value below which a limit is on trial.
 const MUCH: f64 = 0.85;
 /// The fractions of throughput that decide a trial: below the first it has failed, above the second
@@ -56,8 +61,8 @@ const KNOWN: f64 = 0.01;
 /// judges a trial, for a probe downwards and for one upwards.
 const PRECISE: (f64, f64, f64, f64) = (0.01, 0.02, 0.0075, 0.005);
 /// The depth of a probe: this fraction of the knee, or of the limit if the base is not known to be
-/// right.
-const DEPTH: (f64, f64) = (0.75, 0.5);
+/// right, or of the initial limit, of which nothing is known.
+const DEPTH: (f64, f64, f64) = (0.75, 0.5, 0.125);
 /// The maximum duration of a probe, in latencies.
 const LATENCIES: u64 = 60;
 /// The duration of a probe once the limit has taken effect: the shortest, the longest downwards,
@@ -90,6 +95,9 @@ pub struct Slope {
     latency: Span,
     probe: Option<Probe>,
     schedule: Schedule,
+    /// Whether the window in which the slots were filled is over, so that the next one shows the
+    /// effect of the limit.
+    is_steady: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +131,7 @@ impl Slope {
             latency: Span::ZERO,
             probe: None,
             schedule: Schedule::new(settings.span("probe")),
+            is_steady: false,
         }
     }
 
@@ -132,19 +141,30 @@ impl Slope {
         if seen.requests > 0 {
             self.latency = Span::from_secs_f64(seen.latency);
         }
+        let was_filling = seen.load < FILLED * f64::from(slots);
+        if !self.bases.is_known()
+            && (seen.full || seen.left > MANY)
+            && was_filling
+            && !self.is_steady
+        {
+            // The first requests found the application empty. Their base would be too low.
+            self.is_steady = true;
+            self.window.begin(now);
+            return;
+        }
         self.bases.learn(self.window.of_class(), seen.inflation);
         match self.probe.take() {
             Some(probe) => self.probed(now, probe, seen),
             None if seen.timed_out > CHANCE => self.fall_behind(seen),
-            None if seen.full => self.look(now, seen),
+            None if seen.full || seen.left > MANY => self.look(now, seen),
             None => self.rest(seen),
         }
         let takes_hold = self.latency * latencies_to_take_hold(slots, self.slots());
         self.window.begin(now + takes_hold.min(TAKES_HOLD));
     }
 
-    /// Handles a window in which a request always waited for a slot, so that it shows the effect of
-    /// this limit.
+    /// Handles a window in which a request always waited for a slot or many clients left, so that
+    /// it shows the effect of this limit.
     fn look(&mut self, now: Time, seen: Seen) {
         if let Some(trial) = self.on_trial() {
             self.judge(now, trial, seen);
@@ -160,7 +180,7 @@ impl Slope {
         let (queue, margin) = (seen.load - knee, margin(knee));
         if queue > 1.5 * margin {
             self.fall((knee + margin).max(self.limit / 2.0), knee);
-        } else if queue < margin / 2.0 {
+        } else if queue < margin / 2.0 && seen.full {
             self.rise();
         } else {
             self.stride = 1.0;
@@ -248,6 +268,7 @@ impl Slope {
         let to = match direction {
             Direction::Up => self.limit + (self.limit * HEIGHT).max(1.0),
             Direction::Down if self.schedule.is_sure() => DEPTH.0 * knee,
+            Direction::Down if self.schedule.is_new() => (DEPTH.2 * self.limit).max(2.0),
             Direction::Down => DEPTH.1 * self.limit,
         };
         let slots = whole(self.range.clamp(to));

@@ -33,6 +33,8 @@ pub(super) struct Schedule {
     down: Time,
     /// Whether the last probe has confirmed the base.
     is_sure: bool,
+    /// Whether no probe downwards was made yet.
+    is_new: bool,
 }
 
 /// The number of pauses between two probes downwards when nothing changes.
@@ -43,11 +45,15 @@ const SHARE: u64 = 15;
 impl Schedule {
     /// Creates a schedule; at first the base is in doubt.
     pub(super) const fn new(pause: Span) -> Self {
-        Self { pause, pauses: 1, up: Time::ZERO, down: Time::ZERO, is_sure: false }
+        Self { pause, pauses: 1, up: Time::ZERO, down: Time::ZERO, is_sure: false, is_new: true }
     }
 
     pub(super) const fn is_sure(&self) -> bool {
         self.is_sure
+    }
+
+    pub(super) const fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Returns the probe that is due.
@@ -63,7 +69,7 @@ impl Schedule {
     pub(super) fn doubt(&mut self, now: Time) {
         self.pauses = 1;
         self.down = now;
-        self.is_sure = false;
+        (self.is_sure, self.is_new) = (false, false);
     }
 
     /// Notes that a measurement has corrected the base, which may still be slightly wrong.
@@ -83,6 +89,6 @@ impl Schedule {
         self.down = now + (self.pause * self.pauses).max(cost * SHARE);
         self.pauses = (self.pauses + 1).min(MOST);
         self.up = now + self.pause;
-        self.is_sure = true;
+        (self.is_sure, self.is_new) = (true, false);
     }
 }

@@ -5,6 +5,12 @@
 //! soon as it looked precise would end early by chance, and windows that lack heavy requests look
 //! precise. Answers in the first moments after a change of the limit belong to the earlier limit
 //! and do not count.
+//!
+//! A client may leave before the application has answered. The time that its request ran is known,
+//! but not the time that it would have taken. So the inflation is the running time of all requests
+//! over the bases of those that were answered: the maximum-likelihood estimate for exponential
+//! times that are cut off. With answers alone, a limit that is so high that most clients leave
+//! would be judged by the few requests that are quick by chance.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -33,6 +39,8 @@ pub(super) struct Window {
     /// The time from which on answers count. Earlier ones belong to the earlier limit.
     counts_from: Time,
     answers: u32,
+    /// The number of requests whose clients left.
+    left: u32,
     timed_out: u32,
     found_full: u32,
     sums: Sums,
@@ -54,6 +62,9 @@ struct Sums {
     xx: f64,
     xb: f64,
     bb: f64,
+    /// The least base of a request whose client left: what is known to be undone, if none was
+    /// answered.
+    least_b: f64,
 }
 
 /// The measurements of a window.
@@ -69,6 +80,8 @@ pub(super) struct Seen {
     pub(super) error: f64,
     /// Whether a request waited for a slot nearly all the time.
     pub(super) full: bool,
+    /// The fraction of the requests whose clients left.
+    pub(super) left: f64,
     /// The fraction of the requests that timed out.
     pub(super) timed_out: f64,
     /// The number of requests that were seen.
@@ -80,6 +93,7 @@ impl Window {
         Self {
             counts_from: Time::ZERO,
             answers: 0,
+            left: 0,
             timed_out: 0,
             found_full: 0,
             sums: Sums::default(),
@@ -93,13 +107,13 @@ impl Window {
 
     /// Begins a new window, in which requests count that end at `after` or later.
     pub(super) fn begin(&mut self, after: Time) {
-        if self.answers >= LEAST {
-            let spread = (self.error() * f64::from(self.answers)).min(WILD);
+        if self.measured() >= LEAST {
+            let spread = (self.error() * f64::from(self.measured())).min(WILD);
             self.spread += SPREAD * (spread - self.spread);
         }
         self.of_class.fill(OfClass::default());
         self.counts_from = after;
-        (self.answers, self.timed_out, self.found_full) = (0, 0, 0);
+        (self.answers, self.left, self.timed_out, self.found_full) = (0, 0, 0, 0);
         (self.sums, self.ran) = (Sums::default(), 0.0);
     }
 
@@ -120,16 +134,29 @@ impl Window {
             self.timed_out += 1;
             return;
         }
-        self.answers += 1;
         // A virtual clock may show that no time passed, and a mean of zero cannot be a divisor.
         let x = ended.took.as_secs_f64().max(1e-9);
         self.sums.all += x;
         let of_class = &mut self.of_class[ended.class.index()];
-        of_class.answers += 1;
         of_class.took += x;
-        if let Some(b) = bases.of(ended.class) {
+        let base = bases.of(ended.class);
+        if ended.way == Way::Left {
+            self.left += 1;
+            if let Some(b) = base {
+                self.sums.add_time(x, b);
+            }
+            return;
+        }
+        self.answers += 1;
+        of_class.answers += 1;
+        if let Some(b) = base {
             self.sums.add(x, b);
         }
+    }
+
+    /// Returns the number of requests whose running time is known, if only in part.
+    const fn measured(&self) -> u32 {
+        self.answers + self.left
     }
 
     /// Returns for how long the window has counted.
@@ -144,16 +171,17 @@ impl Window {
         if requests < LEAST || self.length(now) < least.max(self.latency_times(4.0)) {
             return false;
         }
-        let enough = f64::from(self.answers) * precise >= self.spread;
+        let enough = f64::from(self.measured()) * precise >= self.spread;
         enough || self.length(now) >= self.latency_times(LONG.0).max(LONG.1)
     }
 
     pub(super) const fn requests(&self) -> u32 {
-        self.answers + self.timed_out
+        self.measured() + self.timed_out
     }
 
+    /// Returns the mean time that a request ran, in seconds.
     fn latency(&self) -> f64 {
-        self.sums.all / f64::from(self.answers.max(1))
+        self.sums.all / f64::from(self.measured().max(1))
     }
 
     fn latency_times(&self, times: f64) -> Span {
@@ -161,14 +189,15 @@ impl Window {
     }
 
     fn inflation(&self) -> f64 {
-        if self.sums.b > 0.0 { (self.sums.x / self.sums.b).max(1e-6) } else { 1.0 }
+        let b = if self.sums.b > 0.0 { self.sums.b } else { self.sums.least_b };
+        if b > 0.0 { (self.sums.x / b).max(1e-6) } else { 1.0 }
     }
 
     fn error(&self) -> f64 {
         if self.sums.x > 0.0 {
             self.sums.error(self.inflation())
         } else {
-            1.0 / f64::from(self.answers.max(1))
+            1.0 / f64::from(self.measured().max(1))
         }
     }
 
@@ -182,6 +211,7 @@ impl Window {
             inflation: self.inflation(),
             error: self.error(),
             full: f64::from(self.found_full) >= FULL * requests,
+            left: f64::from(self.left) / requests,
             timed_out: f64::from(self.timed_out) / requests,
             requests: self.requests(),
         }
@@ -201,11 +231,19 @@ impl Sums {
         self.bb += b * b;
     }
 
+    /// Adds a request whose client left: its time counts, and it completed nothing.
+    fn add_time(&mut self, x: f64, b: f64) {
+        self.x += x;
+        self.xx += x * x;
+        self.least_b = if self.least_b > 0.0 { self.least_b.min(b) } else { b };
+    }
+
     /// Returns the square of the relative error of the ratio R of the sums: Σ(x − R·b)²/(Σx)². If
     /// most of x is waiting, the answers are alike, and chance lies in how much work was done in
     /// the meantime: Σb²/(Σb)².
     fn error(&self, ratio: f64) -> f64 {
         let squares = self.xx - 2.0 * ratio * self.xb + ratio * ratio * self.bb;
-        (squares / (self.x * self.x)).max(self.bb / (self.b * self.b))
+        let least = if self.b > 0.0 { self.bb / (self.b * self.b) } else { 1.0 };
+        (squares / (self.x * self.x)).max(least)
     }
 }

@@ -84,6 +84,11 @@ impl ClassMetrics {
         }
     }
 
+    /// Counts the time for which the application worked on after the client had left.
+    pub(crate) fn worked_for_nobody(&self, time: Span) {
+        self.wasted.inc_by(time.as_secs_f64());
+    }
+
     /// Counts what the session of a request had proven, if the engine was asked.
     pub(crate) fn stood(&self, standing: Option<Standing>) {
         if let Some(standing) = standing {

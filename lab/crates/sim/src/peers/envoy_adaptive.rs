@@ -152,7 +152,7 @@ impl Limit for Gradient {
     fn ended(&mut self, now: Time, _: Load, ended: Ended) {
         let measured = match ended.way {
             Way::Answered | Way::TimedOut => true,
-            Way::Void => false,
+            Way::Left | Way::Void => false,
         };
         match self.phase {
             Phase::Probing { since, then } => {

@@ -197,7 +197,10 @@ impl<'a> World<'a> {
         }
         if live.client == Presence::GaveUpHeld {
             self.requests.free(id);
-            self.tell(Event::Finished { id: RequestId(id), end: End::Abandoned });
+            self.tell(Event::Finished {
+                id: RequestId(id),
+                end: End::Abandoned { answered: true },
+            });
             return;
         }
         let delay = self.delay_of(live.of.class);
