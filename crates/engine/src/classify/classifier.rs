@@ -229,7 +229,7 @@ impl Found {
 fn takes(pattern: &Pattern, fit: QueryFit, line: &Line<'_>) -> bool {
     let is_doubtful = || {
         let given = line.parameters();
-        pattern.names_parameters() && (given.are_repeated() || given.are_too_many())
+        pattern.names_parameters() && (given.are_too_many() || pattern.is_doubtful_in(given))
     };
     fit == QueryFit::Exact && !is_doubtful()
 }

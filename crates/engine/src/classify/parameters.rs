@@ -20,15 +20,24 @@ const SEEN: usize = 64;
 /// Names and values in the order of the query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters<'t> {
-    given: Vec<(Cow<'t, str>, Cow<'t, str>)>,
+    given: Vec<Given<'t>>,
     /// The number of distinct names.
     names: usize,
-    /// Whether a name is repeated or is that of a list.
-    repeated: bool,
     /// Whether a parameter has no name that is allowed in a pattern.
     unnamed: bool,
     /// Whether there are more parameters than are read.
     too_many: bool,
+}
+
+/// A parameter under one of its names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Given<'t> {
+    name: Cow<'t, str>,
+    value: Cow<'t, str>,
+    /// Whether applications differ on the value of this name.
+    is_doubtful: bool,
+    /// Whether only PHP reads this name.
+    is_of_php: bool,
 }
 
 impl<'t> Parameters<'t> {
@@ -36,24 +45,45 @@ impl<'t> Parameters<'t> {
     pub fn read(query: &'t str) -> Self {
         let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            if read.given.len() == SEEN {
+            if read.given.len() >= SEEN {
                 read.too_many = true;
                 break;
             }
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let base = list_name(name);
-            read.repeated |= base.len() < name.len();
+            let is_list = base.len() < name.len();
             let name = name_of(base);
-            if !may_be_name(&name) {
-                read.unnamed = true;
-                continue;
+            let of_php = name_in_php(&name).filter(|name| may_be_name(name));
+            let value = value_of(value);
+            if let Some(name) = of_php {
+                read.add(Cow::Owned(name), value.clone(), true, true);
             }
-            let is_new = read.given.iter().all(|(known, _)| *known != name);
-            read.names += usize::from(is_new);
-            read.repeated |= !is_new;
-            read.given.push((name, value_of(value)));
+            if may_be_name(&name) {
+                let is_new = read.add(name, value, is_list, false);
+                read.names += usize::from(is_new);
+            } else {
+                read.unnamed = true;
+            }
         }
         read
+    }
+
+    /// Adds a parameter, and returns whether its name is new.
+    fn add(
+        &mut self,
+        name: Cow<'t, str>,
+        value: Cow<'t, str>,
+        is_doubtful: bool,
+        is_of_php: bool,
+    ) -> bool {
+        let mut is_repeated = false;
+        for known in self.given.iter_mut().filter(|known| known.name == name) {
+            known.is_doubtful = true;
+            is_repeated |= !known.is_of_php;
+        }
+        let is_doubtful = is_doubtful || self.given.iter().any(|known| known.name == name);
+        self.given.push(Given { name, value, is_doubtful, is_of_php });
+        !is_repeated
     }
 
     /// Returns the set of names, each with its first value, in the order of names. Returns `None`
@@ -63,17 +93,22 @@ impl<'t> Parameters<'t> {
             return None;
         }
         let mut set: Vec<(&str, &str)> =
-            self.given.iter().map(|(name, value)| (&**name, &**value)).collect();
+            self.own().map(|given| (&*given.name, &*given.value)).collect();
         // The sort is stable: the first value of a name stays first.
         set.sort_by_key(|(name, _)| *name);
         set.dedup_by_key(|(name, _)| *name);
         Some(set)
     }
 
+    /// Returns the parameters under the names that they are written with.
+    fn own(&self) -> impl Iterator<Item = &Given<'t>> {
+        self.given.iter().filter(|given| !given.is_of_php)
+    }
+
     /// Returns whether a parameter of this name has such a value. All values of a repeated name
     /// count, because applications take the first or the last.
     pub(super) fn has(&self, name: &str, is_value: impl Fn(&str) -> bool) -> bool {
-        self.given.iter().any(|(known, given)| known == name && is_value(given))
+        self.given.iter().any(|given| given.name == name && is_value(&given.value))
     }
 
     /// Returns whether there are exactly `names` names, and nothing else.
@@ -81,10 +116,10 @@ impl<'t> Parameters<'t> {
         self.names == names && !self.unnamed && !self.too_many
     }
 
-    /// Returns whether a name is repeated or is that of a list, so that applications differ on its
-    /// value.
-    pub(super) const fn are_repeated(&self) -> bool {
-        self.repeated
+    /// Returns whether applications differ on the value of this name: it is repeated, is that of a
+    /// list, or is a name that only PHP reads.
+    pub(super) fn is_doubtful(&self, name: &str) -> bool {
+        self.given.iter().any(|given| given.name == name && given.is_doubtful)
     }
 
     /// Returns whether there are more parameters than are read, so that any name may be among the
@@ -99,6 +134,18 @@ impl<'t> Parameters<'t> {
 fn list_name(name: &str) -> &str {
     let ends = ["[", "%5B", "%5b"].into_iter().filter_map(|bracket| name.find(bracket));
     ends.min().map_or(name, |end| &name[..end])
+}
+
+/// Returns the name that PHP reads instead of this one, if it differs: without spaces at the
+/// beginning, and with `_` for each further space and dot (`php_register_variable_ex`).
+fn name_in_php(name: &str) -> Option<String> {
+    const SPACE: &str = "%20";
+    let mut rest = name;
+    while let Some(more) = rest.strip_prefix(SPACE) {
+        rest = more;
+    }
+    let differs = rest.len() < name.len() || rest.contains(SPACE) || rest.contains('.');
+    differs.then(|| rest.replace(SPACE, "_").replace('.', "_"))
 }
 
 /// Returns a name in its normal form.
@@ -183,10 +230,26 @@ mod tests {
         let read = Parameters::read("q=1&%71=2");
         let has = |value: &str| read.has("q", |given| given == value);
         assert!(has("1") && has("2") && !has("3"));
-        assert!(read.are(1) && read.are_repeated() && !read.are_too_many());
+        assert!(read.are(1) && read.is_doubtful("q") && !read.are_too_many());
         let query = "x=1&".repeat(65);
         let many = Parameters::read(&query);
         assert!(many.are_too_many() && !many.are(1));
         assert!(!Parameters::read("q&=1").are(1), "one has no name");
+    }
+
+    #[test]
+    fn names_that_php_reads_as_others_count_under_both() {
+        for query in ["+s=1", "%20s=1", "+%20s=1"] {
+            let read = Parameters::read(query);
+            assert!(read.has("s", |value| value == "1") && read.is_doubtful("s"), "{query}");
+            assert!(read.are(1), "{query}");
+        }
+        let read = Parameters::read("a.b=1&c+d=2&list[]=3&e=4");
+        assert!(read.has("a_b", |_| true) && read.is_doubtful("a_b"));
+        assert!(read.has("c_d", |_| true) && read.has("a.b", |_| true));
+        assert!(!read.is_doubtful("a.b") && !read.is_doubtful("e") && read.is_doubtful("list"));
+        assert!(read.are(4));
+        let both = Parameters::read("a_b=1&a.b=2");
+        assert!(both.has("a_b", |value| value == "2") && both.is_doubtful("a_b"));
     }
 }

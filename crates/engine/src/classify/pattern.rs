@@ -227,6 +227,11 @@ impl Pattern {
         self.query.names_parameters()
     }
 
+    /// Returns whether applications differ on a parameter that the pattern names.
+    pub(super) fn is_doubtful_in(&self, given: &Parameters<'_>) -> bool {
+        self.query.is_doubtful_in(given)
+    }
+
     /// Returns how the query of a line fits.
     pub(super) fn query_fit(&self, line: &Line<'_>) -> QueryFit {
         self.query.fit(|| line.parameters())

@@ -67,6 +67,11 @@ impl Query {
         !self.parameters.is_empty()
     }
 
+    /// Returns whether applications differ on a parameter that the pattern names.
+    pub(super) fn is_doubtful_in(&self, given: &Parameters<'_>) -> bool {
+        self.parameters.iter().any(|(name, _)| given.is_doubtful(name))
+    }
+
     fn find(&self, name: &str) -> Option<&Values> {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, values)| values)
     }

@@ -49,7 +49,15 @@ fn queries() -> impl Strategy<Value = (String, String)> {
         prop_oneof![Just("b"), Just("bc"), Just("c"), Just("x")],
     );
     let plain = proptest::collection::btree_map(pair.0, pair.1, 0..3);
-    let more = prop_oneof![Just(""), Just("&x=1"), Just("&%61=b"), Just("&b[]=c"), Just("&a=c&x")];
+    let more = prop_oneof![
+        Just(""),
+        Just("&x=1"),
+        Just("&%61=b"),
+        Just("&b[]=c"),
+        Just("&a=c&x"),
+        Just("&+a=b"),
+        Just("&%20b=c")
+    ];
     (plain, more, any::<bool>(), any::<bool>()).prop_map(|(plain, more, turns, encodes)| {
         // A parameter that a pattern names and the plain query lacks would ask for another page.
         let is_there = |name: &str| plain.contains_key(name);

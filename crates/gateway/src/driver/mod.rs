@@ -153,8 +153,7 @@ impl Driver {
             claimed,
             measured: obeyed || at_once,
             done: false,
-            departed: false,
-            answered: false,
+            departure: None,
         }
     }
 

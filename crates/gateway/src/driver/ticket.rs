@@ -19,10 +19,15 @@ pub(crate) struct Ticket {
     /// Whether it ran while the engine considered it running, so that its end is a measurement.
     pub(super) measured: bool,
     pub(super) done: bool,
-    /// Whether the engine knows that the client has left while the application works on.
-    pub(super) departed: bool,
-    /// Whether the application answered although the client had left.
-    pub(crate) answered: bool,
+    /// What the engine knows of a client that has left while the application works on.
+    pub(super) departure: Option<Departure>,
+}
+
+/// A client has left while the application works on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    /// Whether the application answered all the same.
+    answered: bool,
 }
 
 /// The facts of a request that are needed again when it is over.
@@ -106,11 +111,18 @@ impl Ticket {
     /// whether it has one.
     pub(crate) fn departs(&mut self) -> bool {
         let holds_slot = matches!(self.decision(), Decision::Granted { .. });
-        self.departed = holds_slot && self.measured;
-        if self.departed {
+        self.departure = (holds_slot && self.measured).then_some(Departure { answered: false });
+        if self.departure.is_some() {
             self.while_granted(Event::Departed { id: self.id });
         }
         holds_slot
+    }
+
+    /// Notes that the application answered although the client had left.
+    pub(crate) const fn answers_nobody(&mut self) {
+        if let Some(departure) = &mut self.departure {
+            departure.answered = true;
+        }
     }
 
     /// Tells the engine about a request that holds a slot. For any other request the event has no
@@ -167,8 +179,12 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         if !self.done {
             let id = self.id;
-            let over = Event::Finished { id, end: End::Abandoned { answered: self.answered } };
-            let gone = if self.departed { over } else { Event::ClientGone { id } };
+            let gone = match self.departure {
+                Some(Departure { answered }) => {
+                    Event::Finished { id, end: End::Abandoned { answered } }
+                }
+                None => Event::ClientGone { id },
+            };
             let how = if self.measured { gone } else { Event::Withdrawn { id } };
             self.driver.with(|core, now, wakers| core.leave(now, id, how, wakers));
         }

@@ -145,8 +145,8 @@ impl Departed {
         })
         .await;
         drop(head);
-        if let Place::Slot(ticket) = &mut place {
-            ticket.answered = answered;
+        if answered && let Place::Slot(ticket) = &mut place {
+            ticket.answers_nobody();
         }
         if let Place::File(file, _) = &place
             && since.elapsed() > SLOW.to_std()
