@@ -24,6 +24,7 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use bywash_api::SessionCookieStatus;
 use bywash_config::{Identify, Session};
@@ -144,6 +145,7 @@ impl SessionCookie {
         }
         let Some(mut table) = self.table() else { return };
         let evidence = self.name().is_none();
+        let now = Instant::now();
         let mut set = Vec::new();
         for line in cookies::all_set(fields, unix_s).take(LOOKED_AT) {
             let is_token = self.token.as_ref().is_some_and(|name| name.as_bytes() == line.name);
@@ -157,7 +159,7 @@ impl SessionCookie {
             let value = secret.session_key(line.value).0;
             set.push((seen.id, value));
             if evidence && let Some(address) = request.address {
-                seen.evidence.is_set(line.value, value, address);
+                seen.evidence.is_set(line.value, value, address, now);
             }
         }
         for (id, value) in &brought.0 {
