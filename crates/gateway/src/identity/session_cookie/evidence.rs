@@ -156,9 +156,12 @@ mod tests {
         }
         // Each visitor returns only after 50 others have come.
         for first in [1000, 2000, 3000] {
-            let visitors = first..first + 50;
-            visitors.clone().for_each(|visitor| set(&mut evidence, visitor, now));
-            visitors.for_each(|visitor| evidence.is_returned(visitor, None));
+            for visitor in first..first + 50 {
+                set(&mut evidence, visitor, now);
+            }
+            for visitor in first..first + 50 {
+                evidence.is_returned(visitor, None);
+            }
         }
         assert!(evidence.is_enough());
     }
