@@ -76,15 +76,15 @@ pub struct Status {
     pub revisions: Revisions,
 }
 
-/// The cookie that identifies sessions. Counts are since the start of the process, or since the
-/// cookie was configured or picked.
+/// The cookie that identifies sessions. `answered` and `carried` are of the last 1000 to 2000
+/// answered requests, or of all since the cookie was configured or picked if they are fewer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionCookieStatus {
     /// The value of `identify.session`: `cookie:NAME` or `auto`.
     pub source: String,
     /// The cookie's name; `null` while `auto` has picked none.
     pub name: Option<String>,
-    /// The number of requests that the application answered.
+    /// The number of recent requests that the application answered.
     pub answered: u64,
     /// The number of those that carried the cookie.
     pub carried: u64,

@@ -84,7 +84,10 @@ fn session_cookie(cookie: &Value) -> String {
         (None, _, Some(name)) => {
             let (carried, answered) = (&cookie["carried"], &cookie["answered"]);
             let name = plain(name);
-            format!("session cookie `{name}`: {carried} of {answered} answered requests had it\n")
+            format!(
+                "session cookie `{name}`: {carried} of the last {answered} answered requests had \
+                 it\n"
+            )
         }
         (None, _, None) => String::new(),
     }

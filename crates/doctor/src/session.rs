@@ -34,7 +34,8 @@ fn cookie(status: &Value) -> Option<Finding> {
             Finding::warning(CHECK, plain(warning), remedy)
         }
         (None, None) => {
-            let found = format!("\"auto\" has picked no cookie after {answered} answered requests");
+            let found =
+                format!("\"auto\" has picked no cookie in the last {answered} answered requests");
             Finding::unknown(
                 CHECK,
                 found,
@@ -42,12 +43,14 @@ fn cookie(status: &Value) -> Option<Finding> {
             )
         }
         (None, Some(name)) if carried > 0 => {
-            let found =
-                format!("{carried} of {answered} answered requests had the cookie `{name}`");
+            let found = format!(
+                "{carried} of the last {answered} answered requests had the cookie `{name}`"
+            );
             Finding::ok(CHECK, found)
         }
         (None, Some(name)) => {
-            let found = format!("none of {answered} answered requests had the cookie `{name}`");
+            let found =
+                format!("none of the last {answered} answered requests had the cookie `{name}`");
             Finding::unknown(CHECK, found, "run the doctor again after more requests of visitors")
         }
     };

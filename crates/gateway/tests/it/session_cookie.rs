@@ -1,6 +1,7 @@
 //! Tests of whether the gateway knows the application's session cookie, and warns if it does not.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bywash_gateway::Inheritance;
 use serde_json::Value;
@@ -110,7 +111,7 @@ fn a_stray_request_with_the_wrong_cookie_does_not_hide_that_it_is_wrong() {
     visit(&gateway, 1, 100);
     gateway.is_idle_again();
     let told = warning(&gateway);
-    assert!(told.contains("1 of 101 answered requests had the cookie `sid`"), "{told}");
+    assert!(told.contains("1 of the last 101 answered requests had the cookie `sid`"), "{told}");
 }
 
 #[test]
@@ -129,18 +130,52 @@ fn the_right_cookie_is_not_told() {
     }
 }
 
-#[test]
-fn a_cookie_that_was_set_once_is_right_however_many_others_are_set() {
-    let upstream = application(|number, request| match number {
-        0 => session("sid", number, request),
-        _ => format!("Set-Cookie: n{number}=1\r\n"),
-    });
-    let gateway = before(&upstream, "cookie:sid");
-    for number in 0..120 {
-        visit(&gateway, number, 1);
+/// Sends the requests of a client that ignores cookies.
+fn ignores_cookies(gateway: &Running, requests: usize) {
+    let mut client = gateway.client();
+    for _ in 0..requests {
+        client.send(get("/"));
+        client.answer().unwrap();
     }
     gateway.is_idle_again();
-    assert_eq!(cookie(&gateway)["warning"], Value::Null);
+}
+
+#[test]
+fn a_cookie_that_was_set_is_right_until_only_others_are_set_for_a_thousand_requests() {
+    // Without HttpOnly, the others are no session cookies.
+    for (attribute, is_told) in [("; HttpOnly", true), ("", false)] {
+        let upstream = application(move |number, request| match number {
+            0 => session("sid", number, request),
+            _ => format!("Set-Cookie: n{number}=1{attribute}\r\n"),
+        });
+        let gateway = before(&upstream, "cookie:sid");
+        ignores_cookies(&gateway, 1000);
+        assert_eq!(warning(&gateway), "");
+        ignores_cookies(&gateway, 1001);
+        let told = warning(&gateway);
+        let words = "none of the last 1001 answered requests had the cookie `sid`";
+        assert_eq!(told.contains(words), is_told, "{told}");
+    }
+}
+
+#[test]
+fn a_cookie_that_is_renamed_is_told_with_the_new_one() {
+    let upstream = application(|number, request| {
+        session(if number < 1000 { "sid" } else { "PHPSESSID" }, number, request)
+    });
+    let gateway = before(&upstream, "cookie:sid");
+    visit(&gateway, 1, 1000);
+    gateway.is_idle_again();
+    assert_eq!(cookie(&gateway)["carried"], 999);
+    assert_eq!(warning(&gateway), "");
+    visit(&gateway, 2, 1000);
+    visit(&gateway, 3, 1);
+    gateway.is_idle_again();
+    assert_eq!(
+        warning(&gateway),
+        "identify.session = \"cookie:sid\": none of the last 1001 answered requests had the cookie \
+         `sid`; responses set `PHPSESSID` (HttpOnly)"
+    );
 }
 
 #[test]
@@ -305,6 +340,43 @@ fn one_address_alone_gives_no_evidence() {
     assert_eq!(picked(&gateway, 20), "PHPSESSID");
 }
 
+#[test]
+fn auto_picks_the_new_name_of_the_session_cookie() {
+    let is_renamed = Arc::new(AtomicBool::new(false));
+    let renamed = Arc::clone(&is_renamed);
+    let upstream = application(move |number, request| {
+        let name = if renamed.load(Ordering::SeqCst) { "shop_session" } else { "PHPSESSID" };
+        session(name, number, request)
+    });
+    let gateway = before(&upstream, "auto");
+    assert_eq!(picked(&gateway, 20), "PHPSESSID");
+    is_renamed.store(true, Ordering::SeqCst);
+    ignores_cookies(&gateway, 1000);
+    assert_eq!(cookie(&gateway)["name"], "PHPSESSID", "no other one has been returned");
+    let told = warning(&gateway);
+    assert!(told.contains("the cookie `PHPSESSID`; responses set `shop_session`"), "{told}");
+    assert_eq!(picked(&gateway, 30), "shop_session");
+    let learned = String::from_utf8(gateway.gateway().learned()).unwrap();
+    assert!(learned.contains("\"session_cookie\":\"shop_session\""), "{learned}");
+}
+
+#[test]
+fn auto_keeps_its_pick_while_only_a_cookie_of_all_visitors_is_set() {
+    let is_night = Arc::new(AtomicBool::new(false));
+    let night = Arc::clone(&is_night);
+    let upstream = application(move |number, request| {
+        let visitor = session("visitor", number, request);
+        let is_night = night.load(Ordering::SeqCst);
+        let shop = if is_night { String::new() } else { session("PHPSESSID", number, request) };
+        visitor + &shop
+    });
+    let gateway = before(&upstream, "auto");
+    assert_eq!(picked(&gateway, 20), "PHPSESSID");
+    is_night.store(true, Ordering::SeqCst);
+    ignores_cookies(&gateway, 1000);
+    assert_eq!(picked(&gateway, 30), "PHPSESSID");
+}
+
 /// Returns a gateway that has picked `PHPSESSID`.
 fn that_has_picked() -> (Upstream, Setup, Running) {
     let upstream = application(|number, request| session("PHPSESSID", number, request));
@@ -355,6 +427,6 @@ fn auto_says_that_it_has_picked_none() {
     eventually("it is told", || !warning(&gateway).is_empty());
     assert_eq!(
         warning(&gateway),
-        "identify.session = \"auto\" has picked no cookie after 1000 answered requests; responses set `theme`"
+        "identify.session = \"auto\" has picked no cookie in the last 1000 answered requests; responses set `theme`"
     );
 }

@@ -29,12 +29,22 @@ pub(super) struct Seen {
     pub(super) answers: u64,
     deletions: u64,
     pub(super) requests: u64,
+    /// The window in which a response has set it last.
+    window: u64,
+    /// Responses have set it while they also set the picked cookie, so it is not that cookie under
+    /// a new name.
+    coexists: bool,
     pub(super) evidence: Evidence,
 }
 
 impl Table {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Seen> {
         self.seen.iter()
+    }
+
+    /// Returns the cookies that responses have set in this window or in the one before.
+    pub(super) fn recent(&self, window: u64) -> impl Iterator<Item = &Seen> {
+        self.seen.iter().filter(move |seen| seen.is_recent(window))
     }
 
     pub(super) fn find(&self, name: &[u8]) -> Option<&Seen> {
@@ -45,8 +55,9 @@ impl Table {
         self.seen.iter_mut().find(|seen| seen.id == id)
     }
 
-    /// Records a line of a response. Returns the cookie if the line sets it and it can be kept.
-    pub(super) fn note(&mut self, line: &Line<'_>) -> Option<&mut Seen> {
+    /// Records a line of a response in this window. Returns the cookie if the line sets it and it
+    /// can be kept.
+    pub(super) fn note(&mut self, line: &Line<'_>, window: u64) -> Option<&mut Seen> {
         let at = self.seen.iter().position(|seen| seen.name.as_bytes() == line.name);
         if line.deleted {
             // A deletion does not replace another cookie.
@@ -60,6 +71,7 @@ impl Table {
         };
         seen.http_only = line.http_only;
         seen.answers += 1;
+        seen.window = window;
         self.seen.push(seen);
         self.seen.last_mut()
     }
@@ -78,17 +90,42 @@ impl Table {
             answers: 0,
             deletions: 0,
             requests: 0,
+            window: 0,
+            coexists: false,
             evidence: Evidence::default(),
         }
     }
 
     /// Returns the cookie that the evidence shows to be the session cookie, if there is one. While
     /// a cookie with a more likely name may still gain enough evidence, no other one is picked.
-    pub(super) fn pick(&self) -> Option<&Seen> {
-        let shown = self.seen.iter().filter(|seen| seen.evidence.is_enough());
+    ///
+    /// `former`: the cookie that was picked before. Its successor is at least as likely by its
+    /// name, and responses have not set the two together.
+    pub(super) fn pick(&self, former: Option<&str>) -> Option<&Seen> {
+        let former = former.map_or(Rank::None, |name| Rank::of(name, false));
+        let least = former.max(Rank::HttpOnly);
+        let candidates =
+            || self.seen.iter().filter(move |seen| !seen.coexists && seen.rank() >= least);
+        let shown = candidates().filter(|seen| seen.evidence.is_enough());
         let best = shown.max_by_key(|seen| (seen.rank(), seen.evidence.kept()))?;
         let better = |seen: &Seen| seen.rank() > best.rank() && seen.evidence.may_be_enough();
-        (best.rank() > Rank::None && !self.seen.iter().any(better)).then_some(best)
+        (!candidates().any(better)).then_some(best)
+    }
+
+    /// Records that a response has set the picked cookie in this window. The cookies of that time
+    /// are not its successors.
+    pub(super) fn is_in_use(&mut self, window: u64) {
+        for seen in self.seen.iter_mut().filter(|seen| seen.is_recent(window)) {
+            seen.coexists = true;
+        }
+    }
+
+    /// Begins new evidence, for the successor of a cookie that was picked in this window.
+    pub(super) fn restart(&mut self, window: u64) {
+        for seen in &mut self.seen {
+            seen.coexists = seen.is_recent(window);
+            seen.evidence = Evidence::default();
+        }
     }
 }
 
@@ -101,6 +138,22 @@ enum Rank {
     HttpOnly,
     /// A session cookie.
     Named,
+}
+
+impl Rank {
+    fn of(name: &str, http_only: bool) -> Self {
+        let name = name.to_ascii_lowercase();
+        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        if has(&OTHERS) {
+            Self::None
+        } else if has(&PARTS) {
+            Self::Named
+        } else if http_only {
+            Self::HttpOnly
+        } else {
+            Self::None
+        }
+    }
 }
 
 /// Parts of the names of session cookies, in lower case: `PHPSESSID`, `JSESSIONID`, `sessionid`,
@@ -117,17 +170,16 @@ impl Seen {
     }
 
     fn rank(&self) -> Rank {
-        let name = self.name.to_ascii_lowercase();
-        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-        if has(&OTHERS) {
-            Rank::None
-        } else if has(&PARTS) {
-            Rank::Named
-        } else if self.http_only {
-            Rank::HttpOnly
-        } else {
-            Rank::None
-        }
+        Rank::of(&self.name, self.http_only)
+    }
+
+    /// Returns whether the cookie can be the session cookie, by its name and its attributes.
+    pub(super) fn may_be_session(&self) -> bool {
+        self.rank() > Rank::None
+    }
+
+    fn is_recent(&self, window: u64) -> bool {
+        self.window + 1 >= window
     }
 
     pub(super) fn status(&self) -> CookieStatus {
@@ -153,4 +205,67 @@ fn name(name: &[u8]) -> Option<&str> {
     let is_shown = |byte: &u8| byte.is_ascii_graphic() && *byte != b'`';
     let name = str::from_utf8(name).ok()?;
     (name.len() <= LONGEST && name.as_bytes().iter().all(is_shown)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use bywash_engine::AddressKey;
+
+    use super::*;
+
+    /// Has 20 visitors get an `HttpOnly` cookie in this window and return it.
+    fn visits(table: &mut Table, name: &str, window: u64) {
+        let (name, value) = (name.as_bytes(), &[b'v'; 16]);
+        for visitor in 0..20 {
+            let line = Line { name, value, http_only: true, deleted: false };
+            let seen = table.note(&line, window).unwrap();
+            seen.evidence.is_set(value, visitor, AddressKey(visitor), Instant::now());
+            seen.evidence.is_returned(visitor, None);
+        }
+    }
+
+    /// Returns the name of the cookie that succeeds `former`.
+    fn picked<'t>(table: &'t Table, former: Option<&str>) -> Option<&'t str> {
+        table.pick(former).map(|seen| &*seen.name)
+    }
+
+    #[test]
+    fn a_cookie_that_was_set_with_the_picked_one_does_not_succeed_it() {
+        let mut table = Table::default();
+        visits(&mut table, "a_session", 0);
+        visits(&mut table, "b_session", 0);
+        table.restart(0);
+        visits(&mut table, "b_session", 2);
+        visits(&mut table, "c_session", 2);
+        table.is_in_use(2);
+        visits(&mut table, "c_session", 9);
+        assert_eq!(picked(&table, Some("a_session")), None);
+        visits(&mut table, "d_session", 9);
+        assert_eq!(picked(&table, Some("a_session")), Some("d_session"));
+    }
+
+    #[test]
+    fn a_cookie_with_a_less_likely_name_does_not_succeed() {
+        let mut table = Table::default();
+        visits(&mut table, "visitor", 0);
+        assert_eq!(picked(&table, Some("PHPSESSID")), None);
+        for former in [None, Some("shop")] {
+            assert_eq!(picked(&table, former), Some("visitor"));
+        }
+    }
+
+    #[test]
+    fn a_cookie_that_was_dropped_succeeds_by_new_evidence() {
+        let mut table = Table::default();
+        visits(&mut table, "a_session", 0);
+        table.restart(0);
+        visits(&mut table, "b_session", 5);
+        assert_eq!(picked(&table, Some("a_session")), Some("b_session"));
+        table.restart(5);
+        assert_eq!(picked(&table, Some("b_session")), None);
+        visits(&mut table, "a_session", 9);
+        assert_eq!(picked(&table, Some("b_session")), Some("a_session"));
+    }
 }
