@@ -78,6 +78,9 @@ fn limit(advice: &Advice, around: &Around<'_>) -> String {
          # If a web server there passes requests to PHP-FPM:\n# departures = \"unnoticed\"\n",
         quoted(around.server)
     );
+    if let Some(several) = advice.several_hosts() {
+        let _ = writeln!(text, "# {several}");
+    }
     for reason in advice.limit.reasons() {
         let _ = writeln!(text, "# {reason}");
     }

@@ -14,6 +14,7 @@
 //! | open sessions | [`MOST_SESSIONS`] | the longest idle one is ended, and counted |
 //! | first lines, held until eight agree on the time | 64 | the first line with which most agree |
 //! | minutes of load | [`MOST_MINUTES`] | counted, but ignored for the peak |
+//! | hosts | 32 | the one with the fewest pages loses its place |
 //! | distributions | two digits, from a microsecond to a day | |
 //!
 //! # Modules
@@ -22,6 +23,7 @@
 //! - `kinds` maps a request to its template, and `tally` counts the requests of one.
 //! - `guests`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
 //! - `minutes` is load over time, and `patience` how long clients wait.
+//! - `hosts` counts the hosts for which requests were made.
 //! - `limit` proposes the concurrency limit, and `reasons` explains it.
 //! - `role` guesses the purpose of a template, `order` finds the order, and `classes` proposes
 //!   classes from both.
@@ -34,6 +36,7 @@ mod crowd;
 mod file;
 mod graph;
 mod guests;
+mod hosts;
 mod kinds;
 mod limit;
 mod load;
@@ -54,6 +57,7 @@ pub use advice::{Advice, Busy, Clients, Counts, Page, Way};
 pub use classes::Proposed;
 pub use crowd::{Crowd, Step};
 pub use file::{Around, file};
+pub use hosts::Host;
 pub use limit::{By, Capacity, Limit, Machine, Shows};
 pub use load::{Load, Seen, Used, Watched};
 pub use minutes::{MOST as MOST_MINUTES, Peak};

@@ -6,6 +6,7 @@ use bywash_units::{Span, Time};
 
 use crate::graph::{Graph, PAGES};
 use crate::guests::Guests;
+use crate::hosts::Hosts;
 use crate::kinds::{Folded, Pages, page};
 use crate::limit::{Machine, group};
 use crate::load::Load;
@@ -48,6 +49,7 @@ pub struct Summary {
     guests: Guests,
     pub(crate) sessions: Sessions,
     pub(crate) minutes: Minutes,
+    pub(crate) hosts: Hosts,
     pub(crate) patience: Patience,
     pub(crate) level: Level,
     pub(crate) counts: Counted,
@@ -122,6 +124,7 @@ impl Summary {
             guests: Guests::default(),
             sessions: Sessions::default(),
             minutes: Minutes::default(),
+            hosts: Hosts::default(),
             patience: Patience::default(),
             level: Level::default(),
             counts: Counted::default(),
@@ -199,6 +202,11 @@ impl Summary {
             End::Failed => counts.failed += 1,
             End::Answered(500..) => counts.errors += 1,
             End::Answered(_) | End::Untold => {}
+        }
+        if !is_file && request.is_good() {
+            if let Some(host) = request.host {
+                self.hosts.add(host, request.service.unwrap_or_default().as_secs_f64());
+            }
         }
         let Some(took) = request.took() else { return };
         counts.timed += 1;

@@ -19,7 +19,8 @@ fn add(summary: &mut Summary, line: &Line<'_>) {
         began: Time::ZERO + Span::from_secs(START) + Span::from_secs_f64(line.at),
         method,
         target,
-        client: Client::Known(line.client),
+        host: None,
+        client: Client::Known { number: line.client, address: line.client },
         end: line.end,
         waited: None,
         service: line.service.map(Span::from_secs_f64),
@@ -250,5 +251,35 @@ fn a_crowd_asks_for_as_much_as_is_said_also_where_visitors_left() {
         let visitors = crowd.visitors(pages, Span::from_secs(lasts), 1);
         let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
         assert_eq!(steps, expected, "to the page");
+    }
+}
+
+#[test]
+fn several_hosts_are_named_in_the_notes_and_in_the_file() {
+    let of = |hosts: &[Option<&str>]| {
+        let mut summary = Summary::new(Settings::default());
+        for second in 0..300_u32 {
+            summary.add(&Request {
+                began: Time::ZERO + Span::from_secs(START) + Span::from_secs(second.into()),
+                method: "GET",
+                target: "/",
+                host: hosts[second as usize % hosts.len()],
+                client: Client::Known { number: 7, address: 7 },
+                end: OK,
+                waited: None,
+                service: Some(Span::from_millis(100)),
+            });
+        }
+        let advice = summary.advice();
+        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1" });
+        (advice.notes.join("\n"), text)
+    };
+    let (notes, text) = of(&[Some("a.example"), Some("b.example"), Some("www.A.example:443")]);
+    let named = "several hosts: a.example (67 % of the pages, 67 % of their time), b.example (33 %";
+    assert!(notes.contains(named), "{notes}");
+    assert!(text.lines().any(|line| line.starts_with("# ") && line.contains(named)), "{text}");
+    for hosts in [&[None::<&str>][..], &[Some("a.example"), Some("www.a.example"), None]] {
+        let (notes, text) = of(hosts);
+        assert!(!notes.contains("several hosts") && !text.contains("several hosts"), "{notes}");
     }
 }
