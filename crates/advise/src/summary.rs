@@ -165,6 +165,7 @@ impl Summary {
                 method: request.method,
                 target: request.target,
                 client: request.client.number(),
+                address: request.client.address(),
                 seconds,
                 is_good: request.is_good(),
             },

@@ -255,6 +255,32 @@ fn a_crowd_asks_for_as_much_as_is_said_also_where_visitors_left() {
 }
 
 #[test]
+fn a_rare_order_of_an_application_that_a_parameter_routes_is_found() {
+    // One visitor in fifty buys. Forty other pages have the same path and the same parameter.
+    let mut summary = Summary::new(Settings::default());
+    let letter = |n: u64| char::from(b'a' + (n % 8) as u8);
+    for client in 0..2000_u64 {
+        let mut ways = vec![
+            "GET /index.php?route=common/home".to_owned(),
+            format!("GET /index.php?route=product/{}{}", letter(client), letter(client / 8 % 5)),
+        ];
+        if client % 50 == 0 {
+            ways.push("GET /index.php?route=checkout/cart".to_owned());
+            ways.push("GET /index.php?route=checkout/success".to_owned());
+        }
+        for (step, what) in (0_u32..).zip(&ways) {
+            let at = client as f64 + f64::from(step) / 10.0;
+            add(&mut summary, &Line { at, what, client, end: OK, service: Some(0.05) });
+        }
+    }
+    let advice = summary.advice();
+    assert_eq!(advice.order.as_deref(), Some("/index.php?route=checkout/success"));
+    let classes = &advice.classes;
+    let order = classes.iter().find(|class| class.role == Role::Order).unwrap();
+    assert_eq!(order.patterns, ["GET /index.php?route=checkout/success&..."]);
+}
+
+#[test]
 fn several_hosts_are_named_in_the_notes_and_in_the_file() {
     let of = |hosts: &[Option<&str>]| {
         let mut summary = Summary::new(Settings::default());
