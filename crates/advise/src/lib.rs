@@ -24,7 +24,7 @@
 //! - `guests`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
 //! - `minutes` is load over time, and `patience` how long clients wait.
 //! - `hosts` counts the hosts for which requests were made.
-//! - `limit` proposes the concurrency limit, and `reasons` explains it.
+//! - `limit` proposes the concurrency limit by `groups` of pages, and `reasons` explains it.
 //! - `role` guesses the purpose of a template, `order` finds the order, and `classes` proposes
 //!   classes from both.
 //! - `advice` is the result, `file` the configuration, and `crowd` the model of visitors.
@@ -35,6 +35,7 @@ mod classes;
 mod crowd;
 mod file;
 mod graph;
+mod groups;
 mod guests;
 mod hosts;
 mod kinds;

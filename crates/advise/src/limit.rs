@@ -30,8 +30,8 @@
 //! an error, and an excess slot costs less than an idle worker.
 //!
 //! **Mix.** Pages differ, and a flash crowd asks for other pages than a quiet night. So X·S is a
-//! sum over groups of pages, each with its own S. A group is the method and the first segment of
-//! the path, by hash one of [`GROUPS`].
+//! sum over groups of pages, each with its own S. A group is a template of URLs, or several that
+//! take about as long (`groups`).
 //!
 //! **Departures.** Pages that clients gave up on are missing among the answers. An application that
 //! does not notice departures, such as PHP-FPM, works on them all the same. An application that
@@ -49,13 +49,13 @@
 
 use serde::Serialize;
 
-/// The number of groups of pages.
-pub(crate) const GROUPS: usize = 8;
+use crate::groups::GROUPS;
+
 /// The limit if nothing is known.
 const GUESS: u32 = 16;
 
 /// The number of pages whose mean duration is known to about a seventh.
-const ENOUGH: u64 = 50;
+pub(crate) const ENOUGH: u64 = 50;
 /// The fewest pages of a group of which a mean is taken.
 const FEW: u32 = 10;
 /// The most minutes that are merged.
@@ -179,15 +179,6 @@ pub struct Capacity {
     /// The shortest and the longest mean duration in calm minutes, in seconds, among groups with at
     /// least a tenth of all pages.
     pub services: [f64; 2],
-}
-
-/// Returns the group of a page.
-pub(crate) fn group(method: &str, target: &str) -> usize {
-    let segment = target.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
-    // FNV-1a.
-    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    let hash = method.bytes().chain(*b"/").chain(segment.bytes()).fold(0x811c_9dc5, step);
-    (hash ^ (hash >> 16)) as usize % GROUPS
 }
 
 /// One minute, or several merged.

@@ -5,10 +5,11 @@ use bywash_engine::classify::Pattern;
 use bywash_units::{Span, Time};
 
 use crate::graph::{Graph, PAGES};
+use crate::groups::Groups;
 use crate::guests::Guests;
 use crate::hosts::Hosts;
 use crate::kinds::{Folded, Pages, page};
-use crate::limit::{Machine, group};
+use crate::limit::Machine;
 use crate::load::Load;
 use crate::minutes::Minutes;
 use crate::moment::{Clock, Moment, Opening};
@@ -49,6 +50,7 @@ pub struct Summary {
     guests: Guests,
     pub(crate) sessions: Sessions,
     pub(crate) minutes: Minutes,
+    groups: Groups,
     pub(crate) hosts: Hosts,
     pub(crate) patience: Patience,
     pub(crate) level: Level,
@@ -124,6 +126,7 @@ impl Summary {
             guests: Guests::default(),
             sessions: Sessions::default(),
             minutes: Minutes::default(),
+            groups: Groups::default(),
             hosts: Hosts::default(),
             patience: Patience::default(),
             level: Level::default(),
@@ -231,7 +234,7 @@ impl Summary {
             match (request.end, request.service) {
                 (End::Left, Some(_)) => self.minutes.left(request.ended()),
                 (End::Answered(..500) | End::Untold, Some(service)) => {
-                    let group = group(request.method, request.target);
+                    let group = self.groups.of(page, &self.tallies);
                     self.minutes.answered(request.ended(), group, service);
                 }
                 _ => {}
@@ -290,6 +293,7 @@ impl Summary {
             self.generations[from] = self.generations[from].wrapping_add(1);
             let was = std::mem::take(&mut self.tallies[from]);
             self.tallies[into].merge(was);
+            self.groups.fold(from, into);
             self.graph.fold(from, into);
         }
     }
