@@ -45,6 +45,8 @@ pub struct Advice {
     pub busy: Option<Busy>,
     /// The proposed concurrency limit.
     pub limit: Limit,
+    /// The share of pages whose path ends in `.php`, among those that exist.
+    pub php: f64,
     /// Hosts with a tenth of the pages or of their time, the largest first; empty if there is only
     /// one, or if the log names none.
     pub hosts: Vec<Host>,
@@ -234,6 +236,7 @@ impl Summary {
             patience: self.patience.leaving(),
             busy,
             limit,
+            php: self.counts.php as f64 / self.counts.pages.max(1) as f64,
             hosts: self.hosts.several(),
             resources: self.load.as_ref().map_or_else(Vec::new, Load::utilisations),
             elephants: elephants.unwrap_or_default(),

@@ -168,6 +168,14 @@ pub(crate) fn is_file(target: &str) -> bool {
     ending.len() <= 11 && FILES.iter().any(|file| ending.eq_ignore_ascii_case(file))
 }
 
+/// Returns whether a target is a page of PHP: a segment of its path ends in `.php`. PHP may get the
+/// rest of the path as an argument.
+pub(crate) fn is_php(target: &str) -> bool {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let ending = |segment: &str| segment.rsplit_once('.').map(|(_, ending)| ending);
+    path.split('/').filter_map(ending).any(|ending| ending.eq_ignore_ascii_case("php"))
+}
+
 /// Returns whether a parameter's value names a step of a purchase: `route=checkout/success`. The
 /// words of a search and the labels of a campaign select no page.
 pub(crate) fn is_step(parameter: &str, value: &str) -> bool {
@@ -294,6 +302,16 @@ mod tests {
         }
         for target in ["/", "/a.php", "/a.css/b", "/css", "/a?b=.css", "/a.html"] {
             assert!(!is_file(target), "{target}");
+        }
+    }
+
+    #[test]
+    fn php_is_told_by_its_ending_anywhere_in_the_path() {
+        for target in ["/index.php?route=a", "/a/b.PHP", "/index.php/shop/7", "/.php"] {
+            assert!(is_php(target), "{target}");
+        }
+        for target in ["/", "/a?b=c.php", "/a.php5", "/php", "/é", "/a.phpx/b", "/a#b.php"] {
+            assert!(!is_php(target), "{target}");
         }
     }
 

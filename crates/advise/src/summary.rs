@@ -15,7 +15,7 @@ use crate::minutes::Minutes;
 use crate::moment::{Clock, Moment, Opening};
 use crate::patience::Patience;
 use crate::request::{Client, End, Request};
-use crate::role::is_file;
+use crate::role::{is_file, is_php};
 use crate::sessions::{Sessions, Visit};
 use crate::tally::{LEVELS, Tally};
 
@@ -72,6 +72,10 @@ pub(crate) struct Counted {
     pub(crate) errors: u64,
     pub(crate) timed: u64,
     pub(crate) strangers: u64,
+    /// Pages that exist.
+    pub(crate) pages: u64,
+    /// Those of PHP.
+    pub(crate) php: u64,
 }
 
 /// The recent load as a power of two, and how often each level occurred.
@@ -208,6 +212,8 @@ impl Summary {
             End::Answered(_) | End::Untold => {}
         }
         if !is_file && request.is_good() {
+            counts.pages += 1;
+            counts.php += u64::from(is_php(request.target));
             if let Some(host) = request.host {
                 self.hosts.add(host, request.service.unwrap_or_default().as_secs_f64());
             }

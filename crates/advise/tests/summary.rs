@@ -281,6 +281,31 @@ fn a_rare_order_of_an_application_that_a_parameter_routes_is_found() {
 }
 
 #[test]
+fn an_application_of_php_is_said_not_to_notice_departures() {
+    let of = |pages: &[(&str, u16)]| {
+        let mut summary = Summary::new(Settings::default());
+        for second in 0..300_u32 {
+            let (what, status) = pages[second as usize % pages.len()];
+            let end = End::Answered(status);
+            let at = f64::from(second);
+            add(&mut summary, &Line { at, what, client: 7, end, service: Some(0.1) });
+        }
+        file(&summary.advice(), &Around { log: "x", server: "http://127.0.0.1:1" })
+    };
+    let (key, comment) = ("\ndepartures = \"unnoticed\"\n", "\n# departures = \"unnoticed\"\n");
+    let php = of(&[("GET /a.php?b=1", 200), ("GET /index.php/c", 200), ("GET /", 200)]);
+    assert!(php.contains(key) && php.contains("# 67 % of the pages are of PHP"), "{php}");
+    // Programs that search for weaknesses request pages of PHP at any site. A picture is no page.
+    for pages in [
+        &[("GET /", 200), ("GET /wp-login.php", 404), ("GET /xmlrpc.php", 404)][..],
+        &[("GET /a", 200), ("GET /a.png", 200), ("GET /b.php", 200)],
+    ] {
+        let other = of(pages);
+        assert!(!other.contains(key) && other.contains(comment), "{other}");
+    }
+}
+
+#[test]
 fn several_hosts_are_named_in_the_notes_and_in_the_file() {
     let of = |hosts: &[Option<&str>]| {
         let mut summary = Summary::new(Settings::default());
