@@ -282,6 +282,18 @@ fn a_crowd_that_asks_for_other_pages_does_not_change_the_capacity() {
 }
 
 #[test]
+fn a_crowd_that_asks_for_pages_that_calm_minutes_do_not_have_tells_no_capacity() {
+    let calm: [Page; 1] = [("GET /shop/shelf", 1.0, 0.02)];
+    let crowd: [Page; 2] = [("GET /shop/shelf", 0.5, 0.02), ("GET /shop/sale", 0.5, 0.2)];
+    let loads = [&[(0.1, &calm[..]); 10][..], &[(2.5, &crowd[..]); 5]].concat();
+    let lines = Station::of(4).log(&loads);
+    let found = limit(&lines, NOBODY);
+    assert_eq!((found.shows, found.slots, found.is_start()), (Shows::Unseen, 16, true));
+    let told = limit(&lines, Machine { workers: Some(4), cores: None });
+    assert_eq!((told.slots, told.by), (4, By::Workers));
+}
+
+#[test]
 fn three_applications_in_one_log_are_named() {
     let pages: [Page; 3] =
         [("GET /api", 0.6, 0.005), ("GET /shop", 0.25, 0.1), ("POST /report", 0.15, 2.0)];
