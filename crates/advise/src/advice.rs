@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::classes::{Places, Proposed, Template};
 use crate::crowd::Crowd;
 use crate::graph::PAGES;
+use crate::hosts::Host;
 use crate::limit::{Limit, limit, windows};
 use crate::load::{Load, Seen, Utilisation};
 use crate::minutes::Peak;
@@ -44,6 +45,11 @@ pub struct Advice {
     pub busy: Option<Busy>,
     /// The proposed concurrency limit.
     pub limit: Limit,
+    /// The share of pages whose path ends in `.php`, among those that exist.
+    pub php: f64,
+    /// Hosts with a tenth of the pages or of their time, the largest first; empty if there is only
+    /// one, or if the log names none.
+    pub hosts: Vec<Host>,
     /// The utilisation of the resources that were recorded at the same time.
     resources: Vec<Utilisation>,
     /// The templates that use them most.
@@ -163,6 +169,27 @@ pub struct Busy {
     pub fullest: Peak,
 }
 
+impl Advice {
+    /// Returns a warning if the log has several hosts.
+    pub(crate) fn several_hosts(&self) -> Option<String> {
+        let host = |host: &Host| {
+            format!(
+                "{} ({:.0} % of the pages, {:.0} % of their time)",
+                plain(&host.name),
+                100.0 * host.share,
+                100.0 * host.of_time
+            )
+        };
+        let hosts: Vec<String> = self.hosts.iter().map(host).collect();
+        let several = format!(
+            "The log has several hosts: {}. If these are several applications, run advise on the \
+             log of each: a limit belongs to one application.",
+            hosts.join(", ")
+        );
+        (!hosts.is_empty()).then_some(several)
+    }
+}
+
 impl Summary {
     /// Completes the summary and derives the advice.
     pub fn advice(mut self) -> Advice {
@@ -209,6 +236,8 @@ impl Summary {
             patience: self.patience.leaving(),
             busy,
             limit,
+            php: self.counts.php as f64 / self.counts.pages.max(1) as f64,
+            hosts: self.hosts.several(),
             resources: self.load.as_ref().map_or_else(Vec::new, Load::utilisations),
             elephants: elephants.unwrap_or_default(),
             notes: Vec::new(),
@@ -373,6 +402,7 @@ impl Summary {
             ));
         }
         self.notes_of_time(advice, lasted, &mut notes);
+        notes.extend(advice.several_hosts());
         match (&advice.order, &self.order) {
             (None, Some(told)) => {
                 notes.push(format!("No request matches `{}`, so no order is known.", plain(told)));

@@ -22,6 +22,9 @@ pub struct Around<'a> {
     pub server: &'a str,
 }
 
+/// The application is one of PHP if more than this share of its pages are of PHP.
+const MOSTLY: f64 = 0.5;
+
 /// Returns the text of a configuration in mode `observe`.
 pub fn file(advice: &Advice, around: &Around<'_>) -> String {
     let mut text = head(advice, around);
@@ -73,11 +76,11 @@ fn head(advice: &Advice, around: &Around<'_>) -> String {
 }
 
 fn limit(advice: &Advice, around: &Around<'_>) -> String {
-    let mut text = format!(
-        "[upstream]\n# Your application.\nserver = {}\n\
-         # If a web server there passes requests to PHP-FPM:\n# departures = \"unnoticed\"\n",
-        quoted(around.server)
-    );
+    let mut text = format!("[upstream]\n# Your application.\nserver = {}\n", quoted(around.server));
+    text.push_str(&departures(advice));
+    if let Some(several) = advice.several_hosts() {
+        let _ = writeln!(text, "# {several}");
+    }
     for reason in advice.limit.reasons() {
         let _ = writeln!(text, "# {reason}");
     }
@@ -86,6 +89,24 @@ fn limit(advice: &Advice, around: &Around<'_>) -> String {
         text.push_str("[limit]\n# Finds the limit while requests wait.\npolicy = \"slope\"\n\n");
     }
     text
+}
+
+/// Returns the key for an application that works on when its client has left. A log shows this only
+/// by paths of PHP.
+fn departures(advice: &Advice) -> String {
+    if advice.php <= MOSTLY {
+        return "# If a web server there passes requests to PHP-FPM:\n\
+                # departures = \"unnoticed\"\n"
+            .into();
+    }
+    format!(
+        "# {:.0} % of the pages are of PHP (.php). PHP works on when its client has left, and a web\n\
+         # server in front of PHP-FPM does not report it. So a request holds its slot until its\n\
+         # answer begins, or for response_timeout. Remove the line if the application stops when\n\
+         # its client leaves.\n\
+         departures = \"unnoticed\"\n",
+        100.0 * advice.php
+    )
 }
 
 fn order(advice: &Advice) -> String {

@@ -33,7 +33,7 @@ impl Guests {
     ) -> Option<u64> {
         match client {
             Client::Untold => None,
-            Client::Known(key) => Some(key),
+            Client::Known { number, .. } => Some(number),
             Client::Stranger { address } => Some(self.stranger(address, sessions)),
             Client::Session { session, address } => {
                 if !sessions.is_open(session)

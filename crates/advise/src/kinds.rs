@@ -5,6 +5,8 @@ use bywash_discover::{Column, Kinds};
 use bywash_engine::classify::Pattern;
 use bywash_units::Span;
 
+use crate::role::is_step;
+
 /// The number of requests after which heavy templates replace light ones.
 const WEIGHED: u64 = 50_000;
 /// The weight of a request in addition to its time. In a log without times it favours frequent
@@ -37,7 +39,8 @@ impl Pages {
         for pin in &pins {
             kinds.column(&pin.to_string(), HEAVIEST);
         }
-        Self { templates: Templates::new(pins), version: 0, kinds, since: 0 }
+        let templates = Templates::new(pins).wanting(is_step);
+        Self { templates, version: 0, kinds, since: 0 }
     }
 
     /// Returns the page of a request. Appends the pages that must be folded first, in this order.

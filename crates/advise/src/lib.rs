@@ -14,6 +14,7 @@
 //! | open sessions | [`MOST_SESSIONS`] | the longest idle one is ended, and counted |
 //! | first lines, held until eight agree on the time | 64 | the first line with which most agree |
 //! | minutes of load | [`MOST_MINUTES`] | counted, but ignored for the peak |
+//! | hosts | 32 | the one with the fewest pages loses its place |
 //! | distributions | two digits, from a microsecond to a day | |
 //!
 //! # Modules
@@ -22,7 +23,8 @@
 //! - `kinds` maps a request to its template, and `tally` counts the requests of one.
 //! - `guests`, `sessions` and `graph` reconstruct visitors, their sessions and their transitions.
 //! - `minutes` is load over time, and `patience` how long clients wait.
-//! - `limit` proposes the concurrency limit, and `reasons` explains it.
+//! - `hosts` counts the hosts for which requests were made.
+//! - `limit` proposes the concurrency limit by `groups` of pages, and `reasons` explains it.
 //! - `role` guesses the purpose of a template, `order` finds the order, and `classes` proposes
 //!   classes from both.
 //! - `advice` is the result, `file` the configuration, and `crowd` the model of visitors.
@@ -33,7 +35,9 @@ mod classes;
 mod crowd;
 mod file;
 mod graph;
+mod groups;
 mod guests;
+mod hosts;
 mod kinds;
 mod limit;
 mod load;
@@ -54,6 +58,7 @@ pub use advice::{Advice, Busy, Clients, Counts, Page, Way};
 pub use classes::Proposed;
 pub use crowd::{Crowd, Step};
 pub use file::{Around, file};
+pub use hosts::Host;
 pub use limit::{By, Capacity, Limit, Machine, Shows};
 pub use load::{Load, Seen, Used, Watched};
 pub use minutes::{MOST as MOST_MINUTES, Peak};

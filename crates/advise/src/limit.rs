@@ -30,8 +30,9 @@
 //! an error, and an excess slot costs less than an idle worker.
 //!
 //! **Mix.** Pages differ, and a flash crowd asks for other pages than a quiet night. So X·S is a
-//! sum over groups of pages, each with its own S. A group is the method and the first segment of
-//! the path, by hash one of [`GROUPS`].
+//! sum over groups of pages, each with its own S. A group is a template of URLs, or several that
+//! take about as long (`groups`). Calm windows do not show the service time of a group that they do
+//! not have. If the overloaded windows have more than [`UNSEEN`] of such pages, the knee is unknown.
 //!
 //! **Departures.** Pages that clients gave up on are missing among the answers. An application that
 //! does not notice departures, such as PHP-FPM, works on them all the same. An application that
@@ -49,13 +50,13 @@
 
 use serde::Serialize;
 
-/// The number of groups of pages.
-pub(crate) const GROUPS: usize = 8;
+use crate::groups::GROUPS;
+
 /// The limit if nothing is known.
 const GUESS: u32 = 16;
 
 /// The number of pages whose mean duration is known to about a seventh.
-const ENOUGH: u64 = 50;
+pub(crate) const ENOUGH: u64 = 50;
 /// The fewest pages of a group of which a mean is taken.
 const FEW: u32 = 10;
 /// The most minutes that are merged.
@@ -70,6 +71,9 @@ const CALM: [f64; 3] = [0.25, 1.0 / 3.0, 0.5];
 pub(crate) const MULTIPLE: f64 = 2.0;
 /// The fraction of the highest throughput that counts as the same throughput.
 const PLATEAU: f64 = 0.9;
+/// The knee is unknown if more than this fraction of the pages of overloaded windows belongs to
+/// groups that calm windows do not have.
+const UNSEEN: f64 = 0.1;
 /// Pages left by their clients count up to this fraction of the pages answered.
 pub(crate) const LEFT: f64 = 0.5;
 /// Slots per core if only cores are known: a page waits for a database half of its time.
@@ -139,6 +143,9 @@ pub enum Shows {
     Knee,
     /// Calm minutes, but no overloaded ones with the highest throughput.
     NeverFull,
+    /// Calm and overloaded minutes, but the overloaded ones have pages that the calm ones do not
+    /// have.
+    Unseen,
     /// Concurrency rises and throughput does not: overload alone.
     Overload,
     /// Too few minutes with low throughput and low latency, so waiting cannot be separated from
@@ -179,15 +186,6 @@ pub struct Capacity {
     /// The shortest and the longest mean duration in calm minutes, in seconds, among groups with at
     /// least a tenth of all pages.
     pub services: [f64; 2],
-}
-
-/// Returns the group of a page.
-pub(crate) fn group(method: &str, target: &str) -> usize {
-    let segment = target.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
-    // FNV-1a.
-    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    let hash = method.bytes().chain(*b"/").chain(segment.bytes()).fold(0x811c_9dc5, step);
-    (hash ^ (hash >> 16)) as usize % GROUPS
 }
 
 /// One minute, or several merged.
@@ -354,8 +352,8 @@ fn calm(windows: &[Window]) -> Option<Window> {
     })
 }
 
-/// Measures the capacity. Also returns whether the windows show the knee.
-fn capacity(windows: &[Window]) -> Option<(Capacity, bool)> {
+/// Measures the capacity. Also returns how much the windows show of it.
+fn capacity(windows: &[Window]) -> Option<(Capacity, Shows)> {
     let calm = calm(windows)?;
     let service = calm.took() / calm.count() as f64;
     let all = sum(windows);
@@ -374,6 +372,8 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, bool)> {
     let plateau = sum(full.iter().filter(|one| one.at_work(&services) >= PLATEAU * answered));
     let part = |of: &Window, group: usize| f64::from(of.pages[group]) / of.count().max(1) as f64;
     let crowd = if full.is_empty() { top } else { sum(&full) };
+    let unseen: f64 =
+        (0..GROUPS).filter(|group| !knows(*group)).map(|group| part(&crowd, group)).sum();
     let mix =
         (0..GROUPS).map(|group| (part(&crowd, group) - part(&calm, group)).abs()).sum::<f64>();
     let usual = (0..GROUPS).filter(|group| part(&all, *group) >= 0.1);
@@ -393,7 +393,12 @@ fn capacity(windows: &[Window]) -> Option<(Capacity, bool)> {
         mix: mix / 2.0,
         services: if services[0].is_finite() { services } else { [service; 2] },
     };
-    Some((found, plateau.count() >= ENOUGH))
+    let shows = match plateau.count() {
+        ..ENOUGH => Shows::NeverFull,
+        ENOUGH.. if unseen > UNSEEN => Shows::Unseen,
+        ENOUGH.. => Shows::Knee,
+    };
+    Some((found, shows))
 }
 
 /// Returns whether concurrency differs by a multiple between windows while throughput does not.
@@ -420,8 +425,7 @@ pub(crate) fn limit(windows: &[Window], has_durations: bool, machine: Machine) -
         // Durations in whole seconds can all be zero.
         _ if !has_durations || (pages > 0 && took <= 0.0) => Shows::NoDurations,
         _ if pages < ENOUGH => Shows::TooLittle,
-        Some((_, true)) => Shows::Knee,
-        Some((_, false)) => Shows::NeverFull,
+        Some((_, shows)) => shows,
         None if is_overload(windows) => Shows::Overload,
         None => Shows::NoCalm,
     };

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use bywash_units::{Span, Time};
 use serde::Serialize;
 
-use crate::limit::{GROUPS, PARTS, Window};
+use crate::groups::GROUPS;
+use crate::limit::{PARTS, Window};
 
 /// The most minutes that are recorded: nine months without a pause.
 pub const MOST: usize = 400_000;

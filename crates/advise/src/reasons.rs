@@ -38,6 +38,10 @@ impl Limit {
             Shows::NeverFull => "The log has no overloaded minute with the highest throughput, so \
                                  it does not show how much the application can do."
                 .into(),
+            Shows::Unseen => "The log has calm and overloaded minutes, but many pages of the \
+                              overloaded ones are not in the calm ones. So their service time is \
+                              unknown."
+                .into(),
             Shows::Overload => format!(
                 "The log shows only overload: over {minutes} minutes concurrency rises and \
                  throughput does not. Durations contain waiting, so the service time is unknown."

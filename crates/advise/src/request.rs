@@ -11,6 +11,8 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// Path and query.
     pub target: &'a str,
+    /// The host that the client named, if the line tells.
+    pub host: Option<&'a str>,
     /// Its client.
     pub client: Client,
     /// Its outcome.
@@ -26,6 +28,7 @@ pub struct Request<'a> {
 pub struct Kept {
     method: Box<str>,
     target: Box<str>,
+    host: Option<Box<str>>,
     /// The request without its text.
     rest: Request<'static>,
 }
@@ -33,15 +36,17 @@ pub struct Kept {
 impl Kept {
     /// Returns the request.
     pub fn request(&self) -> Request<'_> {
-        Request { method: &self.method, target: &self.target, ..self.rest }
+        let host = self.host.as_deref();
+        Request { method: &self.method, target: &self.target, host, ..self.rest }
     }
 }
 
 impl Request<'_> {
     /// Returns a copy of the request that owns its text.
     pub fn kept(&self) -> Kept {
-        let rest = Request { method: "", target: "", ..*self };
-        Kept { method: self.method.into(), target: self.target.into(), rest }
+        let rest = Request { method: "", target: "", host: None, ..*self };
+        let host = self.host.map(Into::into);
+        Kept { method: self.method.into(), target: self.target.into(), host, rest }
     }
 
     /// Returns how long its client waited for it, if the line tells.
@@ -82,8 +87,13 @@ impl Request<'_> {
 /// The client of a request, by numbers that no client can choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
-    /// The client with this number, a combination of address and browser.
-    Known(u64),
+    /// A client of a log without sessions.
+    Known {
+        /// The combination of address and browser.
+        number: u64,
+        /// The address.
+        address: u64,
+    },
     /// The client with this session.
     Session {
         /// The session.
@@ -104,8 +114,17 @@ impl Client {
     /// Returns a number that is the same for the same client.
     pub(crate) const fn number(self) -> u64 {
         match self {
-            Self::Known(number) => number,
-            Self::Session { address, .. } | Self::Stranger { address } => address,
+            Self::Known { number, .. } => number,
+            Self::Session { .. } | Self::Stranger { .. } | Self::Untold => self.address(),
+        }
+    }
+
+    /// Returns a number of its address; 0 if the line does not tell.
+    pub(crate) const fn address(self) -> u64 {
+        match self {
+            Self::Known { address, .. }
+            | Self::Session { address, .. }
+            | Self::Stranger { address } => address,
             Self::Untold => 0,
         }
     }

@@ -168,6 +168,23 @@ pub(crate) fn is_file(target: &str) -> bool {
     ending.len() <= 11 && FILES.iter().any(|file| ending.eq_ignore_ascii_case(file))
 }
 
+/// Returns whether a target is a page of PHP: a segment of its path ends in `.php`. PHP may get the
+/// rest of the path as an argument.
+pub(crate) fn is_php(target: &str) -> bool {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let ending = |segment: &str| segment.rsplit_once('.').map(|(_, ending)| ending);
+    path.split('/').filter_map(ending).any(|ending| ending.eq_ignore_ascii_case("php"))
+}
+
+/// Returns whether a parameter's value names a step of a purchase: `route=checkout/success`. The
+/// words of a search and the labels of a campaign select no page.
+pub(crate) fn is_step(parameter: &str, value: &str) -> bool {
+    let of_orders = ORDER.iter().map(|(word, _)| *word);
+    let steps = CART.iter().chain(&CHECKOUT).chain(&LOGIN).copied().chain(of_orders);
+    let is_page = !SOUGHT.contains(&parameter) && !parameter.starts_with("utm_");
+    is_page && words(value).any(|part| steps.clone().any(|word| is_word(part, word)))
+}
+
 /// Returns the purpose of a template, except for the order.
 pub(crate) fn role(template: &str, is_file: bool) -> Role {
     if is_file {
@@ -175,8 +192,7 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
     }
     let target = template.split_once(' ').map_or(template, |(_, target)| target);
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let words = words(target);
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let has = |list: &[&str]| words(target).any(|part| list.iter().any(|word| is_word(part, word)));
     if path.ends_with("**") {
         return Role::Other;
     }
@@ -215,35 +231,40 @@ fn has_one_of_many(path: &str) -> bool {
 /// Returns how much the words of a template suggest that it is the order, from 0 to 1.
 pub(crate) fn like_an_order(template: &str) -> f64 {
     let target = template.split_once(' ').map_or(template, |(_, target)| target);
-    let words = words(target);
-    let of = |(word, sure): &(&str, f64)| words.iter().any(|own| own == word).then_some(*sure);
+    let of =
+        |(word, sure): &(&str, f64)| words(target).any(|part| is_word(part, word)).then_some(*sure);
     ORDER.iter().filter_map(of).fold(0.0, f64::max)
 }
 
-/// Returns the words of a path and a query in lower case. `placeOrder` and `place-order` are three
-/// words each: `place`, `order` and `placeorder`.
-fn words(target: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    for part in target.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_')) {
-        if part.contains(['-', '_']) {
-            words.push(part.replace(['-', '_'], "").to_ascii_lowercase());
-        }
-    }
-    for part in target.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
-        let mut from = 0;
-        let bytes = part.as_bytes();
-        for at in 1..bytes.len() {
-            if bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase() {
-                words.push(part[from..at].to_ascii_lowercase());
-                from = at;
-            }
-        }
-        if from > 0 {
-            words.push(part[from..].to_ascii_lowercase());
-        }
-        words.push(part.to_ascii_lowercase());
-    }
-    words
+/// Returns the words of a path and a query. `placeOrder` and `place-order` are three words each:
+/// `place`, `order`, and the whole.
+fn words(target: &str) -> impl Iterator<Item = &str> {
+    let is_within = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let wholes =
+        target.split(move |c: char| !is_within(c)).filter(|part| part.contains(['-', '_']));
+    let parts = target.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+    wholes.chain(parts.flat_map(|part| humps(part).chain([part])))
+}
+
+/// Returns the parts of a word that is written as `placeOrder`; none of another word.
+fn humps(word: &str) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    let humps = std::iter::from_fn(move || {
+        let bytes = rest.as_bytes();
+        let is_next =
+            |at: &usize| bytes[*at].is_ascii_uppercase() && bytes[*at - 1].is_ascii_lowercase();
+        let end = (1..bytes.len()).find(is_next).unwrap_or(bytes.len());
+        let (hump, behind) = rest.split_at(end);
+        rest = behind;
+        (!hump.is_empty()).then_some(hump)
+    });
+    humps.filter(move |hump| hump.len() < word.len())
+}
+
+/// Returns whether a part of a target is this word, in any case, without `-` and `_`.
+fn is_word(part: &str, word: &str) -> bool {
+    let letters = part.bytes().filter(|byte| !matches!(byte, b'-' | b'_'));
+    letters.map(|byte| byte.to_ascii_lowercase()).eq(word.bytes())
 }
 
 #[cfg(test)]
@@ -281,6 +302,37 @@ mod tests {
         }
         for target in ["/", "/a.php", "/a.css/b", "/css", "/a?b=.css", "/a.html"] {
             assert!(!is_file(target), "{target}");
+        }
+    }
+
+    #[test]
+    fn php_is_told_by_its_ending_anywhere_in_the_path() {
+        for target in ["/index.php?route=a", "/a/b.PHP", "/index.php/shop/7", "/.php"] {
+            assert!(is_php(target), "{target}");
+        }
+        for target in ["/", "/a?b=c.php", "/a.php5", "/php", "/é", "/a.phpx/b", "/a#b.php"] {
+            assert!(!is_php(target), "{target}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_a_step_by_the_words_of_roles_unless_it_is_text() {
+        for (parameter, value) in [
+            ("route", "checkout/success"),
+            ("route", "common/shoppingCart"),
+            ("action", "place-order"),
+            ("page", "my_LOGIN"),
+        ] {
+            assert!(is_step(parameter, value), "{parameter}={value}");
+        }
+        for (parameter, value) in [
+            ("route", "product/product"),
+            ("route", "products/cartoons"),
+            ("q", "payment"),
+            ("utm_campaign", "abandoned-cart"),
+            ("route", ""),
+        ] {
+            assert!(!is_step(parameter, value), "{parameter}={value}");
         }
     }
 

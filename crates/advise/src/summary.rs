@@ -5,15 +5,17 @@ use bywash_engine::classify::Pattern;
 use bywash_units::{Span, Time};
 
 use crate::graph::{Graph, PAGES};
+use crate::groups::Groups;
 use crate::guests::Guests;
+use crate::hosts::Hosts;
 use crate::kinds::{Folded, Pages, page};
-use crate::limit::{Machine, group};
+use crate::limit::Machine;
 use crate::load::Load;
 use crate::minutes::Minutes;
 use crate::moment::{Clock, Moment, Opening};
 use crate::patience::Patience;
 use crate::request::{Client, End, Request};
-use crate::role::is_file;
+use crate::role::{is_file, is_php};
 use crate::sessions::{Sessions, Visit};
 use crate::tally::{LEVELS, Tally};
 
@@ -48,6 +50,8 @@ pub struct Summary {
     guests: Guests,
     pub(crate) sessions: Sessions,
     pub(crate) minutes: Minutes,
+    groups: Groups,
+    pub(crate) hosts: Hosts,
     pub(crate) patience: Patience,
     pub(crate) level: Level,
     pub(crate) counts: Counted,
@@ -68,6 +72,10 @@ pub(crate) struct Counted {
     pub(crate) errors: u64,
     pub(crate) timed: u64,
     pub(crate) strangers: u64,
+    /// Pages that exist.
+    pub(crate) pages: u64,
+    /// Those of PHP.
+    pub(crate) php: u64,
 }
 
 /// The recent load as a power of two, and how often each level occurred.
@@ -122,6 +130,8 @@ impl Summary {
             guests: Guests::default(),
             sessions: Sessions::default(),
             minutes: Minutes::default(),
+            groups: Groups::default(),
+            hosts: Hosts::default(),
             patience: Patience::default(),
             level: Level::default(),
             counts: Counted::default(),
@@ -162,6 +172,7 @@ impl Summary {
                 method: request.method,
                 target: request.target,
                 client: request.client.number(),
+                address: request.client.address(),
                 seconds,
                 is_good: request.is_good(),
             },
@@ -200,6 +211,13 @@ impl Summary {
             End::Answered(500..) => counts.errors += 1,
             End::Answered(_) | End::Untold => {}
         }
+        if !is_file && request.is_good() {
+            counts.pages += 1;
+            counts.php += u64::from(is_php(request.target));
+            if let Some(host) = request.host {
+                self.hosts.add(host, request.service.unwrap_or_default().as_secs_f64());
+            }
+        }
         let Some(took) = request.took() else { return };
         counts.timed += 1;
         if is_file {
@@ -222,7 +240,7 @@ impl Summary {
             match (request.end, request.service) {
                 (End::Left, Some(_)) => self.minutes.left(request.ended()),
                 (End::Answered(..500) | End::Untold, Some(service)) => {
-                    let group = group(request.method, request.target);
+                    let group = self.groups.of(page, &self.tallies);
                     self.minutes.answered(request.ended(), group, service);
                 }
                 _ => {}
@@ -281,6 +299,7 @@ impl Summary {
             self.generations[from] = self.generations[from].wrapping_add(1);
             let was = std::mem::take(&mut self.tallies[from]);
             self.tallies[into].merge(was);
+            self.groups.fold(from, into);
             self.graph.fold(from, into);
         }
     }

@@ -79,6 +79,13 @@ impl Tally {
         2 * self.files > self.requests
     }
 
+    /// Returns the mean service time in seconds; 0 if none is known.
+    pub(crate) fn mean(&self) -> f64 {
+        let (count, sum) =
+            self.levels.iter().fold((0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+        if count == 0 { 0.0 } else { sum / count as f64 }
+    }
+
     /// Returns the mean service time at or below this level of load; over all levels if there were
     /// too few.
     pub(crate) fn light(&self, level: usize) -> Option<Span> {

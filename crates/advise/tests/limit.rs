@@ -151,7 +151,8 @@ fn advice(lines: &[Line], machine: Machine) -> Advice {
             began: Time::ZERO + Span::from_secs(START) + Span::from_secs_f64(line.came),
             method,
             target,
-            client: Client::Known(client % 500),
+            host: None,
+            client: Client::Known { number: client % 500, address: client % 500 },
             end: line.end,
             waited: None,
             service: Some(Span::from_secs_f64(line.took)),
@@ -260,17 +261,36 @@ fn a_growing_backlog_is_named_as_overload() {
 
 #[test]
 fn a_crowd_that_asks_for_other_pages_does_not_change_the_capacity() {
-    // In calm minutes visitors look at pages of 20 ms; the crowd buys at 200 ms.
-    let calm: [Page; 2] = [("GET /item", 0.95, 0.02), ("POST /buy", 0.05, 0.2)];
-    let crowd: [Page; 2] = [("GET /item", 0.1, 0.02), ("POST /buy", 0.9, 0.2)];
-    for workers in [2, 4, 16] {
-        let of = |load: &f64| (*load, if *load > 0.8 { &crowd[..] } else { &calm[..] });
-        let loads: Vec<(f64, &[Page])> = CROWD.iter().map(of).collect();
-        let found = advice(&Station::of(workers).log(&loads), NOBODY);
-        assert!(is_near(found.limit.slots, workers), "{:?}", found.limit);
-        let reasons = found.limit.reasons().join("\n");
-        assert!(reasons.contains("asked for other pages"), "{reasons}");
+    // In calm minutes visitors request the light page of 20 ms; the crowd requests the heavy one of
+    // 200 ms. They differ by method and path, by a parameter that routes, or by the parameters.
+    for [light, heavy] in [
+        ["GET /item", "POST /buy"],
+        ["GET /index.php?route=product/product", "GET /index.php?route=product/search"],
+        ["GET /", "GET /?s=lamp"],
+    ] {
+        let calm: [Page; 2] = [(light, 0.95, 0.02), (heavy, 0.05, 0.2)];
+        let crowd: [Page; 2] = [(light, 0.1, 0.02), (heavy, 0.9, 0.2)];
+        for workers in [2, 4, 16] {
+            let of = |load: &f64| (*load, if *load > 0.8 { &crowd[..] } else { &calm[..] });
+            let loads: Vec<(f64, &[Page])> = CROWD.iter().map(of).collect();
+            let found = advice(&Station::of(workers).log(&loads), NOBODY);
+            assert!(is_near(found.limit.slots, workers), "{heavy}: {:?}", found.limit);
+            let reasons = found.limit.reasons().join("\n");
+            assert!(reasons.contains("asked for other pages"), "{heavy}: {reasons}");
+        }
     }
+}
+
+#[test]
+fn a_crowd_that_asks_for_pages_that_calm_minutes_do_not_have_tells_no_capacity() {
+    let calm: [Page; 1] = [("GET /shop/shelf", 1.0, 0.02)];
+    let crowd: [Page; 2] = [("GET /shop/shelf", 0.5, 0.02), ("GET /shop/sale", 0.5, 0.2)];
+    let loads = [&[(0.1, &calm[..]); 10][..], &[(2.5, &crowd[..]); 5]].concat();
+    let lines = Station::of(4).log(&loads);
+    let found = limit(&lines, NOBODY);
+    assert_eq!((found.shows, found.slots, found.is_start()), (Shows::Unseen, 16, true));
+    let told = limit(&lines, Machine { workers: Some(4), cores: None });
+    assert_eq!((told.slots, told.by), (4, By::Workers));
 }
 
 #[test]

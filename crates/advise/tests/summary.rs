@@ -19,7 +19,8 @@ fn add(summary: &mut Summary, line: &Line<'_>) {
         began: Time::ZERO + Span::from_secs(START) + Span::from_secs_f64(line.at),
         method,
         target,
-        client: Client::Known(line.client),
+        host: None,
+        client: Client::Known { number: line.client, address: line.client },
         end: line.end,
         waited: None,
         service: line.service.map(Span::from_secs_f64),
@@ -250,5 +251,86 @@ fn a_crowd_asks_for_as_much_as_is_said_also_where_visitors_left() {
         let visitors = crowd.visitors(pages, Span::from_secs(lasts), 1);
         let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
         assert_eq!(steps, expected, "to the page");
+    }
+}
+
+#[test]
+fn a_rare_order_of_an_application_that_a_parameter_routes_is_found() {
+    // One visitor in fifty buys. Forty other pages have the same path and the same parameter.
+    let mut summary = Summary::new(Settings::default());
+    let letter = |n: u64| char::from(b'a' + (n % 8) as u8);
+    for client in 0..2000_u64 {
+        let mut ways = vec![
+            "GET /index.php?route=common/home".to_owned(),
+            format!("GET /index.php?route=product/{}{}", letter(client), letter(client / 8 % 5)),
+        ];
+        if client % 50 == 0 {
+            ways.push("GET /index.php?route=checkout/cart".to_owned());
+            ways.push("GET /index.php?route=checkout/success".to_owned());
+        }
+        for (step, what) in (0_u32..).zip(&ways) {
+            let at = client as f64 + f64::from(step) / 10.0;
+            add(&mut summary, &Line { at, what, client, end: OK, service: Some(0.05) });
+        }
+    }
+    let advice = summary.advice();
+    assert_eq!(advice.order.as_deref(), Some("/index.php?route=checkout/success"));
+    let classes = &advice.classes;
+    let order = classes.iter().find(|class| class.role == Role::Order).unwrap();
+    assert_eq!(order.patterns, ["GET /index.php?route=checkout/success&..."]);
+}
+
+#[test]
+fn an_application_of_php_is_said_not_to_notice_departures() {
+    let of = |pages: &[(&str, u16)]| {
+        let mut summary = Summary::new(Settings::default());
+        for second in 0..300_u32 {
+            let (what, status) = pages[second as usize % pages.len()];
+            let end = End::Answered(status);
+            let at = f64::from(second);
+            add(&mut summary, &Line { at, what, client: 7, end, service: Some(0.1) });
+        }
+        file(&summary.advice(), &Around { log: "x", server: "http://127.0.0.1:1" })
+    };
+    let (key, comment) = ("\ndepartures = \"unnoticed\"\n", "\n# departures = \"unnoticed\"\n");
+    let php = of(&[("GET /a.php?b=1", 200), ("GET /index.php/c", 200), ("GET /", 200)]);
+    assert!(php.contains(key) && php.contains("# 67 % of the pages are of PHP"), "{php}");
+    // Programs that search for weaknesses request pages of PHP at any site. A picture is no page.
+    for pages in [
+        &[("GET /", 200), ("GET /wp-login.php", 404), ("GET /xmlrpc.php", 404)][..],
+        &[("GET /a", 200), ("GET /a.png", 200), ("GET /b.php", 200)],
+    ] {
+        let other = of(pages);
+        assert!(!other.contains(key) && other.contains(comment), "{other}");
+    }
+}
+
+#[test]
+fn several_hosts_are_named_in_the_notes_and_in_the_file() {
+    let of = |hosts: &[Option<&str>]| {
+        let mut summary = Summary::new(Settings::default());
+        for second in 0..300_u32 {
+            summary.add(&Request {
+                began: Time::ZERO + Span::from_secs(START) + Span::from_secs(second.into()),
+                method: "GET",
+                target: "/",
+                host: hosts[second as usize % hosts.len()],
+                client: Client::Known { number: 7, address: 7 },
+                end: OK,
+                waited: None,
+                service: Some(Span::from_millis(100)),
+            });
+        }
+        let advice = summary.advice();
+        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1" });
+        (advice.notes.join("\n"), text)
+    };
+    let (notes, text) = of(&[Some("a.example"), Some("b.example"), Some("www.A.example:443")]);
+    let named = "several hosts: a.example (67 % of the pages, 67 % of their time), b.example (33 %";
+    assert!(notes.contains(named), "{notes}");
+    assert!(text.lines().any(|line| line.starts_with("# ") && line.contains(named)), "{text}");
+    for hosts in [&[None::<&str>][..], &[Some("a.example"), Some("www.a.example"), None]] {
+        let (notes, text) = of(hosts);
+        assert!(!notes.contains("several hosts") && !text.contains("several hosts"), "{notes}");
     }
 }

@@ -166,8 +166,9 @@ impl Watch {
             *seen;
         let took = worked.map_or(Span::ZERO, |(from, to)| to.since(from));
         let seconds = took.as_secs_f64();
-        let name =
-            self.templates.learn(&Asked { method, target, client: client.key, seconds, is_good });
+        let key = client.key;
+        let asked = Asked { method, target, client: key, address: key, seconds, is_good };
+        let name = self.templates.learn(&asked);
         if self.templates.version() != self.version {
             self.rename();
         }

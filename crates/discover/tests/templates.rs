@@ -5,7 +5,11 @@ use bywash_engine::classify::{BadPattern, Pattern};
 use proptest::prelude::*;
 
 fn learn(templates: &mut Templates, target: &str, client: u64) -> String {
-    templates.learn(&Asked { method: "GET", target, client, seconds: 0.01, is_good: true })
+    by(templates, target, client, client)
+}
+
+fn by(templates: &mut Templates, target: &str, client: u64, address: u64) -> String {
+    templates.learn(&Asked { method: "GET", target, client, address, seconds: 0.01, is_good: true })
 }
 
 /// Returns the names of these targets after a thousand clients have requested them in turn.
@@ -130,6 +134,7 @@ fn a_rare_page_that_takes_long_gets_a_name_also_where_there_are_many() {
             method: "GET",
             target: &target,
             client: n,
+            address: n,
             seconds,
             is_good: true,
         });
@@ -148,6 +153,38 @@ fn a_word_that_one_client_asks_for_again_and_again_does_not_route() {
 }
 
 #[test]
+fn a_wanted_value_has_a_name_though_it_is_rare_but_not_by_one_address() {
+    let wanted =
+        |parameter: &str, value: &str| parameter == "route" && value.starts_with("checkout/");
+    let (mut with, mut without) =
+        (Templates::new(Vec::new()).wanting(wanted), Templates::new(Vec::new()));
+    let letter = |n: u64| char::from(b'a' + (n % 8) as u8);
+    // More other values than there is room for.
+    for n in 0..4000_u64 {
+        let target = match n % 100 {
+            99 => "/index.php?route=checkout/success".to_owned(),
+            _ => format!("/index.php?route=product/{}{}", letter(n), letter(n / 8 % 5)),
+        };
+        learn(&mut without, &target, n);
+        learn(&mut with, &target, n);
+    }
+    let success = "/index.php?route=checkout/success";
+    assert_eq!(learn(&mut without, success, 1), "/index.php?route");
+    assert_eq!(learn(&mut with, success, 1), success);
+    for browser in 0..100 {
+        by(&mut with, "/index.php?route=checkout/mine", browser, 7);
+    }
+    assert_eq!(learn(&mut with, "/index.php?route=checkout/mine", 7), "/index.php?route");
+    for n in 0..4000_u64 {
+        let target =
+            format!("/index.php?route=checkout/{}{}{}", letter(n), letter(n / 8), letter(n / 64));
+        by(&mut with, &target, n, 7);
+    }
+    assert_eq!(learn(&mut with, success, 1), success, "one address takes no name from others");
+    assert!(with.entries() < 100, "{}", with.entries());
+}
+
+#[test]
 fn pages_that_are_not_there_change_no_name() {
     let mut templates = Templates::new(Vec::new());
     let pages = ["/shop", "/cart", "/search?q"];
@@ -160,6 +197,7 @@ fn pages_that_are_not_there_change_no_name() {
             method: "GET",
             target: &target,
             client: n,
+            address: n,
             seconds: 1.0,
             is_good: false,
         });
@@ -204,6 +242,7 @@ fn a_million_hostile_targets_cost_no_more_than_there_is_room_for() {
             method: "GET",
             target: &target,
             client,
+            address: client,
             seconds: 0.01,
             is_good: true,
         });
@@ -228,8 +267,14 @@ fn a_pin_holds_whatever_is_learned_and_the_most_specific_first() {
     let mut templates = Templates::new(pins);
     assert_eq!(learn(&mut templates, "/blog/a/b/c?x=1", 1), "/blog/**");
     assert_eq!(learn(&mut templates, "/blog/archive?page=2", 1), "/blog/archive?page&...");
-    let asked =
-        Asked { method: "POST", target: "/cart/17", client: 1, seconds: 0.1, is_good: false };
+    let asked = Asked {
+        method: "POST",
+        target: "/cart/17",
+        client: 1,
+        address: 1,
+        seconds: 0.1,
+        is_good: false,
+    };
     assert_eq!(templates.learn(&asked), "POST /cart/*");
     assert_eq!(templates.now("/blog/**"), "/blog/**");
 }
@@ -238,7 +283,8 @@ fn a_pin_holds_whatever_is_learned_and_the_most_specific_first() {
 fn methods_that_change_things_are_kinds_of_their_own() {
     let mut templates = Templates::new(Vec::new());
     let mut asked = |method, target| {
-        templates.learn(&Asked { method, target, client: 1, seconds: 0.1, is_good: true })
+        let (client, address) = (1, 1);
+        templates.learn(&Asked { method, target, client, address, seconds: 0.1, is_good: true })
     };
     assert_eq!(asked("POST", "/cart?add"), "POST /cart?add");
     assert_eq!(asked("HEAD", "/cart"), "/cart");

@@ -294,7 +294,7 @@ fn request<'a>(logged: &'a Logged<'_>) -> Request<'a> {
     let client = match logged.who {
         Who::Session { session, address } => Client::Session { session, address },
         Who::Stranger { address } => Client::Stranger { address },
-        Who::Browser(browser) => Client::Known(browser),
+        Who::Browser { browser, address } => Client::Known { number: browser, address },
         Who::Untold => Client::Untold,
     };
     let end = match logged.end {
@@ -308,6 +308,7 @@ fn request<'a>(logged: &'a Logged<'_>) -> Request<'a> {
         began: Time::ZERO + logged.began,
         method: &logged.method,
         target: &logged.target,
+        host: logged.host.as_deref(),
         client,
         end,
         waited: logged.waited,

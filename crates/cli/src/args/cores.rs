@@ -1,5 +1,9 @@
 //! The number of processor cores as an argument.
 
+use std::net::IpAddr;
+
+use bywash_config::{Config, Endpoint};
+
 /// Reads a number of cores, or `local` for those of this machine.
 pub(super) fn read(text: &str) -> Result<u32, String> {
     if text == "local" {
@@ -18,9 +22,20 @@ fn local() -> Result<u32, String> {
 /// Returns the cores of the application's machine: those that the operator named, or those of this
 /// machine if the application's URL leads to it.
 pub(crate) fn of(named: Option<u32>, upstream: &str) -> Option<u32> {
-    let authority = upstream.split_once("://").map_or("", |(_, rest)| rest);
-    let is_local = ["127.", "localhost", "[::1]"].iter().any(|host| authority.starts_with(host));
-    named.or_else(|| local().ok().filter(|_| is_local))
+    named.or_else(|| local().ok().filter(|_| is_here(upstream)))
+}
+
+/// Returns whether the application's URL leads to this machine. A URL that is wrong does not.
+fn is_here(upstream: &str) -> bool {
+    let least = format!("version = 1\nupstream.server = {upstream:?}\n");
+    let Ok((config, _)) = Config::parse(&least, upstream) else { return false };
+    config.upstream.servers.iter().all(|server| match &server.endpoint {
+        Endpoint::Unix(_) => true,
+        Endpoint::Tcp { host, .. } => {
+            let ip = host.parse::<IpAddr>().map(|ip| ip.to_canonical());
+            host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
+        }
+    })
 }
 
 #[cfg(test)]
@@ -38,10 +53,26 @@ mod tests {
 
     #[test]
     fn cores_of_this_machine_count_for_an_application_on_it() {
-        for here in ["http://127.0.0.1:3000", "http://localhost", "https://[::1]:8443"] {
+        for here in [
+            "http://127.0.0.1:3000",
+            "http://127.1.2.3",
+            "http://LocalHost",
+            "https://[::1]:8443",
+            "http://[::ffff:127.0.0.1]:3000",
+            "unix:/run/app.sock",
+        ] {
             assert_eq!(of(None, here), local().ok(), "{here}");
         }
-        assert_eq!(of(None, "http://10.0.0.1:3000"), None);
+        for elsewhere in [
+            "http://10.0.0.1:3000",
+            "http://localhost.example.com",
+            "http://127.example.com:3000",
+            "http://example.com/http://127.0.0.1",
+            "127.0.0.1:3000",
+            "",
+        ] {
+            assert_eq!(of(None, elsewhere), None, "{elsewhere}");
+        }
         assert_eq!(of(Some(7), "http://127.0.0.1:3000"), Some(7));
     }
 }

@@ -230,6 +230,39 @@ fn every_format_becomes_a_configuration() {
 }
 
 #[test]
+fn a_log_of_several_hosts_says_so_whichever_server_wrote_it() {
+    let log = |line: &dyn Fn(u64, &str) -> String| {
+        let host = |second: u64| ["a.example", "b.example"][second as usize % 2];
+        (0..60).map(|second| line(second, host(second))).collect::<String>()
+    };
+    let caddy = log(&|second, host| {
+        format!(
+            "{{\"logger\":\"http.log.access\",\"ts\":17000000{second:02}.5,\"request\":{{\"method\":\"GET\",\
+             \"uri\":\"/\",\"host\":\"{host}\"}},\"duration\":0.1,\"status\":200}}\n"
+        )
+    });
+    let envoy = log(&|second, host| {
+        format!(
+            "[2023-11-14T22:13:{second:02}.000Z] \"GET / HTTP/2\" 200 - 0 9 100 100 \"192.0.2.7\" \"x\" \
+             \"00\" \"{host}\" \"tcp://10.0.2.1:80\"\n"
+        )
+    });
+    let nginx = log(&|second, host| {
+        format!(
+            "{{\"msec\":\"17000000{second:02}.5\",\"request\":\"GET / HTTP/1.1\",\"status\":200,\
+             \"request_time\":0.1,\"host\":\"{host}\"}}\n"
+        )
+    });
+    for (name, log) in [("caddy", caddy), ("envoy", envoy), ("nginx", nginx)] {
+        let found = advise(log, &[]);
+        assert_eq!(found["log"]["files"][0]["format"], name);
+        let named = "several hosts: a.example (50 % of the pages, 50 % of their time), b.example";
+        assert!(notes(&found).contains(named), "{name}: {}", notes(&found));
+        assert!(found["toml"].as_str().unwrap().contains(named), "{name}: {}", found["toml"]);
+    }
+}
+
+#[test]
 fn whatever_strangers_write_the_configuration_is_one_and_terminals_are_safe() {
     let words = [
         "/a\\\"]\\n[class.x]",

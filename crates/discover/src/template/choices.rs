@@ -64,6 +64,7 @@ pub(super) struct Choices<V> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counted {
     pub(super) client: u64,
+    pub(super) address: u64,
     pub(super) seconds: f64,
 }
 
@@ -85,6 +86,8 @@ pub(super) struct Rule {
     pub(super) most: usize,
     /// Whether a new value has a name at once, until the place is crowded.
     pub(super) at_once: bool,
+    /// Whether a value that accounts for little has a name once enough clients have requested it.
+    pub(super) even_rare: bool,
 }
 
 impl<V> Default for Choices<V> {
@@ -116,14 +119,14 @@ impl<V: Below> Choices<V> {
             choice.weight.add(counted.seconds);
             choice.score += counted.seconds;
             choice.knows(counted.client);
-            choice.is_named |= choice.known == CLIENTS && choice.weight.is_much_of(&self.all);
+            choice.is_named |= choice.may_have_name(&self.all, rule);
             return;
         }
         let mut score = counted.seconds;
         if self.seen.len() >= rule.most {
             if !self.is_crowded {
                 self.is_crowded = true;
-                self.unname(room, renamed);
+                self.unname(rule, room, renamed);
             }
             let Some(least) = self.give_way() else { return };
             score += least;
@@ -158,11 +161,11 @@ impl<V: Below> Choices<V> {
         Some(score)
     }
 
-    /// Withdraws the names of values that account for little.
-    fn unname(&mut self, room: &mut usize, renamed: &mut u64) {
+    /// Withdraws the names that values may not have in a crowded place.
+    fn unname(&mut self, rule: Rule, room: &mut usize, renamed: &mut u64) {
         let all = self.all;
         for choice in self.seen.values_mut().filter(|choice| choice.is_named) {
-            if choice.known < CLIENTS || !choice.weight.is_much_of(&all) {
+            if !choice.may_have_name(&all, rule) {
                 choice.is_named = false;
                 choice.forget_below(room, renamed);
                 *renamed += 1;
@@ -211,6 +214,12 @@ impl<V: Below> Choices<V> {
 }
 
 impl<V: Below> Choice<V> {
+    /// Returns whether the value may have a name in a place that is crowded, or that gives no names
+    /// at once.
+    fn may_have_name(&self, all: &Weight, rule: Rule) -> bool {
+        self.known == CLIENTS && (rule.even_rare || self.weight.is_much_of(all))
+    }
+
     fn forget_below(&mut self, room: &mut usize, renamed: &mut u64) {
         self.below.fade(0.0, room, renamed);
         self.below = V::default();

@@ -18,9 +18,10 @@ const DEEPEST: usize = 8;
 /// The number of endings that a place distinguishes for segments that are one of many.
 const ENDINGS: usize = 8;
 
-const SEGMENTS: Rule = Rule { most: 32, at_once: true };
-const SETS: Rule = Rule { most: 16, at_once: true };
-const VALUES: Rule = Rule { most: 32, at_once: false };
+const SEGMENTS: Rule = Rule { most: 32, at_once: true, even_rare: false };
+const SETS: Rule = Rule { most: 16, at_once: true, even_rare: false };
+const VALUES: Rule = Rule { most: 32, at_once: false, even_rare: false };
+const WANTED: Rule = Rule { most: 32, at_once: false, even_rare: true };
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,8 @@ pub struct Asked<'t> {
     pub target: &'t str,
     /// The client, as a number that no client can choose.
     pub client: u64,
+    /// The address of the client, as a number. Several clients may have the same.
+    pub address: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
     /// Whether it was answered, and the response does not say that the page does not exist.
@@ -41,6 +44,8 @@ pub struct Asked<'t> {
 #[derive(Clone, Debug)]
 pub struct Templates {
     pins: Vec<Pattern>,
+    /// Whether a parameter's value is wanted by name, by parameter and value.
+    wanted: fn(&str, &str) -> bool,
     /// The root of each method. Methods that only read share one.
     roots: BTreeMap<Box<str>, Place>,
     room: usize,
@@ -60,27 +65,45 @@ struct Place {
 }
 
 /// The values that may route, by parameter.
-type Routes = BTreeMap<Box<str>, Choices<()>>;
+type Routes = BTreeMap<Box<str>, Values>;
+
+/// The values of one parameter that may route.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    all: Choices<()>,
+    /// The wanted ones, in a list of their own, so that no other value evicts a rare one.
+    wanted: Choices<()>,
+}
 
 impl Templates {
     /// Creates templates that know these pins only.
     pub fn new(mut pins: Vec<Pattern>) -> Self {
         // The most specific pin comes first.
         pins.sort_unstable_by(|a, b| b.cmp(a));
-        Self { pins, roots: BTreeMap::new(), room: MOST, renamed: 0 }
+        let wanted = |_: &str, _: &str| false;
+        Self { pins, wanted, roots: BTreeMap::new(), room: MOST, renamed: 0 }
+    }
+
+    /// Also names the values of parameters that `wanted` selects by parameter and value, however
+    /// small their share is. Eight addresses must have requested a value.
+    #[must_use]
+    pub fn wanting(mut self, wanted: fn(&str, &str) -> bool) -> Self {
+        self.wanted = wanted;
+        self
     }
 
     /// Learns from a request, and returns the name of its kind.
     pub fn learn(&mut self, asked: &Asked<'_>) -> String {
-        let Asked { method, target, client, seconds, is_good } = *asked;
+        let Asked { method, target, client, address, seconds, is_good } = *asked;
         if let Some(pin) = self.pin_of(method, target) {
             return pin;
         }
         let root = if is_reading(method) { "" } else { method };
         if is_good && self.is_rooted(root) {
-            let counted = Counted { client, seconds };
+            let counted = Counted { client, address, seconds };
             let place = self.roots.entry(root.into()).or_default();
-            let mut ledger = Ledger { room: &mut self.room, renamed: &mut self.renamed };
+            let mut ledger =
+                Ledger { wanted: self.wanted, room: &mut self.room, renamed: &mut self.renamed };
             place.learn(target, counted, &mut ledger);
         }
         self.name(root, target)
@@ -139,8 +162,9 @@ impl Templates {
     }
 }
 
-/// The room for more entries, and the number of names that were withdrawn.
+/// The wanted values, the room for more entries, and the number of names that were withdrawn.
 struct Ledger<'a> {
+    wanted: fn(&str, &str) -> bool,
     room: &'a mut usize,
     renamed: &'a mut u64,
 }
@@ -196,16 +220,16 @@ impl Place {
         let Some(routes) = self.sets.named_mut(&set) else { return };
         for (name, value) in given.iter().filter(|(_, value)| may_route(value)) {
             if !routes.contains_key(*name) {
-                routes.insert((*name).into(), Choices::default());
+                routes.insert((*name).into(), Values::default());
             }
             if let Some(values) = routes.get_mut(*name) {
-                values.learn(value, counted, VALUES, ledger.room, ledger.renamed);
+                values.learn(name, value, counted, ledger);
             }
         }
         // Values that do not look like names count in the total as well.
         for (name, _) in given.iter().filter(|(_, value)| !may_route(value)) {
             if let Some(values) = routes.get_mut(*name) {
-                values.passed(counted);
+                values.all.passed(counted);
             }
         }
     }
@@ -260,7 +284,7 @@ impl Place {
             name.push(if at == 0 { '?' } else { '&' });
             name.push_str(parameter);
             let values = routes.get(*parameter);
-            if values.is_some_and(|values| values.named(value).is_some()) {
+            if values.is_some_and(|values| values.has_name(value)) {
                 name.push('=');
                 name.push_str(value);
             }
@@ -273,6 +297,22 @@ impl Place {
 
     const fn new() -> Self {
         Self { names: Choices::new(), any: BTreeMap::new(), sets: Choices::new() }
+    }
+}
+
+impl Values {
+    fn learn(&mut self, name: &str, value: &str, counted: Counted, ledger: &mut Ledger<'_>) {
+        self.all.learn(value, counted, VALUES, ledger.room, ledger.renamed);
+        if (ledger.wanted)(name, value) {
+            // One visitor can be several clients.
+            let by_address = Counted { client: counted.address, ..counted };
+            self.wanted.learn(value, by_address, WANTED, ledger.room, ledger.renamed);
+        }
+    }
+
+    /// Returns whether this value has a name.
+    fn has_name(&self, value: &str) -> bool {
+        self.all.named(value).is_some() || self.wanted.named(value).is_some()
     }
 }
 
@@ -301,8 +341,9 @@ impl Below for Option<Box<Place>> {
 
 impl Below for Routes {
     fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64) {
-        for values in self.values_mut() {
-            values.fade(part, room, renamed);
+        for Values { all, wanted } in self.values_mut() {
+            all.fade(part, room, renamed);
+            wanted.fade(part, room, renamed);
         }
     }
 }

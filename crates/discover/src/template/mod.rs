@@ -15,6 +15,8 @@
 //!   accounts for little.
 //!
 //! *Much* is a twentieth of the requests of that place, or of their time, by eight clients or more.
+//! A caller may want certain values by name even if they are rare ([`Templates::wanting`]), such as
+//! those that name an order. Eight addresses are enough for these.
 //!
 //! # Attacks
 //!
@@ -22,7 +24,8 @@
 //! Requests for a million pages that do not exist therefore change no name. A client that requests
 //! a million pages that exist can cause new pages of that place to be named `*`, for the
 //! time of the attack and half an hour after it. Names that account for much keep their place, and
-//! so do pins and the patterns of rules. At most [`MOST`] entries of some 100 bytes are remembered.
+//! so do pins and the patterns of rules. Each parameter has a list of its own for 32 wanted values,
+//! so they take no name from others. At most [`MOST`] entries of some 100 bytes are remembered.
 //!
 //! # Stability
 //!

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::fields::{self, seconds};
-use super::json::{self, Value, missing};
+use super::json::{self, Text, Value, missing};
 use super::{End, Flaw, Line, Logged, began, browser, date};
 
 #[derive(Deserialize)]
@@ -39,6 +39,8 @@ struct Request<'a> {
     method: Cow<'a, str>,
     #[serde(borrow)]
     uri: Cow<'a, str>,
+    #[serde(default, borrow)]
+    host: Text<'a>,
     /// The address of the client behind trusted proxies, since Caddy 2.7.
     #[serde(default, borrow)]
     client_ip: Value<'a>,
@@ -80,6 +82,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         who: browser(address, agent.map(|agent| &**agent)),
         method: request.method,
         target: request.uri,
+        host: request.host.into_said(),
         end,
         waited: None,
         service: Some(took),
@@ -125,9 +128,10 @@ mod tests {
         assert_eq!(one.began.as_millis(), 1_646_861_401_000);
         assert_eq!(one.service.map(Span::as_micros), Some(524_102));
         assert_eq!((&*one.method, &*one.target), ("GET", "/a?b"));
+        assert_eq!(one.host.as_deref(), Some("localhost"));
         assert_eq!((one.end, one.bytes), (End::Answered(200), Some(10_900)));
         let other = logged("\"client_ip\":\"127", "\"client_ip\":\"128").who;
-        assert!(matches!(one.who, Who::Browser(_)) && one.who != other);
+        assert!(matches!(one.who, Who::Browser { .. }) && one.who != other);
         let dated = logged("1646861401.5241024", "\"2022-03-09T21:30:01.524Z\"");
         assert_eq!(dated.grain, Span::from_millis(1));
     }

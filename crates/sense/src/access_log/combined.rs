@@ -12,7 +12,7 @@
 use bywash_units::Span;
 
 use super::fields::{self, leading_number, less, quoted, seconds, total};
-use super::{End, Flaw, Line, Logged, Who, began, date, key};
+use super::{End, Flaw, Line, Logged, began, browser, date};
 
 pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let client = text.split(' ').next().filter(|client| !client.is_empty());
@@ -25,7 +25,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let status = fields::status(words.next().unwrap_or_default())?;
     // Apache's `%b` is `-` if there are no bytes.
     let bytes = fields::bytes(words.next().unwrap_or_default())?.unwrap_or(0);
-    let (browser, rest) = browser(words.next().unwrap_or_default());
+    let (agent, rest) = agent(words.next().unwrap_or_default());
     let times = Times::read(rest)?;
     if times.elsewhere && !matches!(End::of_status(status), End::Refused | End::Left) {
         return Ok(Line::Elsewhere);
@@ -39,7 +39,8 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         grain: Span::from_secs(1),
         method,
         target,
-        who: Who::Browser(key(&[client, browser])),
+        host: None,
+        who: browser(Some(client), Some(agent)),
         end: End::of_status(status),
         waited: times.waited(),
         service: times.service.or(times.all),
@@ -48,7 +49,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
 }
 
 /// Returns the second of two quoted fields, and the rest. Both fields are optional.
-fn browser(text: &str) -> (&str, &str) {
+fn agent(text: &str) -> (&str, &str) {
     let both = quoted(text.trim_start()).and_then(|(_, rest)| quoted(rest.trim_start()));
     both.unwrap_or(("", text))
 }

@@ -21,7 +21,7 @@ use bywash_units::Span;
 use serde::Deserialize;
 
 use super::fields::{self, duration};
-use super::json::{self, Value, missing};
+use super::json::{self, Text, Value, missing};
 use super::{End, Flaw, Line, Logged, began, browser, date};
 
 const TOOK: &str = "duration in milliseconds";
@@ -39,6 +39,7 @@ struct Told<'a, 't> {
     upstream: Option<&'t str>,
     address: Option<&'t str>,
     agent: Option<&'t str>,
+    host: Option<Cow<'a, str>>,
     /// Whether the line tells that no upstream server was involved.
     elsewhere: bool,
 }
@@ -59,6 +60,8 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
     let (upstream, behind) = next(UPSTREAM)?.split_once(' ').ok_or(Flaw::Part("forwarded for"))?;
     let mut quoted = behind.split('"').skip(1).step_by(2);
     let (forwarded, agent) = (quoted.next(), quoted.next());
+    // From the end, where no header of a client stands.
+    let host = behind.rsplit('"').nth(3).filter(|host| !matches!(*host, "" | "-"));
     request(Told {
         start,
         method: Cow::Borrowed(method),
@@ -70,6 +73,7 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
         upstream: Some(upstream),
         address: forwarded.and_then(last_address),
         agent,
+        host: host.map(Cow::Borrowed),
         elsewhere: behind.ends_with(" \"-\""),
     })
 }
@@ -104,6 +108,8 @@ struct Written<'a> {
     x_forwarded_for: Value<'a>,
     #[serde(borrow)]
     downstream_remote_address: Value<'a>,
+    #[serde(borrow, alias = ":authority")]
+    authority: Text<'a>,
 }
 
 pub(super) fn parse_json(text: &str) -> Result<Line<'_>, Flaw> {
@@ -114,6 +120,7 @@ pub(super) fn parse_json(text: &str) -> Result<Line<'_>, Flaw> {
     let method = std::mem::take(&mut written.method).into_said();
     let original = std::mem::take(&mut written.x_envoy_original_path).into_said();
     let target = original.or(std::mem::take(&mut written.path).into_said());
+    let host = std::mem::take(&mut written.authority).into_said();
     let address = written.downstream_remote_address.said().map(without_port);
     let told = Told {
         start: written.start_time.said().ok_or_else(|| missing("start_time"))?,
@@ -126,6 +133,7 @@ pub(super) fn parse_json(text: &str) -> Result<Line<'_>, Flaw> {
         upstream: written.upstream_service_time.said(),
         address: address.or(written.x_forwarded_for.said().and_then(last_address)),
         agent: written.user_agent.said(),
+        host,
         elsewhere: written.upstream_host.text() == Some("-"),
     };
     request(told)
@@ -151,6 +159,7 @@ fn request<'a>(told: Told<'a, '_>) -> Result<Line<'a>, Flaw> {
         grain,
         method: told.method,
         target: told.target,
+        host: told.host,
         who: browser(told.address, told.agent),
         end,
         waited: None,
@@ -238,6 +247,7 @@ mod tests {
         let one = logged(text("", ""));
         assert_eq!(one.began, Span::from_millis(1_460_751_420_310));
         assert_eq!((&*one.method, &*one.target), ("POST", "/api/v1/locations?a=1"));
+        assert_eq!(one.host.as_deref(), Some("locations"));
         assert_eq!((one.service, one.waited), (Some(Span::from_millis(100)), None));
         assert_eq!((one.end, one.bytes), (End::Answered(204), Some(0)));
         assert_eq!(logged(object("", "")), one);

@@ -56,6 +56,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         grain,
         method,
         target: if in_frames { origin_form(target) } else { target },
+        host: None,
         who: browser(Some(client), None),
         end,
         waited: times.waited,

@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, Visitor};
 
 use super::Flaw;
 
@@ -61,6 +62,31 @@ impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
     }
 }
 
+/// A string. Any other value is skipped: programs that collect logs use the same keys for their own
+/// objects.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Text<'a> {
+    Told(#[serde(borrow)] Cow<'a, str>),
+    Other(IgnoredAny),
+}
+
+impl Default for Text<'_> {
+    fn default() -> Self {
+        Self::Other(IgnoredAny)
+    }
+}
+
+impl<'a> Text<'a> {
+    /// Returns the text, if it is neither empty nor `-`.
+    pub(super) fn into_said(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Told(text) => Some(text).filter(|text| !matches!(&**text, "" | "-")),
+            Self::Other(IgnoredAny) => None,
+        }
+    }
+}
+
 struct Scalar;
 
 impl<'de> Visitor<'de> for Scalar {
@@ -97,14 +123,14 @@ impl<'de> Visitor<'de> for Scalar {
 
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
-
     use super::*;
 
     #[derive(Debug, Deserialize)]
     struct One<'a> {
         #[serde(default, borrow)]
         a: Value<'a>,
+        #[serde(default, borrow)]
+        text: Text<'a>,
     }
 
     fn text(object: &str) -> Result<Option<String>, Flaw> {
@@ -123,6 +149,23 @@ mod tests {
             ("{}", None),
         ] {
             assert_eq!(text(object), Ok(expected.map(str::to_owned)), "{object}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_a_string_and_anything_else_is_skipped() {
+        for (object, expected) in [
+            (r#"{"text":"a"}"#, Some("a")),
+            (r#"{"text":"\u0041"}"#, Some("A")),
+            (r#"{"text":"-"}"#, None),
+            (r#"{"text":{"name":["a"]}}"#, None),
+            (r#"{"text":[{}]}"#, None),
+            (r#"{"text":7}"#, None),
+            (r#"{"text":null}"#, None),
+            ("{}", None),
+        ] {
+            let text = super::object::<One<'_>>(object).map(|one| one.text.into_said());
+            assert_eq!(text, Ok(expected.map(Cow::Borrowed)), "{object}");
         }
     }
 

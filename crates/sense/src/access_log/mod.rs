@@ -37,6 +37,7 @@ mod w3c;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::Hasher;
+use std::net::Ipv6Addr;
 
 use bywash_units::Span;
 use siphasher::sip::SipHasher13;
@@ -73,6 +74,8 @@ pub struct Logged<'a> {
     pub method: Cow<'a, str>,
     /// Path and query as they were sent.
     pub target: Cow<'a, str>,
+    /// The host that the client named, if the line contains it.
+    pub host: Option<Cow<'a, str>>,
     /// The client.
     pub who: Who,
     /// The result of the request.
@@ -109,9 +112,13 @@ pub enum Who {
         /// The address.
         address: u64,
     },
-    /// A client with this address and user agent, as far as the line contains them. The log has no
-    /// sessions.
-    Browser(u64),
+    /// A client of a log that has no sessions.
+    Browser {
+        /// The address and the user agent, as far as the line contains them.
+        browser: u64,
+        /// The address; for IPv6 its network of 64 bits, all of which one client can use.
+        address: u64,
+    },
     /// The line does not identify the client.
     Untold,
 }
@@ -200,8 +207,19 @@ fn began(end: Span, took: Span) -> Result<Span, Flaw> {
 
 /// Identifies the client by its address and user agent, if there is an address.
 fn browser(address: Option<&str>, browser: Option<&str>) -> Who {
-    address
-        .map_or(Who::Untold, |address| Who::Browser(key(&[address, browser.unwrap_or_default()])))
+    address.map_or(Who::Untold, |address| Who::Browser {
+        browser: key(&[address, browser.unwrap_or_default()]),
+        address: network(address),
+    })
+}
+
+/// Returns the key of an address; for IPv6 that of its network of 64 bits.
+fn network(address: &str) -> u64 {
+    let ip = address.parse::<Ipv6Addr>().ok().filter(|ip| ip.to_ipv4_mapped().is_none());
+    let Some(ip) = ip else { return key(&[address]) };
+    let mut hasher = SipHasher13::new();
+    hasher.write(&ip.octets()[..8]);
+    hasher.finish()
 }
 
 /// Returns a key for names, which is the same in every run.
@@ -222,5 +240,21 @@ mod tests {
     fn names_run_together_are_other_names() {
         assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
         assert_eq!(key(&["ab", "c"]), key(&["ab", "c"]));
+    }
+
+    #[test]
+    fn a_client_has_one_address_whatever_its_browser_and_its_part_of_a_network() {
+        let address = |address: &str, agent: &str| match browser(Some(address), Some(agent)) {
+            Who::Browser { address, .. } => address,
+            other => panic!("{other:?}"),
+        };
+        let one = address("2001:db8::1", "a");
+        assert_eq!(address("2001:db8::2", "b"), one);
+        assert_ne!(address("2001:db8:0:1::1", "a"), one);
+        assert_eq!(address("192.0.2.1", "a"), address("192.0.2.1", "b"));
+        for other in ["192.0.2.2", "::ffff:192.0.2.1"] {
+            assert_ne!(address(other, "a"), address("192.0.2.1", "a"), "{other}");
+        }
+        assert_ne!(address("::ffff:192.0.2.1", "a"), address("::ffff:192.0.2.2", "a"));
     }
 }

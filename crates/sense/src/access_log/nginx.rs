@@ -7,7 +7,8 @@
 //! answered the request itself.
 //!
 //! Source: nginx, `ngx_http_log_module` (`escape`, `$msec`, `$time_iso8601`, `$request_time`),
-//! `ngx_http_core_module` (`$request_uri`, `$bytes_sent`), `ngx_http_upstream_module`.
+//! `ngx_http_core_module` (`$request_uri`, `$bytes_sent`, `$host`, `$server_name`),
+//! `ngx_http_upstream_module`.
 
 use std::borrow::Cow;
 
@@ -15,7 +16,7 @@ use bywash_units::Span;
 use serde::Deserialize;
 
 use super::fields::{self, less, seconds, total};
-use super::json::{self, Value, missing};
+use super::json::{self, Text, Value, missing};
 use super::{End, Flaw, Line, Logged, began, browser, date};
 
 #[derive(Default, Deserialize)]
@@ -51,10 +52,16 @@ struct Written<'a> {
     remote_addr: Value<'a>,
     #[serde(borrow)]
     http_user_agent: Value<'a>,
+    #[serde(borrow)]
+    host: Text<'a>,
+    #[serde(borrow)]
+    http_host: Text<'a>,
+    #[serde(borrow)]
+    server_name: Text<'a>,
 }
 
 pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
-    let written: Written<'_> = json::object(text)?;
+    let mut written: Written<'_> = json::object(text)?;
     let (ended, grain) = ended(&written)?;
     let status = written.status.said().ok_or_else(|| missing("status"))?;
     let end = End::of_status(fields::status(status)?);
@@ -77,6 +84,9 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let bytes = written.bytes_sent.said().or(written.body_bytes_sent.said());
     let bytes = bytes.map(fields::bytes).transpose()?.flatten();
     let who = browser(written.remote_addr.said(), written.http_user_agent.said());
+    let [host, http_host, server_name] =
+        [&mut written.host, &mut written.http_host, &mut written.server_name]
+            .map(|text| std::mem::take(text).into_said());
     let Some((method, target)) = asked(written)? else {
         return Ok(Line::NoRequest);
     };
@@ -85,6 +95,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         grain,
         method,
         target,
+        host: host.or(http_host).or(server_name),
         who,
         end,
         waited: all.zip(service).map(|(all, service)| less(all, service)),
@@ -158,7 +169,7 @@ mod tests {
         assert_eq!(logged.service, Some(Span::from_millis(150)));
         assert_eq!(logged.waited, Some(Span::from_millis(150)));
         assert_eq!((logged.end, logged.bytes), (End::Answered(200), Some(9)));
-        assert!(matches!(logged.who, Who::Browser(_)));
+        assert!(matches!(logged.who, Who::Browser { .. }));
     }
 
     #[test]
@@ -176,6 +187,19 @@ mod tests {
         let one = logged(r#""msec":"1700000000.500""#, r#""bytes_sent":300"#);
         assert_eq!((one.grain, one.bytes), (Span::from_secs(1), Some(300)));
         assert!(line(r#""msec":"1700000000.500""#, local).is_ok());
+    }
+
+    #[test]
+    fn the_host_is_a_text_under_any_of_its_names() {
+        let host = |fields: &str| logged("\"connection\":\"7\"", fields).host;
+        assert_eq!(host("\"connection\":\"7\""), None);
+        for fields in [
+            r#""host":"a","http_host":"b:80","server_name":"c""#,
+            r#""host":{"name":"web1"},"http_host":"a""#,
+            r#""host":"-","server_name":"a""#,
+        ] {
+            assert_eq!(host(fields).as_deref(), Some("a"), "{fields}");
+        }
     }
 
     #[test]

@@ -117,6 +117,7 @@ impl Directives {
             grain,
             method: Cow::Borrowed(method),
             target: fields::with_query(Cow::Borrowed(path), told.query.unwrap_or_default()),
+            host: None,
             who: browser(told.client, told.agent),
             end: fields::end(status),
             waited: None,
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!((&*one.method, &*one.target), ("GET", "/a?b=1"));
         assert_eq!((one.service, one.bytes), (Some(Span::from_millis(250)), Some(5120)));
         assert_eq!((one.end, one.grain), (End::Answered(200), Span::from_secs(1)));
-        assert!(matches!(one.who, Who::Browser(_)));
+        assert!(matches!(one.who, Who::Browser { .. }));
     }
 
     #[test]

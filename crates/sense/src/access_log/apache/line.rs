@@ -80,6 +80,7 @@ impl LogFormat {
             grain,
             method,
             target,
+            host: None,
             who,
             end,
             waited: None,

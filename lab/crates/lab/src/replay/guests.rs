@@ -67,7 +67,7 @@ impl Door<'_> {
                 return guest;
             }
             Who::Session { session, address } => (session, Some(address)),
-            Who::Browser(browser) => (browser, None),
+            Who::Browser { browser, .. } => (browser, None),
             Who::Untold => return self.new_guest(),
         };
         let known = self.known.get(&key).copied();
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_was_tried_again_after_a_failure_was_one_wish() {
-        let browser = Who::Browser(3);
+        let browser = Who::Browser { browser: 3, address: 1 };
         for end in [End::Refused, End::Left, End::Failed] {
             let come = [at(0, browser, end), at(1, browser, end), at(2, browser, OK)];
             let wish = Wish { first: 0, last: 2 };
