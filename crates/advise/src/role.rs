@@ -172,8 +172,9 @@ pub(crate) fn is_file(target: &str) -> bool {
 /// rest of the path as an argument.
 pub(crate) fn is_php(target: &str) -> bool {
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    let ending = |segment: &str| segment.rsplit_once('.').map(|(_, ending)| ending);
-    path.split('/').filter_map(ending).any(|ending| ending.eq_ignore_ascii_case("php"))
+    path.split('/')
+        .filter_map(|segment| segment.rsplit_once('.'))
+        .any(|(_, ending)| ending.eq_ignore_ascii_case("php"))
 }
 
 /// Returns whether a parameter's value names a step of a purchase: `route=checkout/success`. The
