@@ -22,7 +22,9 @@ import play
 import stack
 
 HAPROXY = [4, 8, 16]
-CONFIGURATIONS = ["bywash", "slope", "init", "tokens"]
+STARTS = [16, 64]  # limits that slope starts with and that are too high
+SLOPES = ["slope", *(f"slope-{limit}" for limit in STARTS)]
+CONFIGURATIONS = ["bywash", *SLOPES, "init", "tokens"]
 PROGRAMS = ["bare", *(f"haproxy-{maxconn}" for maxconn in HAPROXY), *CONFIGURATIONS]
 PROBE, WINDOW = 20, 30  # seconds
 CLIENTS = 20  # clients of the probe
@@ -85,15 +87,18 @@ def show_ramp(found):
 
 
 def configurations(kind, url, root):
-    """Writes the files of bywash: that of `advise` for the ramp's log, the same with slope, that of `init`, and the same with
-    tokens as sessions."""
-    files = {"bywash": root / "advise.toml", "slope": root / "slope.toml", "init": root / "init.toml", "tokens": root / "tokens.toml"}
+    """Writes the files of bywash: that of `advise` for the ramp's log, the same with slope from there and from limits that are
+    too high, that of `init`, and the same with tokens as sessions."""
+    files = {"bywash": root / "advise.toml", "init": root / "init.toml", "tokens": root / "tokens.toml"}
+    files |= {name: root / f"{name}.toml" for name in SLOPES}
     advise = [play.BYWASH, "advise", root / "ramp.log", "--upstream", url, "--out", files["bywash"], "--force"]
     (root / "advise.txt").write_text(subprocess.run(advise, check=True, capture_output=True, text=True).stdout)
     text = enforce(files["bywash"])
     if 'policy = "slope"' not in text:
         text += '\n[limit]\npolicy = "slope"\n'
     files["slope"].write_text(text)
+    for limit in STARTS:
+        files[f"slope-{limit}"].write_text(re.sub(r"^limit = .*", f"limit = {limit}", text, count=1, flags=re.M))
     commands = subprocess.run([play.BYWASH, "--help"], check=True, capture_output=True, text=True).stdout
     if re.search(r"^  init ", commands, re.M):
         init = [play.BYWASH, "init", kind.PRESET, "--upstream", url, "--out", files["init"], "--force"]
@@ -169,10 +174,12 @@ def tables(root, kind):
             if ran.get("invalid"):
                 print(f"\n{ran['program']}, seed {seed}, is invalid: {ran['invalid']}")
         print()
-    for ran in sorted((ran for programs in runs.values() for ran in programs.get("slope", {}).values()), key=lambda ran: ran["load"]):
+    slopes = (ran for programs in runs.values() for name in SLOPES for ran in programs.get(name, {}).values())
+    for ran in sorted(slopes, key=lambda ran: ran["load"]):
         limits = [limit for limit in ran.get("limits", []) if limit is not None]
         if limits:
-            print(f"slope at {ran['load']:g}, seed {ran['seed']}: limit every 10 s: {', '.join(f'{limit:g}' for limit in limits[::10])}")
+            every = ", ".join(f"{limit:g}" for limit in limits[::10])
+            print(f"{ran['program']} at {ran['load']:g}, seed {ran['seed']}: limit every 10 s: {every}")
     compare(means, kind)
 
 

@@ -16,17 +16,21 @@ use crate::event::{Meter, Reading};
 use crate::parameters::{Decides, Settings};
 use crate::request::Standing;
 
+/// The number of groups of requests: one for each standing, and one for first requests that wait
+/// behind those of other classes.
+pub const GROUPS: usize = Standing::COUNT + 1;
+
 /// A detector for a scheduler that ranks by standing.
 ///
-/// Ages and waiting times are kept separately for each standing, because the queue of new sessions
-/// may be long for hours while transactions do not wait at all. Readings and loss are common to all
-/// standings.
+/// Ages and waiting times are kept separately for each group, because the queue of new sessions may
+/// be long for hours while transactions do not wait at all. Readings and loss are common to all
+/// groups.
 #[derive(Debug)]
 pub enum Detector {
     /// The age of the oldest waiting request.
-    HeadAge([HeadAge; Standing::COUNT]),
+    HeadAge([HeadAge; GROUPS]),
     /// The shortest wait of the requests that got a slot.
-    Sojourn([Sojourn; Standing::COUNT], Span),
+    Sojourn([Sojourn; GROUPS], Span),
     /// The share of arrivals that was lost.
     Loss(Loss),
     /// The CPU's utilisation, or the pressure on it.
@@ -40,24 +44,24 @@ impl Detector {
             "cpu" => Self::Thresholds(Thresholds::cpu(settings)),
             "pressure" => Self::Thresholds(Thresholds::pressure(settings)),
             "loss" => Self::Loss(Loss::new(settings)),
-            "sojourn" => Self::Sojourn([Sojourn::CALM; Standing::COUNT], settings.span("patience")),
+            "sojourn" => Self::Sojourn([Sojourn::CALM; GROUPS], settings.span("patience")),
             _ => Self::HeadAge(core::array::from_fn(|_| HeadAge::new(settings))),
         }
     }
 
-    /// Returns whether there is overload among requests of `standing`, the oldest of which has
+    /// Returns whether there is overload among requests of `group`, the oldest of which has
     /// waited for `head`.
     pub fn look(
         &mut self,
         now: Time,
-        standing: usize,
+        group: usize,
         head: Option<Span>,
         mean_service: Span,
     ) -> bool {
         match self {
-            Self::HeadAge(heads) => heads[standing].observe(now, head, mean_service),
+            Self::HeadAge(heads) => heads[group].observe(now, head, mean_service),
             Self::Sojourn(sojourns, patience) => {
-                sojourns[standing].look(now, mean_service, *patience)
+                sojourns[group].look(now, mean_service, *patience)
             }
             Self::Loss(loss) => loss.look(now),
             Self::Thresholds(thresholds) => thresholds.overloaded(),
@@ -71,10 +75,10 @@ impl Detector {
         }
     }
 
-    /// Notes that a request of `standing` got a slot after it had waited for `sojourn`.
-    pub fn left(&mut self, standing: usize, sojourn: Span) {
+    /// Notes that a request of `group` got a slot after it had waited for `sojourn`.
+    pub fn left(&mut self, group: usize, sojourn: Span) {
         if let Self::Sojourn(sojourns, _) = self {
-            sojourns[standing].left(sojourn);
+            sojourns[group].left(sojourn);
         }
     }
 
@@ -96,7 +100,7 @@ impl Detector {
         }
     }
 
-    /// Returns whether there was overload in any standing at the last look.
+    /// Returns whether there was overload in any group at the last look.
     pub fn overloaded(&self) -> bool {
         match self {
             Self::HeadAge(heads) => heads.iter().any(HeadAge::overloaded),

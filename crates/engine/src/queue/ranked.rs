@@ -46,7 +46,7 @@ use super::principals::Principals;
 use super::{Behaved, Moment, Order, Push, Repeats, Waiting, pressure};
 use crate::event::{Meter, Reading};
 use crate::lists::Lists;
-use crate::overload::Detector;
+use crate::overload::{Detector, GROUPS};
 use crate::reason::Reason;
 use crate::request::{Class, RequestId, Standing};
 use crate::value::Values;
@@ -59,6 +59,12 @@ pub(super) trait Ranking: Send {
     /// Returns the cell of a waiting request. `last`: the request ranks below the first attempts of
     /// its kind. All requests of one cell have the same standing.
     fn cell(&self, waiting: &Waiting, last: bool) -> usize;
+
+    /// Returns the group whose requests are judged together for overload and for long waits, below
+    /// [`GROUPS`]. Better groups have lower numbers.
+    fn group(&self, waiting: &Waiting) -> usize {
+        waiting.standing.index()
+    }
 
     /// Returns the cells, best first, if their ranks have changed since the last call.
     fn order(&mut self, values: &Values) -> Option<Ranks>;
@@ -97,7 +103,7 @@ pub(super) struct Ranked<R> {
     ranking: R,
     behind: Behind,
     cells: Lists,
-    standings: Lists,
+    groups: Lists,
     /// The rank by cell: the number of better cells.
     rank: Vec<u32>,
     /// The cell by rank.
@@ -140,7 +146,7 @@ impl<R: Ranking> Ranked<R> {
             ranking,
             behind,
             cells: Lists::new(cells),
-            standings: Lists::new(Standing::COUNT),
+            groups: Lists::new(GROUPS),
             rank: (0..cells as u32).collect(),
             cell: (0..cells as u32).collect(),
             occupied: Occupied::none(cells),
@@ -204,8 +210,8 @@ impl<R: Ranking> Ranked<R> {
         let groups = [Group::Unfinished, Group::Unknown, Group::Insistent, Group::Slow];
         let behind = groups.into_iter().flat_map(|group| self.behind.both(group));
         let behind = behind.map(|cell| self.cells.iter(cell).take(MOST_REGROUPED).collect());
-        let standings = (0..Standing::COUNT)
-            .map(|standing| self.standings.iter(standing).take(MOST_REGROUPED).collect::<Vec<_>>());
+        let standings = (0..GROUPS)
+            .map(|group| self.groups.iter(group).take(MOST_REGROUPED).collect::<Vec<_>>());
         let all: Vec<Vec<RequestId>> = standings.chain(behind).collect();
         for id in all.into_iter().flatten() {
             self.changes_cell(moment, id, self.cell_of(moment, moment.waiting(id)));
@@ -221,27 +227,33 @@ impl<R: Ranking> Ranked<R> {
         self.cells.push_back(cell, id);
         self.occupied.set(self.rank[cell], true);
         let is_ahead = |cell: usize| cell < self.behind.first();
-        let standing = moment.waiting(id).standing.index();
+        let group = self.ranking.group(moment.waiting(id));
         match (before.is_some_and(is_ahead), is_ahead(cell)) {
-            (false, true) => self.standings.push_back(standing, id),
-            (true, false) => self.leave_standing(moment, id),
+            (false, true) => self.groups.push_back(group, id),
+            (true, false) => self.leave_group(moment, id),
             (true, true) | (false, false) => {}
         }
     }
 
-    fn leave_standing(&mut self, moment: &Moment<'_>, id: RequestId) {
-        let standing = moment.waiting(id).standing.index();
-        self.standings.remove(id);
-        if self.standings.length(standing) == 0 {
-            self.newest_first_in(moment, standing);
+    fn leave_group(&mut self, moment: &Moment<'_>, id: RequestId) {
+        let group = self.ranking.group(moment.waiting(id));
+        self.groups.remove(id);
+        if self.groups.length(group) == 0 {
+            self.newest_first_in(moment, group);
         }
     }
 
-    /// Looks at the age of the standing's oldest request. Returns whether the newest of this
-    /// standing go first.
-    fn newest_first_in(&mut self, moment: &Moment<'_>, standing: usize) -> bool {
-        let head = self.standings.front(standing).map(|id| moment.age(id));
-        self.detector.look(moment.now, standing, head, moment.mean_service)
+    /// Looks at the age of the group's oldest request. Returns whether the newest of this group go
+    /// first.
+    fn newest_first_in(&mut self, moment: &Moment<'_>, group: usize) -> bool {
+        let head = self.groups.front(group).map(|id| moment.age(id));
+        self.detector.look(moment.now, group, head, moment.mean_service)
+    }
+
+    /// Returns whether the newest requests of the group of this one go first.
+    fn newest_first_with(&mut self, moment: &Moment<'_>, id: RequestId) -> bool {
+        let group = self.ranking.group(moment.waiting(id));
+        self.newest_first_in(moment, group)
     }
 
     /// Returns a request of the cells with this rank: the next to serve, or else the first to
@@ -254,7 +266,7 @@ impl<R: Ranking> Ranked<R> {
         let one = self.end_of_cell(moment, complete, to_serve);
         let other = if may_run { self.end_of_cell(moment, unfinished, to_serve) } else { None };
         let (Some(one), Some(other)) = (one, other) else { return one.or(other) };
-        let newest = self.newest_first_in(moment, moment.waiting(one).standing.index());
+        let newest = self.newest_first_with(moment, one);
         let is_older = moment.waiting(one).since <= moment.waiting(other).since;
         Some(if is_older == (newest == to_serve) { other } else { one })
     }
@@ -265,8 +277,7 @@ impl<R: Ranking> Ranked<R> {
         cell: usize,
         to_serve: bool,
     ) -> Option<RequestId> {
-        let standing = moment.waiting(self.cells.front(cell)?).standing.index();
-        let newest = self.newest_first_in(moment, standing);
+        let newest = self.newest_first_with(moment, self.cells.front(cell)?);
         if newest == to_serve { self.cells.back(cell) } else { self.cells.front(cell) }
     }
 
@@ -284,7 +295,7 @@ impl<R: Ranking> Ranked<R> {
             if longest.is_some_and(|(before, _)| before <= since) {
                 continue;
             }
-            let newest_first = self.newest_first_in(moment, moment.waiting(head).standing.index());
+            let newest_first = self.newest_first_with(moment, head);
             let newest = moment.newest_of(class).filter(|_| newest_first);
             let oldest = moment.of_class(class).take(MOST_SET_BACK);
             let may = |id: &RequestId| {
@@ -312,7 +323,7 @@ impl<R: Ranking> Ranked<R> {
         if self.cells.length(cell) == 0 {
             self.occupied.set(self.rank[cell], false);
         }
-        self.leave_standing(moment, id);
+        self.leave_group(moment, id);
         true
     }
 
@@ -373,7 +384,7 @@ impl<R: Ranking> Ranked<R> {
         let worst = self.occupied.worst();
         let worst = worst.filter(|worst| self.behind.level(*worst) >= self.behind.level(arriving));
         let out = worst.and_then(|worst| {
-            let newest = self.newest_first_in(moment, waiting.standing.index());
+            let newest = self.newest_first_with(moment, id);
             // The arriving request is the newest among equals, so it is the worst only if the
             // oldest go first.
             let is_worse = self.behind.level(worst) > self.behind.level(arriving) || newest;
@@ -436,15 +447,15 @@ impl<R: Ranking> Order for Ranked<R> {
         };
         let waiting = moment.waiting(id);
         self.last_slot[waiting.class.index()] = moment.now;
-        self.detector.left(waiting.standing.index(), moment.age(id));
+        self.detector.left(self.ranking.group(waiting), moment.age(id));
         self.departures.waited(moment.age(id), false);
         self.remove(moment, id);
         Some((id, reason))
     }
 
     fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        let fronts = [Standing::InProgress, Standing::New].map(Standing::index);
-        let old = fronts.into_iter().filter_map(|standing| self.standings.front(standing));
+        let not_transactions = Standing::Transaction.index() + 1..GROUPS;
+        let old = not_transactions.filter_map(|group| self.groups.front(group));
         let id =
             old.into_iter().find(|id| self.departures.presume_gone(moment.now, moment.age(*id)))?;
         // A client that is presumed gone is no evidence of patience: it could not be seen to be
@@ -476,8 +487,8 @@ impl<R: Ranking> Order for Ranked<R> {
     /// at least as much and does not wait because of its client. Strangers do not count for
     /// sessions: they wait for long wherever requests of sessions come first.
     fn pressure(&self, moment: &Moment<'_>, waiting: &Waiting, max_wait: Span) -> f64 {
-        let standings = 0..=waiting.standing.index();
-        let heads = standings.filter_map(|standing| self.standings.front(standing));
+        let groups = 0..=self.ranking.group(waiting);
+        let heads = groups.filter_map(|group| self.groups.front(group));
         let oldest = heads.map(|id| moment.age(id)).max().unwrap_or(Span::ZERO);
         let long = self.patience.min(max_wait) / LONG_WAIT;
         let by_time = oldest.as_secs_f64() / long.as_secs_f64().max(1e-9);
@@ -490,7 +501,7 @@ impl<R: Ranking> Order for Ranked<R> {
         let arriving = self.rank[self.cell_of(moment, waiting)];
         let Some(best) = self.best(moment).filter(|best| *best <= arriving) else { return new };
         // Among equals `new` is the newest.
-        if best == arriving && self.newest_first_in(moment, waiting.standing.index()) {
+        if best == arriving && self.newest_first_with(moment, new) {
             return new;
         }
         self.end_of(moment, best, true).unwrap_or(new)

@@ -46,8 +46,14 @@ impl Ranking for ByStanding {
     }
 
     fn cell(&self, waiting: &Waiting, last: bool) -> usize {
+        2 * self.group(waiting) + usize::from(last)
+    }
+
+    /// Each standing is a group, and the first requests of minor classes are one. They wait for
+    /// long wherever pages come first, and that shows no overload among pages.
+    fn group(&self, waiting: &Waiting) -> usize {
         let is_minor = waiting.standing == Standing::New && self.minor[waiting.class.index()];
-        2 * (waiting.standing.index() + usize::from(is_minor)) + usize::from(last)
+        waiting.standing.index() + usize::from(is_minor)
     }
 
     /// The ranks never change: cells rank by their numbers.

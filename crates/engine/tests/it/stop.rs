@@ -356,6 +356,28 @@ fn a_request_that_waits_behind_the_others_does_not_keep_a_long_one_running() {
 }
 
 #[test]
+fn a_request_that_waits_behind_the_others_for_long_is_no_reason_to_stop_one() {
+    let mut classes = classes();
+    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
+    classes[MAIN.index()].name = "other".into();
+    classes[DETAILS.index()].utility = Utility::new(1.0);
+    let given = [("floor_share", "0")];
+    let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
+    for i in 0..100 {
+        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+    }
+    site.arrive(SEARCH);
+    let minor = site.arrive(DETAILS);
+    for _ in 0..30 {
+        site.now = site.now + Span::from_secs(1);
+        site.arrive(SEARCH);
+        site.finish();
+    }
+    assert!(!site.log.iter().any(|action| matches!(action, Action::Terminate { .. })));
+    assert_eq!(site.drain().last(), Some(&minor), "it has waited all the time");
+}
+
+#[test]
 fn a_short_maximum_wait_is_what_a_long_wait_is_compared_with() {
     for (max_wait, expected) in [(Span::from_secs(1), Some(Reason::GaveWay)), (Span::MAX, None)] {
         let mut classes = classes();
