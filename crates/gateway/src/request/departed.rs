@@ -128,7 +128,7 @@ impl Departed {
         if let Place::File(file, _) = &place
             && since.elapsed() > SLOW.to_std()
         {
-            shared.files.note(*file, Shows::Other);
+            shared.note_file(*file, Shows::Other);
         }
         drop((exchange, load, counted, place));
     }
