@@ -115,8 +115,8 @@ pub struct Service {
     /// began earlier. If the engine does not remember the session, this answer is then not taken
     /// for the session's beginning.
     pub had_begun: bool,
-    /// Whether the answer meets the conditions of a success of its class. Without them, the class
-    /// has not been served, although the session was.
+    /// Whether the answer meets the conditions of success of its class. If not, the session was
+    /// served, but the class was not.
     pub succeeded: bool,
 }
 

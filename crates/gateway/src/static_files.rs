@@ -298,7 +298,7 @@ mod tests {
 
     /// Returns the keys of `count` targets with the same entry.
     fn rivals(files: &StaticFiles, count: u64) -> Vec<FileKey> {
-        let hash = |number| (1 + number * ENTRIES as u64) << COUNT.count_ones();
+        let hash = |number: u64| (1 + number * ENTRIES as u64) << COUNT.count_ones();
         let keys: Vec<_> =
             (0..count).map(|number| FileKey { hash: hash(number), is_whole: true }).collect();
         assert!(keys.iter().all(|key| std::ptr::eq(files.entry(*key), files.entry(keys[0]))));

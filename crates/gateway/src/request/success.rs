@@ -8,7 +8,7 @@
 //! A class may define its successes by status, by fields, and by fields of a JSON body. Only they
 //! bring revenue then, and only they prove to other classes that the session was served this one. A
 //! body of at most [`READ`] bytes is examined once it is complete. Until then the response is no
-//! success, so no token records it.
+//! success, so the token that it brings does not record it.
 //!
 //! One response counts for at most a hundred times the mean. The amount may follow from what a
 //! visitor has typed (a basket of a million teapots, returned tomorrow), and one visitor must not
