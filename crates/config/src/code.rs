@@ -107,7 +107,8 @@ codes! {
     BOUNDS = "E128", "The least number of slots is above the most.";
     START = "E130", "The initial number of slots is not between the least and the most.";
     UNREACHED = "W121", "A timeout is longer than the total, so it has no effect.";
-    EARNS_NOTHING = "W122", "A key about successes has no effect, because a success earns nothing.";
+    EARNS_NOTHING = "W122",
+        "A key about successes has no effect: a success earns nothing and proves nothing.";
     NO_TOKEN_KEYS = "E123", "The token is the session, and there are no keys to sign it.";
     TOKEN_UNUSED = "W124", "There are keys for tokens, and no sessions.";
     NEVER_RETURNING = "W125",
@@ -129,7 +130,7 @@ codes! {
     SPELLING = "W142",
         "A page of an enforced class may escape control if its path is written in other case.";
     JSON_OBSERVED = "W143",
-        "A class that only observes does not see JSON conditions in compressed answers.";
+        "Where a class only observes, it does not see JSON conditions in compressed answers.";
     NO_TOKENS = "W126",
         "The token is the session, and no class gives one: all classes only observe.";
 }

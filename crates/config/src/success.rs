@@ -51,6 +51,23 @@ impl Wanted {
         Self::Text { fixed: fixed.to_owned(), front, behind }
     }
 
+    /// Returns whether a value of the header field `name`, in lower case, is an accepted one.
+    ///
+    /// The query of a `Location` often repeats the target that the client asked for, as in
+    /// `/login?next=/thanks`, and its host may be the one that the client has sent. So only its
+    /// path is compared: its query only if the accepted value has one, and its host only if the
+    /// accepted value has a scheme.
+    pub fn is_of_field(&self, name: &str, value: &str) -> bool {
+        match self {
+            Self::Text { fixed, .. } if name == "location" => {
+                let ends: &[char] = if fixed.contains('?') { &['#'] } else { &['?', '#'] };
+                let value = value.find(ends).map_or(value, |end| &value[..end]);
+                self.is(if fixed.contains("://") { value } else { without_host(value) })
+            }
+            Self::Text { .. } | Self::Any => self.is(value),
+        }
+    }
+
     /// Returns whether a text is an accepted value.
     pub fn is(&self, text: &str) -> bool {
         match self {
@@ -63,7 +80,21 @@ impl Wanted {
     }
 }
 
+/// Returns a URL, or a reference to one (RFC 3986 §4.2), from its path on.
+fn without_host(url: &str) -> &str {
+    let rest = match url.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains('/') => Some(rest),
+        Some(_) | None => url.strip_prefix("//"),
+    };
+    rest.map_or(url, |rest| rest.find(['/', '?']).map_or("/", |path| &rest[path..]))
+}
+
 impl Success {
+    /// Returns whether there is no condition.
+    pub fn is_empty(&self) -> bool {
+        self.statuses.is_empty() && self.fields.is_empty() && self.json.is_empty()
+    }
+
     /// Adds the condition `status 2xx`, `header NAME: VALUE` or `json a.b: VALUE`. Returns whether
     /// the text is a condition.
     pub(crate) fn add(&mut self, text: &str) -> bool {
@@ -116,11 +147,48 @@ mod tests {
         assert_eq!(success.statuses, [200..=299, 302..=302]);
         let [(name, location), (_, any)] = &success.fields[..] else { panic!("{success:?}") };
         assert_eq!(name, "location");
-        assert!(location.is("https://shop.example/thanks?id=1") && !location.is("/basket"));
-        assert!(any.is(""));
+        assert!(location.is("/thanks") && !location.is("/basket") && any.is(""));
         assert_eq!(success.json[0].path, ["data", "result"]);
         assert!(success.json[0].value.is("success") && !success.json[0].value.is("successful"));
         assert_eq!(success.json[1].value, Wanted::Any);
+    }
+
+    #[test]
+    fn a_location_is_compared_by_its_path() {
+        let is =
+            |wanted: &str, location: &str| Wanted::parse(wanted).is_of_field("location", location);
+        for location in [
+            "/thanks",
+            "/thanks?id=1",
+            "/thanks#top",
+            "https://shop.example/thanks/7?id=1",
+            "https://shop.example:8443/thanks",
+            "//shop.example/thanks",
+        ] {
+            assert!(is("/thanks*", location) && is("*/thanks*", location), "{location}");
+        }
+        assert!(is("*/thanks*", "/en/thanks") && !is("/thanks*", "/en/thanks"));
+        for location in [
+            "/accounts/login/?next=/thanks",
+            "/login#/thanks",
+            "/login?next=https://shop.example/thanks",
+            "https://thanks.example/login",
+            "//thanks.example/login",
+            "https://thanks.example",
+            "https://thanks.example?next=/thanks",
+            "https://a@thanks.example/login",
+        ] {
+            assert!(!is("/thanks*", location) && !is("*/thanks*", location), "{location}");
+        }
+        assert!(is("/", "https://shop.example") && is("/", "https://shop.example?a=/b"));
+        let of_host = |location| is("https://pay.example/*", location);
+        assert!(of_host("https://pay.example/7?a=b"));
+        assert!(!of_host("/7") && !of_host("/login?next=https://pay.example/7"));
+        let of_page = |location| is("/index.php?route=thanks*", location);
+        assert!(of_page("https://shop.example/index.php?route=thanks&id=1#top"));
+        assert!(!of_page("/index.php?route=login&next=/index.php?route=thanks"));
+        assert!(!of_page("https://shop.example?next=/index.php?route=thanks"));
+        assert!(is("*", "") && Wanted::parse("a?b").is_of_field("x-order", "a?b"));
     }
 
     #[test]

@@ -359,14 +359,33 @@ fn a_class_that_observes_does_not_see_json_in_compressed_answers() {
     let of = |mode: &str, success: &str| {
         let upstream = "upstream = { server = 'http://127.0.0.1:1', ignore_case = false }";
         let class =
-            format!("match = ['POST /a'], earns = 1, mode = '{mode}', success = ['{success}']");
+            format!("match = ['POST /a'], earns = 1, mode = {mode}, success = ['{success}']");
         let text = format!("version = 1\nmode = 'enforce'\n{upstream}\nclass.a = {{ {class} }}");
         let (_, warnings) = Config::parse(&text, "test").unwrap();
         warnings.iter().map(|one| one.code).collect::<Vec<_>>()
     };
-    assert_eq!(of("observe", "json placed: true"), ["W143"]);
-    assert_eq!(of("enforce", "json placed: true").len(), 0);
-    assert_eq!(of("observe", "status 302").len(), 0);
+    assert_eq!(of("'observe'", "json placed: true"), ["W143"]);
+    assert_eq!(of("'enforce', percent = 10", "json placed: true"), ["W143"]);
+    assert_eq!(of("'enforce'", "json placed: true").len(), 0);
+    assert_eq!(of("'observe'", "status 302").len(), 0);
+    assert_eq!(of("'enforce', percent = 10", "status 302").len(), 0);
+}
+
+#[test]
+fn conditions_of_success_have_an_effect_where_a_success_earns_or_proves_something() {
+    let of = |class: &str, after: &str| {
+        let pay = format!("match = ['POST /b'], tier = 'transact', {after}");
+        let text = format!(
+            "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
+             class.a = {{ match = ['POST /a'], success = ['status 302'], {class} }}\n\
+             class.b = {{ {pay} }}"
+        );
+        let (_, warnings) = Config::parse(&text, "test").unwrap();
+        warnings.iter().map(|one| one.code).collect::<Vec<_>>()
+    };
+    assert_eq!(of("earns = 0", "after = ['other']"), ["W122"]);
+    assert_eq!(of("earns = 1", "after = ['other']").len(), 0);
+    assert_eq!(of("earns = 0", "after = ['a']").len(), 0);
 }
 
 #[test]

@@ -115,12 +115,16 @@ pub struct Service {
     /// began earlier. If the engine does not remember the session, this answer is then not taken
     /// for the session's beginning.
     pub had_begun: bool,
+    /// Whether the answer meets the conditions of success of its class. If not, the session was
+    /// served, but the class was not.
+    pub succeeded: bool,
 }
 
 impl Service {
-    /// Content of `class`, at an unknown address.
+    /// A success of `class` with content, at an unknown address.
     pub const fn content(class: ClassId) -> Self {
-        Self { class, address: None, answer: AnswerKind::Content, had_begun: false }
+        let answer = AnswerKind::Content;
+        Self { class, address: None, answer, had_begun: false, succeeded: true }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::state::audit::Audit;
 use crate::state::stored::Stored;
 use crate::state::writer::StateWriter;
-use crate::static_files::StaticFiles;
+use crate::static_files::{FileKey, Shows, StaticFiles};
 use crate::telemetry::history::Chronicle;
 use crate::telemetry::journal::Journal;
 use crate::telemetry::metrics::Metrics;
@@ -65,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) departed: AtomicUsize,
     /// The number of requests for files, which hold no slot.
     pub(crate) file_requests: AtomicUsize,
+    /// The number of files that servers have sent whole, and clients have not taken yet.
+    pub(crate) kept_files: AtomicUsize,
     /// The files that are known.
     pub(crate) files: StaticFiles,
     faults: FaultLog,
@@ -112,6 +114,7 @@ impl Shared {
             uploads: AtomicUsize::new(0),
             departed: AtomicUsize::new(0),
             file_requests: AtomicUsize::new(0),
+            kept_files: AtomicUsize::new(0),
             files: StaticFiles::default(),
             observed: AtomicUsize::new(0),
             faults: FaultLog::default(),
@@ -151,6 +154,13 @@ impl Shared {
     pub(crate) fn put_in_force(&self, settings: Arc<Settings>) {
         self.memory.set_budget(memory::of_this_process(&settings.config));
         self.settings.send_replace(settings);
+    }
+
+    /// Records the conclusion about a target that may be a file.
+    pub(crate) fn note_file(&self, file: FileKey, shows: Shows) {
+        if self.files.note(file, shows) {
+            self.metrics.file_forgotten();
+        }
     }
 
     /// Returns a name for a request that is unique in this process and that nobody can predict.
@@ -235,6 +245,17 @@ impl CountedSeat {
         // If it is one too many, dropping it decrements both counts.
         seat.is_file = true;
         (shared.file_requests.fetch_add(1, Ordering::Relaxed) < most).then_some(seat)
+    }
+
+    /// Counts a file that its server has sent whole, and that its client has not taken yet. Returns
+    /// `None` if there are as many as allowed.
+    pub(crate) fn kept_file(shared: &Arc<Shared>, most: usize) -> Option<Self> {
+        Self::take(shared, |shared| &shared.kept_files, most)
+    }
+
+    /// Returns whether it is the permit of a request for a file.
+    pub(crate) const fn is_for_file(&self) -> bool {
+        self.is_file
     }
 
     fn take(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicUsize, most: usize) -> Option<Self> {

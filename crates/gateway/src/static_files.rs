@@ -7,8 +7,8 @@
 //!
 //! - with `200`, a type that files of a page have, a validator (`ETag` or `Last-Modified`), no
 //!   cookie, and nothing that forbids a shared cache to keep it;
-//! - with at most [`LARGEST`] bytes, so that a client that reads slowly does not occupy the server
-//!   longer than another;
+//! - with at most [`LARGEST`] bytes, which the gateway reads at once, so that a client that reads
+//!   slowly does not occupy the server (`request/read_ahead.rs`);
 //! - and within [`FAST`] to the first byte. An image that is computed faster than that counts as a
 //!   file.
 //!
@@ -16,9 +16,15 @@
 //! that a configured class matches are excluded. If as many requests for files run as there are
 //! slots, further ones wait in the queue.
 //!
+//! **Without a length.** A server that compresses a response as it sends it does not know its
+//! length. The end of the body then decides. A file is counted for each `Accept-Encoding` by
+//! itself: a client that takes no compression may get many times as many bytes.
+//!
 //! **Hostile input.** Clients choose targets, but only the server's responses to GET count. The
 //! table has a fixed size and is indexed by a keyed hash, so no client can choose which entry a
-//! target takes.
+//! target takes. Each response for a known file makes it withstand two responses for other targets
+//! with the same entry. So requests with invented queries must be more than twice as frequent, for
+//! each entry, as those for a file, to make the gateway forget it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,9 +39,13 @@ use crate::process::secret::Secret;
 
 /// The number of entries of the table, a power of two.
 const ENTRIES: usize = 16_384;
-/// The bits of an entry that count responses. The others identify the target.
-const COUNT: u64 = 0b11;
-/// The number of responses that make a target a file.
+/// The bits of an entry that count. The others identify the target.
+const COUNT: u64 = 0b1111;
+/// The count of a target after its first response.
+const FIRST: u64 = 1;
+/// The number that each further response adds to the count, up to [`COUNT`].
+const FURTHER: u64 = 2;
+/// The least count of a file. Each response for another target subtracts one from the count.
 const ENOUGH: u64 = 2;
 /// The time within which a response must begin for its target to be learned as a file.
 const FAST: Span = Span::from_millis(20);
@@ -84,9 +94,8 @@ const TYPES: [&[u8]; 10] = [
     b"video/",
 ];
 
-/// The size of the largest file: its response leaves the server at once, however slowly the client
-/// reads.
-const LARGEST: u64 = 64 * 1024;
+/// The size of the largest file. The gateway keeps as much of it for a client that reads slowly.
+pub(crate) const LARGEST: u64 = 512 * 1024;
 
 /// The key of a target that may be a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +103,13 @@ pub(crate) struct FileKey {
     hash: u64,
     /// The request is a GET for the whole target, so the response may show that it is a file.
     is_whole: bool,
+}
+
+impl FileKey {
+    /// Returns whether a response with this status has the whole target as its body.
+    pub(crate) fn is_whole_in(self, status: StatusCode) -> bool {
+        self.is_whole && status == StatusCode::OK
+    }
 }
 
 /// Returns the key of a request's target, if it may be a file.
@@ -108,9 +124,13 @@ pub(crate) fn asked(
     let reads = matches!(request.method, Method::GET | Method::HEAD);
     let target = request.target.path_and_query().as_bytes();
     let may_be = config.queue.skip_files && is_other && reads && request.framing == Framing::None;
-    (may_be && has_ending(target)).then(|| FileKey {
-        hash: secret.attempt_key([&request.authority, target]).0,
-        is_whole: request.method == Method::GET,
+    (may_be && has_ending(target)).then(|| {
+        let encodings: Vec<&[u8]> = request.fields.named(b"accept-encoding").collect();
+        let encodings = encodings.join(&b',');
+        FileKey {
+            hash: secret.attempt_key([&request.authority, target, &encodings]).0,
+            is_whole: request.method == Method::GET,
+        }
     })
 }
 
@@ -134,7 +154,8 @@ pub(crate) enum Shows {
 }
 
 /// Draws the conclusion from the head of a response that began `began` after its request. `length`:
-/// the bytes of its body, if the head says so.
+/// the bytes of its body. If the head does not say so, the conclusion holds only if the body has at
+/// most [`LARGEST`] bytes.
 pub(crate) fn shows(
     file: FileKey,
     status: StatusCode,
@@ -149,20 +170,18 @@ pub(crate) fn shows(
     let is_type = |begin: &&[u8]| {
         kind.get(..begin.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(begin))
     };
-    let is_whole = status == StatusCode::OK;
-    let is_content = is_whole || status == StatusCode::PARTIAL_CONTENT;
+    let is_content = matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
     let may_be_kept = may_be_kept(status, fields) && !fields.has(Name::SetCookie);
     if !is_content || !TYPES.iter().any(is_type) || !may_be_kept || began > SLOW {
         return Shows::Other;
     }
     let names = [&b"etag"[..], b"last-modified"];
     let has_validator = names.iter().any(|name| fields.named(name).next().is_some());
-    let is_short = length.is_some_and(|length| length <= LARGEST);
-    if file.is_whole && is_whole && !is_short {
+    let is_whole = file.is_whole_in(status);
+    if is_whole && length.is_some_and(|length| length > LARGEST) {
         return Shows::Other;
     }
-    let is_shown = file.is_whole && is_whole && has_validator && began <= FAST;
-    if is_shown { Shows::File } else { Shows::Nothing }
+    if is_whole && has_validator && began <= FAST { Shows::File } else { Shows::Nothing }
 }
 
 /// The known files.
@@ -181,19 +200,25 @@ impl StaticFiles {
 
     /// Returns whether this target is a file.
     pub(crate) fn has(&self, key: FileKey) -> bool {
-        self.entry(key).load(Ordering::Relaxed) == (key.hash & !COUNT) | ENOUGH
+        let now = self.entry(key).load(Ordering::Relaxed);
+        now & !COUNT == key.hash & !COUNT && now & COUNT >= ENOUGH
     }
 
-    /// Records the conclusion about this target. If two come at once, one may be lost.
-    pub(crate) fn note(&self, key: FileKey, shows: Shows) {
+    /// Records the conclusion about this target. Returns whether a file had to make room for it. If
+    /// two conclusions come at once, one may be lost.
+    pub(crate) fn note(&self, key: FileKey, shows: Shows) -> bool {
         let (entry, own) = (self.entry(key), key.hash & !COUNT);
         let now = entry.load(Ordering::Relaxed);
-        let count = if now & !COUNT == own { now & COUNT } else { 0 };
-        match shows {
-            Shows::File => entry.store(own | (count + 1).min(ENOUGH), Ordering::Relaxed),
-            Shows::Other if count > 0 => entry.store(0, Ordering::Relaxed),
-            Shows::Nothing | Shows::Other => {}
-        }
+        let (count, is_own) = (now & COUNT, now & !COUNT == own && now != 0);
+        let next = match shows {
+            Shows::File if is_own => own | (count + FURTHER).min(COUNT),
+            Shows::File if count > ENOUGH => now - 1,
+            Shows::File => own | FIRST,
+            Shows::Other if is_own => 0,
+            Shows::Nothing | Shows::Other => return false,
+        };
+        entry.store(next, Ordering::Relaxed);
+        !is_own && count == ENOUGH
     }
 }
 
@@ -221,7 +246,7 @@ mod tests {
 
     #[test]
     fn an_answer_shows_a_file_by_all_of_its_marks() {
-        let file = |is_whole| FileKey { hash: 4, is_whole };
+        let file = |is_whole| FileKey { hash: 16, is_whole };
         let shown_to = |is_whole, length, status: u16, lines: &[(&str, &str)], millis| {
             let (status, began) =
                 (StatusCode::from_u16(status).unwrap(), Span::from_millis(millis));
@@ -239,7 +264,9 @@ mod tests {
         }
         assert_eq!(shown_to(false, Some(9), 200, &[css, tag], 1), Shows::Nothing, "HEAD");
         assert_eq!(shown_to(true, Some(LARGEST + 1), 200, &[css, tag], 1), Shows::Other);
-        assert_eq!(shown_to(true, None, 200, &[css, tag], 1), Shows::Other);
+        assert_eq!(shown_to(true, Some(LARGEST), 200, &[css, tag], 1), Shows::File);
+        assert_eq!(shown_to(true, None, 200, &[css, tag], 1), Shows::File, "if it is short");
+        assert_eq!(shown_to(true, Some(LARGEST + 1), 206, &[css, tag], 1), Shows::Nothing);
         let page = ("Content-Type", "text/html");
         for (status, lines, millis) in [
             (200, &[css, tag][..], 201),
@@ -269,17 +296,43 @@ mod tests {
         assert!(!known(Shows::Other) && !known(Shows::File) && known(Shows::File));
     }
 
+    /// Returns the keys of `count` targets with the same entry.
+    fn rivals(files: &StaticFiles, count: u64) -> Vec<FileKey> {
+        let hash = |number: u64| (1 + number * ENTRIES as u64) << COUNT.count_ones();
+        let keys: Vec<_> =
+            (0..count).map(|number| FileKey { hash: hash(number), is_whole: true }).collect();
+        assert!(keys.iter().all(|key| std::ptr::eq(files.entry(*key), files.entry(keys[0]))));
+        keys
+    }
+
     #[test]
-    fn another_target_with_the_same_entry_is_none() {
+    fn another_target_with_the_same_entry_is_none_and_makes_a_file_forgotten_at_last() {
         let files = StaticFiles::default();
-        let [one, other] =
-            [4, 4 + (ENTRIES as u64) * 4].map(|hash| FileKey { hash, is_whole: true });
-        assert!(std::ptr::eq(files.entry(one), files.entry(other)));
-        (0..2).for_each(|_| files.note(one, Shows::File));
+        let rivals = rivals(&files, 2);
+        let (one, other) = (rivals[0], rivals[1]);
+        assert!(!files.note(one, Shows::File) && !files.note(one, Shows::File));
         assert!(files.has(one) && !files.has(other));
         files.note(other, Shows::Other);
-        assert!(files.has(one), "an answer for another one takes nothing back");
-        files.note(other, Shows::File);
-        assert!(!files.has(one) && !files.has(other), "the later one has the entry");
+        assert!(!files.note(other, Shows::File) && files.has(one), "it withstands one");
+        assert!(files.note(other, Shows::File), "the second one takes the entry");
+        assert!(!files.has(one) && !files.has(other));
+        assert!(!files.note(other, Shows::File) && files.has(other));
+    }
+
+    #[test]
+    fn a_file_that_is_asked_for_withstands_invented_queries() {
+        let files = StaticFiles::default();
+        let rivals = rivals(&files, 1001);
+        let (file, invented) = (rivals[0], &rivals[1..]);
+        for _ in 0..20 {
+            files.note(file, Shows::File);
+        }
+        for pair in invented.chunks(2) {
+            for invented in pair {
+                assert!(!files.note(*invented, Shows::File) && !files.has(*invented));
+            }
+            assert!(files.has(file));
+            files.note(file, Shows::File);
+        }
     }
 }

@@ -154,7 +154,7 @@ fn resolve(
         patience: values.get(&keys::PATIENCE).map(Value::span),
         level: level(draft, file.names, report),
         earns_header: earns_header(draft, report),
-        success: success(draft, mode, report),
+        success: success(draft, drafts, mode, report),
         max_body_bytes: values
             .get(&keys::CLASS_MAX_BODY_BYTES)
             .map_or(file.max_body_bytes, Value::whole),
@@ -192,46 +192,64 @@ fn earns_header(draft: &Draft, report: &mut Report) -> Option<String> {
     let (value, at) = draft.values.given(&keys::EARNS_HEADER)?;
     let path = format!("class.{}.earns_header", shown(&draft.name));
     let name = fields::taken_away(&path, value.text(), at.clone(), report);
-    let message = || format!("`{path}` is limited to 100 times `earns`, which is 0");
-    check_earns(draft, at, message, report);
+    if earns_nothing(draft) {
+        let message = format!("`{path}` is limited to 100 times `earns`, which is 0");
+        let help = "set `earns` to the average revenue of a success".to_string();
+        report.add(Finding::new(&code::EARNS_NOTHING, at, message).help(help));
+    }
     name
 }
 
-/// Warns of a key that has no effect where a success earns nothing.
-fn check_earns(
-    draft: &Draft,
-    at: Range<usize>,
-    message: impl FnOnce() -> String,
-    report: &mut Report,
-) {
+/// Returns whether a success of the class brings no revenue.
+fn earns_nothing(draft: &Draft) -> bool {
     let earns = draft.values.of(&keys::EARNS).number();
-    if earns <= 0.0 && !draft.values.refused(&keys::EARNS) {
-        let help = "set `earns` to the average revenue of a success".to_string();
-        report.add(Finding::new(&code::EARNS_NOTHING, at, message()).help(help));
-    }
+    earns <= 0.0 && !draft.values.refused(&keys::EARNS)
+}
+
+/// Returns whether another class names this one in its `after`.
+fn is_required(draft: &Draft, drafts: &[Draft]) -> bool {
+    let requires = |other: &Draft| {
+        let after = other.values.given(&keys::AFTER).map(|(value, _)| value.texts());
+        after.into_iter().flatten().any(|name| *name.get_ref() == draft.name)
+    };
+    drafts.iter().any(|other| other.name != draft.name && requires(other))
 }
 
 /// Returns the conditions on which an answer counts as a success.
-fn success(draft: &Draft, mode: Mode, report: &mut Report) -> Success {
+fn success(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> Success {
     let mut success = Success::default();
     let Some((value, at)) = draft.values.given(&keys::SUCCESS) else { return success };
     for text in value.texts() {
         if !success.add(text.get_ref()) {
             let message = format!("\"{}\" is not a condition on an answer", shown(text.get_ref()));
             let help =
-                "write \"status 302\", \"header location: */thanks*\" or \"json result: success\"";
+                "write \"status 302\", \"header location: /thanks*\" or \"json result: success\"";
             report.add(Finding::new(&code::SUCCESS, text.span(), message).help(help.to_string()));
         }
     }
     let path = format!("class.{}.success", shown(&draft.name));
-    if mode == Mode::Observe && !success.json.is_empty() {
-        let message =
-            format!("`{path}` does not see JSON in compressed answers: the class only observes");
-        let help =
-            "enforce the class, or let the application not compress these answers".to_string();
+    let percent = draft.values.of(&keys::PERCENT).whole();
+    if (mode == Mode::Observe || percent < 100) && !success.json.is_empty() {
+        let why = match mode {
+            Mode::Observe => "the class only observes".to_string(),
+            Mode::Enforce => format!("the class only observes {} of 100 clients", 100 - percent),
+        };
+        let message = format!("`{path}` does not see JSON in compressed answers: {why}");
+        let help = "enforce the class for all clients, or let the application not compress these \
+                    answers"
+            .to_string();
         report.add(Finding::new(&code::JSON_OBSERVED, at.clone(), message).help(help));
     }
-    check_earns(draft, at, || format!("`{path}` has no effect: the class earns nothing"), report);
+    if earns_nothing(draft) && !is_required(draft, drafts) {
+        let message = format!(
+            "`{path}` has no effect: the class earns nothing, and no other class names it in \
+             `after`"
+        );
+        let help = "set `earns` to the average revenue of a success, or name the class in the \
+                    `after` of another"
+            .to_string();
+        report.add(Finding::new(&code::EARNS_NOTHING, at, message).help(help));
+    }
     success
 }
 

@@ -49,9 +49,9 @@ impl Engine {
         if let Some(place) = step.visit {
             self.learning.visited(place, step.new, step.signals);
         }
-        // Only the first time counts: a visitor who looks at their receipt again has not ordered
-        // again.
-        if step.new && page.earns {
+        // Only the first success of a class counts: a visitor who looks at their receipt again has
+        // not ordered again.
+        if step.earns {
             self.learning.earned(class, &step, earned.get());
             self.sessions.ordered(session);
         }

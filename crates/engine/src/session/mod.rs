@@ -10,6 +10,10 @@
 //! its class proves something: servers answer static routes with both, without any work. Both
 //! advance a session that exists or that a token proves.
 //!
+//! **Answers that prove no class.** A class may say which of its answers are successes. Any other
+//! answer of it, such as the page after a wrong password, begins a session if it is content, and
+//! proves nothing more.
+//!
 //! The path that a request has proven is the table's knowledge together with the contents of a
 //! token that the driver has verified. The table does not store what a token says, because the
 //! token comes with each request.
@@ -152,7 +156,9 @@ impl Sessions {
     pub fn gets_on(&self, now: Time, key: Option<SessionKey>, service: &Service) -> bool {
         let begins = match service.answer {
             AnswerKind::Content => true,
-            AnswerKind::Redirect => self.proving.meets(ClassSet::NONE.with(service.class)),
+            AnswerKind::Redirect => {
+                service.succeeded && self.proving.meets(ClassSet::NONE.with(service.class))
+            }
             AnswerKind::NotModified => false,
         };
         begins || service.had_begun || key.is_some_and(|key| self.path(now, key).is_some())
@@ -163,7 +169,7 @@ impl Sessions {
         if !self.gets_on(now, Some(key), &service) {
             return false;
         }
-        let Service { class, address, had_begun, .. } = service;
+        let Service { class, address, had_begun, succeeded, .. } = service;
         let walk = if had_begun { Walk::SOMEWHERE } else { Walk::UNKNOWN };
         let last = now + BEFORE;
         let begun = Session { key, served: ClassSet::NONE, address, last, walk };
@@ -173,7 +179,9 @@ impl Sessions {
         if last.since(session.last) > self.ttl {
             *session = begun;
         }
-        session.served = session.served.with(class);
+        if succeeded {
+            session.served = session.served.with(class);
+        }
         (session.last, session.address) = (last, address);
         let segment = segment(self.proving, session.served);
         self.segments.put(place, segment, address);

@@ -45,6 +45,20 @@ fn a_transaction_counts_only_on_a_path_that_was_walked() {
 }
 
 #[test]
+fn an_answer_that_is_not_a_success_of_its_class_proves_nothing_of_it() {
+    let mut sessions = Sessions::new(4, Span::from_secs(60), PROVING);
+    let (key, failed) = (SessionKey(7), Service { succeeded: false, ..Service::content(LOGIN) });
+    assert!(sessions.served(at(0), key, failed));
+    assert_eq!(sessions.standing(at(0), Some(key), ClassSet::NONE, &pay()), Standing::InProgress);
+    assert_eq!(sessions.proven(), 0);
+    let redirected = Service { answer: AnswerKind::Redirect, ..failed };
+    assert!(!sessions.served(at(0), SessionKey(8), redirected), "it begins no session");
+    sessions.serves(at(0), key, LOGIN);
+    assert!(sessions.served(at(0), key, failed));
+    assert_eq!(sessions.standing(at(0), Some(key), ClassSet::NONE, &pay()), Standing::Transaction);
+}
+
+#[test]
 fn a_session_not_served_for_its_ttl_starts_again() {
     let mut sessions = Sessions::new(4, Span::from_secs(60), PROVING);
     sessions.serves(at(0), SessionKey(7), LOGIN);

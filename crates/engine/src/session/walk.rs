@@ -18,6 +18,8 @@ pub(super) struct Walk {
     entry: Option<ClassId>,
     /// The classes that the session has visited.
     seen: ClassSet,
+    /// The classes whose revenue was counted for the session.
+    earned: ClassSet,
     /// Whether the session has made an order.
     ordered: bool,
 }
@@ -30,6 +32,7 @@ impl Walk {
         signals: Signals::NONE,
         entry: None,
         seen: ClassSet::NONE,
+        earned: ClassSet::NONE,
         ordered: false,
     };
     /// The number of pages of one session that count. Further pages, as robots request them, say
@@ -51,7 +54,8 @@ impl Walk {
     /// The next page is the first one served among those that the session asked for since the
     /// previous page. So a request that was refused, or an answer that no client waited for, does
     /// not block the walk. Other answers and repeated answers do not count as pages. A class's
-    /// first order always counts, whatever else was fetched meanwhile.
+    /// first order always counts, whatever else was fetched meanwhile, and however often the
+    /// session has tried before.
     pub(super) fn steps(&mut self, page: Page) -> Step {
         let Page { class, signals, earns } = page;
         let first = self.pages == 0;
@@ -59,7 +63,7 @@ impl Walk {
             (self.signals, self.entry) = (signals, Some(class));
         }
         let here = ClassSet::NONE.with(class);
-        let orders = earns && !self.seen.meets(here);
+        let orders = earns && !self.earned.meets(here);
         let goes_on = first || orders || self.wishes.meets(here);
         let visit = (goes_on && self.pages < Self::PAGES).then_some(Place { class, first });
         if goes_on {
@@ -70,8 +74,12 @@ impl Walk {
         if new {
             self.seen = self.seen.union(here);
         }
+        let earns = orders && visit.is_some();
+        if earns {
+            self.earned = self.earned.union(here);
+        }
         let Self { signals, entry, seen, ordered, .. } = *self;
-        Step { visit, new, signals, entry, seen, ordered }
+        Step { visit, new, earns, signals, entry, seen, ordered }
     }
 
     /// Notes that the session has made an order.
@@ -156,7 +164,24 @@ mod tests {
         let order = Page { earns: true, ..page(LOGIN, CART) };
         let step = walk.steps(order);
         assert_eq!((step.visit, step.new), (Some(Place::later(LOGIN)), true));
-        assert_eq!(walk.steps(order).visit, None, "the same answer twice is one order");
+        assert!(step.earns);
+        let again = walk.steps(order);
+        assert_eq!((again.visit, again.earns), (None, false), "the same answer twice is one order");
+    }
+
+    #[test]
+    fn an_order_that_succeeds_at_the_second_attempt_earns_once() {
+        let mut walk = Walk::UNKNOWN;
+        walk.steps(page(MAIN, CART));
+        let attempt = |earns| {
+            walk.asks(LOGIN);
+            let step = walk.steps(Page { earns, ..page(LOGIN, CART) });
+            (step.new, step.earns)
+        };
+        assert_eq!(
+            [false, true, true].map(attempt),
+            [(true, false), (false, true), (false, false)]
+        );
     }
 
     #[test]
@@ -197,5 +222,6 @@ mod tests {
             counted += u32::from(walk.steps(page(MAIN, CART)).visit.is_some());
         }
         assert_eq!(counted, u32::from(Walk::PAGES));
+        assert!(!walk.steps(Page { earns: true, ..page(LOGIN, CART) }).earns);
     }
 }

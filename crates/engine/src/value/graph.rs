@@ -32,6 +32,9 @@ pub struct Step {
     pub visit: Option<Place>,
     /// Whether the page counts and the session has not visited its class before.
     pub new: bool,
+    /// Whether the page counts and brings revenue, and no earlier page of its class has in this
+    /// session.
+    pub earns: bool,
     /// The signals that the session showed when it began.
     pub signals: Signals,
     /// The class that the session began with, if it is known.

@@ -27,10 +27,15 @@ fn site(policy: &str, given: &[(&str, &str)]) -> Site {
 
 /// Serves a session a class, which takes 10 ms; an order brings 1.
 fn served(site: &mut Site, session: u64, class: ClassId, signals: Signals) {
+    brings(site, session, class, signals, if class == CONFIRM { 1.0 } else { 0.0 });
+}
+
+/// Serves a session a class, which takes 10 ms and brings `earned`.
+fn brings(site: &mut Site, session: u64, class: ClassId, signals: Signals, earned: f64) {
     let key = SessionKey(session);
     site.request(Request { session: Some(key), signals, ..Request::of(class) });
     site.now = site.now + Span::from_millis(10);
-    let earned = Utility::new(if class == CONFIRM { 1.0 } else { 0.0 });
+    let earned = Utility::new(earned);
     site.tell(Event::Served {
         session: key,
         service: Service::content(class),
@@ -175,6 +180,18 @@ fn who_looks_at_her_receipt_again_has_not_ordered_again() {
     served(&mut site, 1, MAIN, Signals::NONE);
     (0..50).for_each(|_| served(&mut site, 1, CONFIRM, Signals::NONE));
     assert!((site.engine.learning().orders() - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn an_order_that_succeeds_at_the_second_attempt_is_an_order() {
+    let mut site = site("value-index", &[]);
+    served(&mut site, 1, MAIN, CART);
+    for earned in [0.0, 1.0, 1.0] {
+        brings(&mut site, 1, CONFIRM, CART, earned);
+    }
+    assert!((site.engine.learning().orders() - 1.0).abs() < 0.01);
+    let (_, ordered, _) = site.engine.learning().signals(CART);
+    assert!((ordered - 1.0).abs() < 0.01, "{ordered}");
 }
 
 #[test]

@@ -110,6 +110,8 @@ pub(crate) struct Progress {
     pub(crate) answer: AnswerKind,
     /// The revenue of the answer.
     pub(crate) earned: Utility,
+    /// Whether the answer meets the conditions of success of its class.
+    pub(crate) succeeded: bool,
     /// Whether the answer came within the patience of its class.
     pub(crate) in_time: bool,
 }

@@ -60,7 +60,8 @@ fn is_served(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     let (session, earned) = (SessionKey(1), Utility::default());
     let answer = AnswerKind::Content;
-    ticket.answered(Some(Progress { session, answer, earned, in_time: true }), End::ANSWERED);
+    let progress = Progress { session, answer, earned, succeeded: true, in_time: true };
+    ticket.answered(Some(progress), End::ANSWERED);
 }
 
 /// The request waits for its slot, and its client leaves.

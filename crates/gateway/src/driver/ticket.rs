@@ -142,11 +142,11 @@ impl Ticket {
         let how = self.ended(end);
         self.done = true;
         self.driver.with(|core, now, wakers| {
-            if let Some(Progress { session, answer, earned, in_time }) = progress {
+            if let Some(Progress { session, answer, earned, succeeded, in_time }) = progress {
                 if let Some(from) = claimed.filter(|from| *from != session) {
                     core.tell(now, Event::Renamed { from, to: session }, wakers);
                 }
-                let service = Service { class, address, answer, had_begun };
+                let service = Service { class, address, answer, had_begun, succeeded };
                 let served = Event::Served { session, service, signals, earned, in_time };
                 core.tell(now, served, wakers);
             }

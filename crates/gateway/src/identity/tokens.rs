@@ -123,11 +123,18 @@ impl Tokens {
     }
 
     /// Returns whether a request is to be given a new token with its answer: it has none that
-    /// lasts, or this answer adds a fact.
-    pub(crate) fn is_due(&self, shown: &Shown, class: ClassId, ordered: Option<Day>) -> bool {
-        let is_new = !shown.proven.meets(ClassSet::NONE.with(class));
-        let grows = is_new && self.marks.get(class.index()).is_some_and(Option::is_some);
-        !shown.lasts || grows || ordered != shown.ordered
+    /// lasts, or this answer adds a fact. `class`: the class that the answer proves, if it does.
+    pub(crate) fn is_due(
+        &self,
+        shown: &Shown,
+        class: Option<ClassId>,
+        ordered: Option<Day>,
+    ) -> bool {
+        let grows = |class: ClassId| {
+            let is_new = !shown.proven.meets(ClassSet::NONE.with(class));
+            is_new && self.marks.get(class.index()).is_some_and(Option::is_some)
+        };
+        !shown.lasts || class.is_some_and(grows) || ordered != shown.ordered
     }
 
     /// Returns the day of an order that was made now, if such days are kept.

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use bywash_engine::{AnswerKind, End, Outcome, SessionKey};
 use bywash_message::{Fields, Framing, Name, Response};
-use bywash_units::Utility;
+use bywash_units::Span;
 use http::StatusCode;
 
 use super::ClientConnection;
@@ -22,8 +22,9 @@ use super::ClientRate;
 use super::deadline::Deadline;
 use super::forward::Forwarded;
 use super::grant;
+use super::read_ahead::ReadAhead;
 use super::refuse::{self, Voice};
-use super::success::{self, Sought};
+use super::success::{self, Judged, Sought};
 use crate::context::Worker;
 use crate::driver::{Progress, Refusal, Ticket};
 use crate::elephants::Paced;
@@ -31,7 +32,7 @@ use crate::io::body::{BodyError, Piece};
 use crate::request::record::Record;
 use crate::request::reply::{Answer, Reply, Tunnel};
 use crate::shared::CountedSeat;
-use crate::static_files;
+use crate::static_files::{self, FileKey, Shows};
 use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, Pool, UpstreamError};
 
@@ -55,8 +56,8 @@ pub(crate) struct Stream {
     status: StatusCode,
     /// The session that makes progress by this response.
     served: Option<SessionKey>,
-    /// The revenue of the response once it is complete.
-    earned: Utility,
+    /// The judgement about the response once it is complete.
+    judged: Judged,
     /// Looks for the conditions of success in the body. `None` if the head has decided about
     /// success.
     sought: Option<Box<Sought>>,
@@ -67,8 +68,12 @@ pub(crate) struct Stream {
     endless: bool,
     /// There was no room for more of the response, because its client was slow to read it.
     held_up: bool,
-    /// Bytes of the response that were handed on.
+    /// Bytes of the response that have arrived.
     taken: u64,
+    /// The target and the conclusion about it, if the end of the body decides whether it is a file.
+    file: Option<(FileKey, Shows)>,
+    /// The part of a file that the client has not taken yet.
+    ahead: Option<ReadAhead>,
     client: ClientRate,
     /// Delays the bytes if a rule says so.
     paced: Option<Paced>,
@@ -82,14 +87,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         forwarded;
     let now = running.worker.shared.driver.now();
     let began = load.head_came(now);
-    if let Some(file) = running.record.file() {
-        let length = match response.framing {
-            Framing::Length(length) => Some(length),
-            Framing::None | Framing::Chunked | Framing::UntilClose => None,
-        };
-        let shows = static_files::shows(file, response.status, &response.fields, length, began);
-        running.worker.shared.files.note(file, shows);
-    }
+    let file = running.record.file().and_then(|file| running.note_file(file, &response, began));
     if !response.status.is_server_error() {
         load.answered(now);
     }
@@ -109,25 +107,29 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         fields.remove(Name::Trailer);
     }
     running.record.is_answered_upstream();
-    let (earned, sought) = success::earned(&running.record, status, &mut fields);
-    let served = running.session_served(status, earned, &mut fields);
+    let (judged, sought) = success::judge(&running.record, status, &mut fields);
+    let served = running.session_served(status, judged, &mut fields);
     if endless {
-        running.gives_slot_back(served.filter(|_| gets_on(status)), status, earned);
+        running.gives_slot_back(served.filter(|_| gets_on(status)), status, judged);
     }
+    let permit = running.record.takes_permit();
     let (shared, facts) = (&running.worker.shared, running.record.facts());
+    let ahead = permit.map(|permit| ReadAhead::new(shared, permit));
     let paced = shared.elephants.paced(facts.request.rule);
     let mut stream = Stream {
         exchange: Some(exchange),
         deadline,
         status,
         served,
-        earned,
+        judged,
         sought: sought.map(Box::new),
         takes_trailers,
         sent: 0,
         endless,
         held_up: false,
         taken: 0,
+        file,
+        ahead,
         client,
         paced,
         running: Some(running),
@@ -154,9 +156,9 @@ fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice:
     running.record.is_answered_upstream();
     fields.remove_hop_by_hop();
     fields.push(b"Upgrade", &protocol);
-    let (earned, _) = success::earned(&running.record, status, &mut fields);
-    let served = running.session_served(status, earned, &mut fields);
-    running.gives_slot_back(served, status, earned);
+    let (judged, _) = success::judge(&running.record, status, &mut fields);
+    let served = running.session_served(status, judged, &mut fields);
+    running.gives_slot_back(served, status, judged);
     running.record.ends(Outcome::Served, status);
     let body = Answer::Tunnel(Box::new(Tunnel { wire, request: running }));
     Reply { status, reason, fields, framing: Framing::None, close: false, body }
@@ -214,12 +216,33 @@ impl Streaming {
         seat.map(|seat| self.record.sits(seat)).is_some()
     }
 
+    /// Records the conclusion from the head of a response about a target that may be a file.
+    /// Returns both instead, if the head does not give the length of the body.
+    fn note_file(
+        &self,
+        file: FileKey,
+        response: &Response,
+        began: Span,
+    ) -> Option<(FileKey, Shows)> {
+        let (status, fields) = (response.status, &response.fields);
+        let length = match response.framing {
+            Framing::Length(length) => Some(length),
+            Framing::None | Framing::Chunked | Framing::UntilClose => None,
+        };
+        let shows = static_files::shows(file, status, fields, length, began);
+        if length.is_none() && file.is_whole_in(status) && shows != Shows::Other {
+            return Some((file, shows));
+        }
+        self.worker.shared.note_file(file, shows);
+        None
+    }
+
     /// Returns the session that makes progress by a response with this head, which may be given a
     /// token.
     fn session_served(
         &self,
         status: StatusCode,
-        earned: Utility,
+        judged: Judged,
         fields: &mut Fields,
     ) -> Option<SessionKey> {
         let record = &self.record;
@@ -227,16 +250,16 @@ impl Streaming {
             let request = &record.facts().request;
             watch.answered(record.shared().secret, request, record.brought(), fields);
         }
-        grant::session_served(&self.record, self.ticket.is_some(), status, earned, fields)
+        grant::session_served(&self.record, self.ticket.is_some(), status, judged, fields)
     }
 
     /// Gives the slot back. The request goes on without one.
-    fn gives_slot_back(&mut self, served: Option<SessionKey>, status: StatusCode, earned: Utility) {
-        self.record.earned(earned);
+    fn gives_slot_back(&mut self, served: Option<SessionKey>, status: StatusCode, judged: Judged) {
+        self.record.earned(judged.earned);
         if let Some(ticket) = self.ticket.take() {
             self.record.decided(&ticket);
             // The time to the first byte of a stream is not a sample of how long requests take.
-            ticket.answered(self.progress(served, status, earned), End::Failed);
+            ticket.answered(self.progress(served, status, judged), End::Failed);
         }
     }
 
@@ -245,10 +268,12 @@ impl Streaming {
         &self,
         served: Option<SessionKey>,
         status: StatusCode,
-        earned: Utility,
+        judged: Judged,
     ) -> Option<Progress> {
         let (session, answer) = (served?, kind(status));
-        Some(Progress { session, answer, earned, in_time: self.record.is_in_time() })
+        let Judged { earned, succeeded } = judged;
+        let in_time = self.record.is_in_time();
+        Some(Progress { session, answer, earned, succeeded, in_time })
     }
 
     fn has_no_place(self, voice: &Voice) -> Reply {
@@ -277,6 +302,18 @@ impl Stream {
                 return Poll::Ready(Ok(Piece::Data(piece)));
             }
         }
+        let piece = match self.ahead.as_mut().and_then(ReadAhead::take) {
+            Some(piece) => piece,
+            None => ready!(self.poll_arrival(cx)),
+        };
+        if self.running.is_none() && self.ahead.as_ref().is_some_and(ReadAhead::is_empty) {
+            self.ahead = None;
+        }
+        Poll::Ready(piece)
+    }
+
+    /// Returns the next piece that arrives from the upstream.
+    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, UpstreamError>> {
         let Some(exchange) = &mut self.exchange else {
             return Poll::Ready(Ok(Piece::End(None)));
         };
@@ -302,6 +339,11 @@ impl Stream {
                 let _ = self.poll_slow(cx, false, || 0);
                 if let Some(running) = &mut self.running {
                     running.record.received(data.len());
+                    if self.taken > static_files::LARGEST
+                        && let Some((file, _)) = self.file.take()
+                    {
+                        running.worker.shared.note_file(file, Shows::Other);
+                    }
                 }
                 if let Some(sought) = &mut self.sought {
                     sought.take(&data);
@@ -321,6 +363,17 @@ impl Stream {
                 Err(error)
             }
         })
+    }
+
+    /// Reads a file ahead of its client. Pending while the server has not sent more of it.
+    fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.running.is_some() && self.ahead.as_ref().is_some_and(ReadAhead::has_room) {
+            let piece = ready!(self.poll_arrival(cx));
+            if let Some(ahead) = &mut self.ahead {
+                ahead.push(piece);
+            }
+        }
+        Poll::Ready(())
     }
 
     /// Returns the pacing of the response, if a rule delays its bytes.
@@ -350,6 +403,7 @@ impl Stream {
         cx: &mut Context<'_>,
         unread: impl Fn() -> usize,
     ) -> Poll<()> {
+        ready!(self.poll_ahead(cx));
         if let Some(exchange) = &mut self.exchange {
             exchange.poll_upload(cx);
             self.deadline.progressed();
@@ -402,13 +456,22 @@ impl Stream {
     fn end(&mut self) {
         let Some(running) = self.running.take() else { return };
         if let Some(sought) = &self.sought {
-            self.earned = sought.earned(&running.record.class_config().success);
+            match sought.judge(&running.record.class_config().success) {
+                Ok(judged) => self.judged = judged,
+                Err(why) => running.record.success_unread(why),
+            }
         }
         let got_on = self.served.filter(|_| gets_on(self.status));
-        let progress = running.progress(got_on, self.status, self.earned);
+        let progress = running.progress(got_on, self.status, self.judged);
         let Streaming { worker, mut record, ticket, pool, owner, load, .. } = running;
+        if let Some((file, shows)) = self.file.take() {
+            worker.shared.note_file(file, shows);
+        }
+        if let Some(ahead) = &mut self.ahead {
+            ahead.server_is_done(&worker.shared);
+        }
         if !self.endless {
-            record.earned(self.earned);
+            record.earned(self.judged.earned);
         }
         if let Some(ticket) = ticket {
             record.decided(&ticket);

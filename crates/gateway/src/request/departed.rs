@@ -151,7 +151,7 @@ impl Departed {
         if let Place::File(file, _) = &place
             && since.elapsed() > SLOW.to_std()
         {
-            shared.files.note(*file, Shows::Other);
+            shared.note_file(*file, Shows::Other);
         }
         drop((exchange, load, counted, place));
         Span::from_secs_f64(since.elapsed().as_secs_f64())

@@ -20,6 +20,7 @@ use bywash_units::Utility;
 use http::StatusCode;
 
 use super::answer::{gets_on, kind};
+use super::success::Judged;
 use super::{Facts, examine};
 use crate::identity::cacheable::{keep_private, may_be_kept};
 use crate::identity::tokens::Tokens;
@@ -33,7 +34,7 @@ pub(super) fn session_served(
     record: &Record,
     asked: bool,
     status: StatusCode,
-    earned: Utility,
+    judged: Judged,
     fields: &mut Fields,
 ) -> Option<SessionKey> {
     let (shared, settings, facts) = (record.shared(), record.settings(), record.facts());
@@ -45,7 +46,7 @@ pub(super) fn session_served(
     let session = begun.map(|cookie| shared.secret.session_key(cookie)).or(facts.request.session);
     let Some(tokens) = &settings.tokens else { return session };
     let gives = asked && record.class_enforces() && gets_on(status);
-    if !gives || may_be_kept(status, fields) || !begins_or_gets_on(record, status) {
+    if !gives || may_be_kept(status, fields) || !begins_or_gets_on(record, status, judged) {
         return session;
     }
     let begins = session != facts.request.session;
@@ -61,19 +62,20 @@ pub(super) fn session_served(
         }
         (_, _) => return session,
     };
-    give(record, tokens, (name, begins), earned, fields);
+    give(record, tokens, (name, begins), judged, fields);
     Some(session)
 }
 
 /// Returns whether the table of sessions counts a response with this status. A token proves no more
 /// than the table.
-fn begins_or_gets_on(record: &Record, status: StatusCode) -> bool {
+fn begins_or_gets_on(record: &Record, status: StatusCode, judged: Judged) -> bool {
     let request = record.facts().request;
     let service = Service {
         class: request.class,
         address: request.address,
         answer: kind(status),
         had_begun: !request.proven.is_empty(),
+        succeeded: judged.succeeded,
     };
     service.answer == AnswerKind::Content
         || record.shared().driver.gets_on(request.session, &service)
@@ -85,18 +87,21 @@ fn give(
     record: &Record,
     tokens: &Tokens,
     (name, begins): (SessionName, bool),
-    earned: Utility,
+    judged: Judged,
     fields: &mut Fields,
 ) {
     let (shared, Facts { request, token, secure, .. }) = (record.shared(), record.facts());
     let now = Moment::from_millis(unix_ms());
-    let ordered = (earned > Utility::default()).then(|| tokens.day_of_order(now)).flatten();
+    let orders = judged.earned > Utility::default();
+    let ordered = orders.then(|| tokens.day_of_order(now)).flatten();
     let ordered = ordered.or(token.ordered);
-    if !begins && !tokens.is_due(token, request.class, ordered) {
+    let proves = judged.succeeded.then_some(request.class);
+    if !begins && !tokens.is_due(token, proves, ordered) {
         return;
     }
     let known = request.session.map_or(ClassSet::NONE, |session| shared.driver.path(session));
-    let served = known.union(token.proven).with(request.class);
+    let before = known.union(token.proven);
+    let served = proves.map_or(before, |class| before.with(class));
     fields.push(b"Set-Cookie", &tokens.set_cookie(now, name, served, ordered, *secure));
     keep_private(fields);
     shared.metrics.token_given();

@@ -15,6 +15,7 @@ mod forwarded;
 pub(crate) mod fuzz;
 mod grant;
 mod peer;
+mod read_ahead;
 pub(crate) mod record;
 mod refuse;
 pub(crate) mod reply;
@@ -261,11 +262,15 @@ fn place_without_slot(
 }
 
 /// Returns the permit of a request for a file that may run without a slot. A request that is only
-/// observed has a permit already.
+/// observed has a permit already. Near the memory budget there are no permits.
 fn place_of_file(shared: &Arc<Shared>, record: &Record) -> Option<Place> {
     let file = record.file().filter(|file| shared.files.has(*file))?;
     if !record.is_enforced() {
         return Some(Place::None);
+    }
+    // The gateway may have to keep the answer for a client that reads slowly.
+    if shared.memory.level() > memory::Level::Calm {
+        return None;
     }
     let most = shared.driver.status().limit as usize;
     let observed = record.settings().config.limits.observed;
@@ -354,7 +359,7 @@ async fn run(
         Place::Slot(ticket) => Some(ticket),
         Place::File(file, seat) => {
             if forwarded.is_err() {
-                worker.shared.files.note(file, Shows::Other);
+                worker.shared.note_file(file, Shows::Other);
             }
             record.sits(seat);
             None

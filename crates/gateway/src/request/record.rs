@@ -21,7 +21,7 @@ use crate::settings::Settings;
 use crate::shared::{CountedSeat, Shared};
 use crate::static_files::FileKey;
 use crate::telemetry::journal::{Decided, Entry, KEPT_MESSAGE, Verdict};
-use crate::telemetry::metrics::LevelMetrics;
+use crate::telemetry::metrics::{LevelMetrics, Unread};
 use crate::telemetry::orphans;
 use crate::telemetry::orphans::GivenUp;
 use crate::telemetry::traces::Trace;
@@ -172,6 +172,11 @@ impl Record {
         self.seat = Some(seat);
     }
 
+    /// Takes the permit of a request for a file, which then lasts as long as its new holder.
+    pub(crate) fn takes_permit(&mut self) -> Option<CountedSeat> {
+        self.seat.take_if(|seat| seat.is_for_file())
+    }
+
     /// Notes the target, if that may be a file.
     pub(crate) const fn may_ask_for(&mut self, file: Option<FileKey>) {
         self.file = file;
@@ -238,6 +243,11 @@ impl Record {
     /// Sets the revenue of the answer.
     pub(crate) fn earned(&mut self, earned: Utility) {
         self.earned = earned;
+    }
+
+    /// Counts its answer as one whose JSON could not be read.
+    pub(crate) fn success_unread(&self, why: Unread) {
+        self.settings.class_metrics(self.class()).success_unread(why);
     }
 
     /// Notes at its end what the engine would have done with it, if it was only observed.

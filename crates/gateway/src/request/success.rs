@@ -1,13 +1,14 @@
-//! The revenue of a response as stated by the application: a success that was seen here, and not
-//! one that a path promises.
+//! The success of a response and its revenue, as stated by the application: a success that was seen
+//! here, and not one that a path promises.
 //!
 //! A submitted form, and therefore an order, is often answered with a redirection (303). For a
 //! request with a safe method a redirection says that there is nothing to see: a visitor without an
 //! order is sent from the confirmation page to the basket.
 //!
-//! A class may define its successes by status, by fields, and by fields of a JSON body. The
-//! first [`READ`] bytes of a body are examined once it is complete. Until then the response brings no
-//! revenue, so no token records such an order.
+//! A class may define its successes by status, by fields, and by fields of a JSON body. Only they
+//! bring revenue then, and only they prove to other classes that the session was served this one. A
+//! body of at most [`READ`] bytes is examined once it is complete. Until then the response is no
+//! success, so the token that it brings does not record it.
 //!
 //! One response counts for at most a hundred times the mean. The amount may follow from what a
 //! visitor has typed (a basket of a million teapots, returned tomorrow), and one visitor must not
@@ -20,6 +21,7 @@ use http::StatusCode;
 use serde_json::Value;
 
 use crate::request::record::Record;
+use crate::telemetry::metrics::Unread;
 
 /// The limit on one response's revenue, as a multiple of the mean.
 const MOST: f64 = 100.0;
@@ -31,14 +33,24 @@ const LONGEST: usize = 20;
 /// The number of bytes of a JSON body that are examined. The response to an order is short.
 const READ: usize = 16 * 1024;
 
-/// Returns the revenue of a response with this head. If the body must state success too, the
-/// revenue is zero so far, and the second value looks for success in the body. The field with the
-/// amount is removed.
-pub(super) fn earned(
+/// The judgement about a response. The default is that of a response which is no success.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Judged {
+    /// Its revenue.
+    pub(super) earned: Utility,
+    /// Whether it meets the conditions of its class. Without conditions, the status says whether
+    /// the class was served.
+    pub(super) succeeded: bool,
+}
+
+/// Judges a response with this head. If the body must state success too, the response is no success
+/// so far, and the second value looks for success in the body. The field with the amount is
+/// removed.
+pub(super) fn judge(
     record: &Record,
     status: StatusCode,
     fields: &mut Fields,
-) -> (Utility, Option<Sought>) {
+) -> (Judged, Option<Sought>) {
     let class = record.class_config();
     let (mean, success) = (class.class.earns, &class.success);
     let counts = counts(success, record.facts().safe, status) && has_fields(success, fields);
@@ -50,14 +62,13 @@ pub(super) fn earned(
             amount.unwrap_or(0.0).min(MOST * mean.get())
         }
     };
-    if !counts || amount <= 0.0 {
-        return (Utility::default(), None);
+    let earned = if counts { Utility::new(amount) } else { Utility::default() };
+    let judged = Judged { earned, succeeded: counts || success.is_empty() };
+    if !counts || success.json.is_empty() {
+        return (judged, None);
     }
-    let amount = Utility::new(amount);
-    if success.json.is_empty() {
-        return (amount, None);
-    }
-    (Utility::default(), Some(Sought { amount, body: Vec::new() }))
+    let sought = Sought { judged, is_compressed: is_compressed(fields), body: Vec::new() };
+    (Judged::default(), Some(sought))
 }
 
 /// Returns whether the status means success. `safe`: the method is safe, so nothing was to be done.
@@ -69,16 +80,24 @@ fn counts(success: &Success, safe: bool, status: StatusCode) -> bool {
 }
 
 fn has_fields(success: &Success, fields: &Fields) -> bool {
-    let is_text =
-        |value: &[u8], wanted: &Wanted| str::from_utf8(value).is_ok_and(|text| wanted.is(text));
+    let is_accepted = |name: &str, wanted: &Wanted, value: &[u8]| {
+        str::from_utf8(value).is_ok_and(|value| wanted.is_of_field(name, value))
+    };
     success.fields.iter().all(|(name, wanted)| {
-        fields.named(name.as_bytes()).any(|value| is_text(value.trim_ascii(), wanted))
+        fields.named(name.as_bytes()).any(|value| is_accepted(name, wanted, value.trim_ascii()))
     })
 }
 
-/// The revenue of a response that depends on JSON in its body.
+/// Returns whether the body is compressed, so that it cannot be read.
+fn is_compressed(fields: &Fields) -> bool {
+    fields.named(b"content-encoding").any(|coding| !coding.eq_ignore_ascii_case(b"identity"))
+}
+
+/// The judgement about a response that depends on JSON in its body.
 pub(super) struct Sought {
-    amount: Utility,
+    /// The judgement if the body states success.
+    judged: Judged,
+    is_compressed: bool,
     /// The beginning of the body, at most one byte longer than [`READ`].
     body: Vec<u8>,
 }
@@ -90,12 +109,17 @@ impl Sought {
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
-    /// Returns the revenue of the response, given the body that has arrived.
-    pub(super) fn earned(&self, success: &Success) -> Utility {
-        let body = Some(&self.body).filter(|body| body.len() <= READ);
-        let body = body.and_then(|body| serde_json::from_slice::<Value>(body).ok());
+    /// Returns the judgement about the response, given the whole body.
+    pub(super) fn judge(&self, success: &Success) -> Result<Judged, Unread> {
+        if self.is_compressed {
+            return Err(Unread::Compressed);
+        }
+        if self.body.len() > READ {
+            return Err(Unread::TooLong);
+        }
+        let body = serde_json::from_slice::<Value>(&self.body).ok();
         let says = |body: &Value| success.json.iter().all(|wanted| says(body, wanted));
-        body.filter(says).map_or_else(Utility::default, |_| self.amount)
+        Ok(body.filter(says).map_or_else(Judged::default, |_| self.judged))
     }
 }
 
@@ -141,20 +165,28 @@ mod tests {
         config.classes[0].success.clone()
     }
 
+    fn good() -> Judged {
+        Judged { earned: Utility::new(2.0), succeeded: true }
+    }
+
+    fn sought(is_compressed: bool) -> Sought {
+        Sought { judged: good(), is_compressed, body: Vec::new() }
+    }
+
     #[test]
     fn a_body_brings_something_if_all_of_its_fields_are_as_they_should_be() {
         let success = success("['json data.result: success', 'json data.id']");
-        let earned = |pieces: &[&str]| {
-            let mut sought = Sought { amount: Utility::new(2.0), body: Vec::new() };
+        let judged = |pieces: &[&str]| {
+            let mut sought = sought(false);
             for piece in pieces {
                 sought.take(piece.as_bytes());
             }
-            sought.earned(&success)
+            sought.judge(&success)
         };
-        let (all, nothing) = (Utility::new(2.0), Utility::default());
+        let (all, nothing) = (Ok(good()), Ok(Judged::default()));
         let good = r#"{"data":{"result":"success","id":7},"other":[1]}"#;
-        assert_eq!(earned(&[good]), all);
-        assert_eq!(earned(&good.split_inclusive(',').collect::<Vec<_>>()), all);
+        assert_eq!(judged(&[good]), all);
+        assert_eq!(judged(&good.split_inclusive(',').collect::<Vec<_>>()), all);
         for bad in [
             "",
             "{",
@@ -167,16 +199,19 @@ mod tests {
             r#"{"data":[{"result":"success","id":7}]}"#,
             &"[".repeat(10_000),
         ] {
-            assert_eq!(earned(&[bad]), nothing, "{bad}");
+            assert_eq!(judged(&[bad]), nothing, "{bad}");
         }
         let long = format!("{good}{}", " ".repeat(READ));
-        assert_eq!(earned(&[&long]), nothing, "more than is looked at");
-        assert_eq!(earned(&[&long[..READ]]), all);
+        assert_eq!(judged(&[&long]), Err(Unread::TooLong));
+        assert_eq!(judged(&[&long[..READ]]), all);
+        let mut compressed = sought(true);
+        compressed.take(good.as_bytes());
+        assert_eq!(compressed.judge(&success), Err(Unread::Compressed));
     }
 
     #[test]
     fn no_more_of_a_body_is_kept_than_is_looked_at() {
-        let mut sought = Sought { amount: Utility::new(1.0), body: Vec::new() };
+        let mut sought = sought(false);
         for _ in 0..100 {
             sought.take(&vec![b' '; 1_000_000]);
         }

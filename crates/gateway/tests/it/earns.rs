@@ -83,6 +83,8 @@ fn a_class_says_by_status_and_fields_what_its_successes_are() {
         ("302 Found", "Location: /thanks?id=1\r\nX-Order: 1\r\n", 40.0),
         ("200 OK", "X-Order:\r\nLocation: /en/thanks\r\n", 40.0),
         ("302 Found", "Location: /basket\r\nX-Order: 1\r\n", 0.0),
+        ("302 Found", "Location: /login?next=/thanks\r\nX-Order: 1\r\n", 0.0),
+        ("302 Found", "Location: https://thanks.example/login\r\nX-Order: 1\r\n", 0.0),
         ("302 Found", "Location: /thanks\r\n", 0.0),
         ("303 See Other", "Location: /thanks\r\nX-Order: 1\r\n", 0.0),
     ] {
@@ -115,6 +117,13 @@ fn a_body_says_that_it_is_a_success_and_is_asked_for_uncompressed() {
         gateway.waits_for_outcome("served", ended + 1);
         assert_eq!(gateway.metric(EARNED), sum, "{body:.80}");
     }
+    assert_eq!(unread(&gateway, "too_long"), 1.0);
+    // An answer that is compressed all the same brings nothing, and is counted.
+    assert_eq!(unread(&gateway, "compressed"), 0.0);
+    let compressed = with_fields("Content-Encoding: gzip\r\n", r#"{"result":"success"}"#);
+    let compressed = String::from_utf8(compressed).unwrap();
+    assert_eq!(earned_by(&gateway, &calls, &compressed), sum);
+    assert_eq!(unread(&gateway, "compressed"), 1.0);
     // An answer that breaks off brings nothing, whatever it has said.
     let mut client = gateway.sends(get("/order"));
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"result\":\"success\"}";
@@ -122,6 +131,11 @@ fn a_body_says_that_it_is_a_success_and_is_asked_for_uncompressed() {
     assert!(client.answer().is_err());
     gateway.waits_for_outcome("upstream_error", 1);
     assert_eq!(gateway.metric(EARNED), sum);
+}
+
+/// Returns how many answers of the class could not be read, for this cause.
+fn unread(gateway: &Running, cause: &str) -> f64 {
+    gateway.metric(&format!("bywash_success_unread_total{{class=\"order\",cause=\"{cause}\"}}"))
 }
 
 #[test]

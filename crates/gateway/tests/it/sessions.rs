@@ -173,6 +173,38 @@ fn a_redirection_proves_a_session_where_its_class_proves_something() {
 }
 
 #[test]
+fn only_a_success_of_its_class_proves_something_to_another() {
+    const WRONG: &str = "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{\"ok\":false}";
+    let of_status = "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n";
+    let of_body = "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n{\"ok\":true}";
+    for (success, right) in [("status 302", of_status), ("json ok: true", of_body)] {
+        let upstream = Upstream::app(move |request| {
+            let answer = if request.target() == "/login?right" { right } else { WRONG };
+            answer.as_bytes().to_vec()
+        });
+        let login = format!("{{ match = ['POST /login'], success = ['{success}'] }}");
+        let gateway = Setup::before(&upstream)
+            .set("class.login", &login)
+            .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['login'] }")
+            .start();
+        let stands = |standing: &str| {
+            let labels = format!("class=\"pay\",standing=\"{standing}\"");
+            gateway.metric(&format!("bywash_standings_total{{{labels}}}"))
+        };
+        let mut client = gateway.client();
+        for (login, standing) in
+            [("POST /login", "in_progress"), ("POST /login?right", "transaction")]
+        {
+            for line in [login, "POST /pay"] {
+                client.send(with_cookie(line, "1"));
+                client.answer().unwrap();
+            }
+            eventually(success, || stands(standing) == 1.0);
+        }
+    }
+}
+
+#[test]
 fn a_redirection_of_another_class_and_an_answer_that_is_not_modified_begin_no_session() {
     for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect"] {
         let (_upstream, gateway) = answers(status, "");

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::setup::{Running, Setup, eventually};
+use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Call, Calls, Upstream, with_fields};
 use crate::wire::{Message, Wire};
 
@@ -12,9 +12,18 @@ const CSS: &str = "Content-Type: text/css\r\nETag: \"a\"\r\n";
 /// A site that responds at once to targets that contain `.css`, with these fields. All other
 /// requests take forever.
 fn site(fields: &'static str, set: impl FnOnce(Setup) -> Setup) -> (Upstream, Running) {
+    site_of(move |_| with_fields(fields, "body"), set)
+}
+
+/// A site that responds at once to targets that contain `.css`, in this way. All other requests
+/// take forever.
+fn site_of(
+    css: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static,
+    set: impl FnOnce(Setup) -> Setup,
+) -> (Upstream, Running) {
     let upstream = Upstream::app(move |request: &Message| {
         if request.target().contains(".css") {
-            return with_fields(fields, "body");
+            return css(request);
         }
         std::thread::sleep(Duration::from_secs(3600));
         Vec::new()
@@ -23,10 +32,36 @@ fn site(fields: &'static str, set: impl FnOnce(Setup) -> Setup) -> (Upstream, Ru
     (upstream, gateway)
 }
 
+/// Returns a response without a length, as a server sends it that compresses it on the way.
+fn chunked(fields: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 200 OK\r\n{fields}Transfer-Encoding: chunked\r\n\r\n\
+         {length:x}\r\n{body}\r\n0\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+/// Sends this request until it takes no slot.
+fn becomes_known(gateway: &Running, request: &str) {
+    let skipped = || gateway.metric("bywash_files_total");
+    let before = skipped();
+    eventually("it is known as a file", || {
+        assert_eq!(gateway.sends(request).answer().unwrap().status(), Some(200));
+        skipped() > before
+    });
+}
+
+/// Takes the only slot, and does not give it back.
+fn takes_slot(gateway: &Running) -> Wire {
+    let page = gateway.asks("/page");
+    gateway.waits_for("running", 1);
+    page
+}
+
 /// Returns whether a request for `target` is answered while the only slot is taken.
 fn passes(gateway: &Running, target: &str) -> bool {
-    let _page = gateway.asks("/page");
-    gateway.waits_for("running", 1);
+    let _page = takes_slot(gateway);
     let mut client = gateway.asks(target);
     let mut passed = false;
     eventually("it waits or has passed", || {
@@ -50,6 +85,76 @@ fn a_file_that_is_known_takes_no_slot() {
     let (_upstream, gateway) = site(CSS, |setup| setup);
     learns(&gateway, "/a.css?v=1");
     assert!(passes(&gateway, "/a.css?v=1"));
+}
+
+#[test]
+fn a_file_without_a_length_takes_no_slot_once_its_end_is_known() {
+    let (_upstream, gateway) = site_of(|_| chunked(CSS, "body"), |setup| setup);
+    learns(&gateway, "/a.css");
+    assert!(passes(&gateway, "/a.css"));
+}
+
+#[test]
+fn clients_with_and_without_compression_do_not_make_each_other_wait() {
+    let (_upstream, gateway) = site_of(
+        |request| match request.field("accept-encoding") {
+            Some(_) => chunked(CSS, "body"),
+            None => with_fields(CSS, "body"),
+        },
+        |setup| setup,
+    );
+    let plain = get("/a.css");
+    let compressed = plain.replace("\r\n\r\n", "\r\nAccept-Encoding: gzip\r\n\r\n");
+    for request in [&plain, &compressed] {
+        becomes_known(&gateway, request);
+    }
+    let known = gateway.metric("bywash_files_total");
+    let _page = takes_slot(&gateway);
+    for request in [&plain, &compressed, &plain, &compressed] {
+        assert_eq!(gateway.sends(request).answer().unwrap().text(), "body");
+    }
+    assert_eq!(gateway.metric("bywash_files_total"), known + 4.0);
+}
+
+#[test]
+fn a_file_of_half_a_mebibyte_takes_no_slot_and_a_larger_one_waits() {
+    for form in [with_fields, chunked] {
+        for (size, is_file) in [(512 * 1024, true), (512 * 1024 + 1, false)] {
+            let body = "x".repeat(size);
+            let (_upstream, gateway) = site_of(move |_| form(CSS, &body), |setup| setup);
+            if is_file {
+                becomes_known(&gateway, &get("/a.css"));
+                continue;
+            }
+            for _ in 0..5 {
+                assert_eq!(gateway.get("/a.css").body.len(), size);
+            }
+            assert_eq!(gateway.metric("bywash_files_total"), 0.0);
+        }
+    }
+}
+
+/// The gateway reads a file at once, so a client that does not read it neither occupies the server
+/// nor keeps others from their files.
+#[test]
+fn a_client_that_reads_slowly_does_not_hold_the_server_or_the_permit() {
+    // More than the buffers of two sockets on loopback hold.
+    const SIZE: usize = 500_000;
+    let (_upstream, gateway) = site_of(|_| with_fields(CSS, &"x".repeat(SIZE)), |setup| setup);
+    becomes_known(&gateway, &get("/a.css"));
+    let _page = takes_slot(&gateway);
+    let served = gateway.outcome("served");
+    let slow: Vec<Wire> = (1..=3)
+        .map(|number| {
+            let client = gateway.asks("/a.css");
+            gateway.waits_for_outcome("served", served + number);
+            client
+        })
+        .collect();
+    assert_eq!(gateway.get("/a.css").body.len(), SIZE);
+    for mut client in slow {
+        assert_eq!(client.answer().unwrap().body.len(), SIZE);
+    }
 }
 
 #[test]

@@ -164,6 +164,22 @@ fn a_token_is_given_when_the_path_has_grown_and_not_with_every_answer() {
 }
 
 #[test]
+fn a_token_says_that_a_class_was_served_only_after_a_success_of_it() {
+    let (upstream, calls) = Upstream::by_hand();
+    let keys = KeyFile::new("success");
+    let login = "{ match = ['POST /login'], tier = 'transact', success = ['status 302'] }";
+    let gateway = keys.shop(&upstream).set("class.login", login).start();
+    let mut client = gateway.client();
+    let failed = visit(&mut client, &calls, "POST /login", "sid=hers", "");
+    let token_of_failed = token(&failed).expect("the session has begun");
+    assert!(!keys.says(&token_of_failed, "hers", "login"));
+    client.send(with_cookie("POST /login", "sid=hers"));
+    calls.next().send("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n");
+    let done = client.answer().unwrap();
+    assert!(keys.says(&token(&done).expect("it has proven more"), "hers", "login"));
+}
+
+#[test]
 fn another_gateway_believes_it_without_having_seen_anything() {
     let (upstream, calls) = Upstream::by_hand();
     let keys = KeyFile::new("another");

@@ -15,6 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use super::labels::Unread;
 use super::latencies::LiveLatencies;
 use super::{Labels, table};
 use crate::telemetry::journal::Verdict;
@@ -40,6 +41,7 @@ pub(crate) struct ClassMetrics {
     service: Histogram,
     waiting: Gauge,
     earned: Amount,
+    success_unread: Vec<Counter>,
 }
 
 /// The decisions in one mode. Their counters are registered at the first decision, or at once if
@@ -161,6 +163,11 @@ impl ClassMetrics {
         }
     }
 
+    /// Counts an answer that would be a success if its JSON said so, which could not be read.
+    pub(crate) fn success_unread(&self, why: Unread) {
+        self.success_unread[why as usize].inc();
+    }
+
     /// The number of requests with this outcome.
     pub(crate) fn outcome(&self, outcome: Outcome) -> u64 {
         self.outcomes[outcome as usize].get()
@@ -224,6 +231,7 @@ pub(super) struct Families {
     service: Family<Labels, Histogram>,
     waiting: Family<Labels, Gauge>,
     earned: Family<Labels, Amount>,
+    success_unread: Family<Labels, Counter>,
     info: Family<Labels, Gauge>,
 }
 
@@ -241,6 +249,7 @@ impl Families {
             service: Family::new_with_constructor(histogram),
             waiting: Family::default(),
             earned: Family::default(),
+            success_unread: Family::default(),
             info: Family::default(),
         };
         table::REQUESTS.register(registry, this.outcomes.clone());
@@ -253,6 +262,7 @@ impl Families {
         table::SERVICE_SECONDS.register(registry, this.service.clone());
         table::WAITING.register(registry, this.waiting.clone());
         table::EARNED.register(registry, this.earned.clone());
+        table::SUCCESS_UNREAD.register(registry, this.success_unread.clone());
         table::CLASS_INFO.register(registry, this.info.clone());
         this
     }
@@ -285,6 +295,10 @@ impl Families {
             let labels = vec![class(), ("would", would.name().to_owned())];
             self.shadow.get_or_create(&labels).clone()
         };
+        let unread = |why: &Unread| {
+            let labels = vec![class(), ("cause", why.name().to_owned())];
+            self.success_unread.get_or_create(&labels).clone()
+        };
         let work =
             |kind: &str| self.work.get_or_create(&vec![class(), ("kind", kind.to_owned())]).clone();
         ClassMetrics {
@@ -301,6 +315,7 @@ impl Families {
             service: self.service.get_or_create(&vec![class()]).clone(),
             waiting: self.waiting.get_or_create(&vec![class()]).clone(),
             earned: self.earned.get_or_create(&vec![class()]).clone(),
+            success_unread: Unread::ALL.iter().map(unread).collect(),
         }
     }
 

@@ -159,6 +159,28 @@ impl NameFailure {
     }
 }
 
+/// The reason why the JSON of an answer could not be read, so that the answer is no success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// The body is compressed.
+    Compressed,
+    /// The body is longer than the part that the gateway reads.
+    TooLong,
+}
+
+impl Unread {
+    /// All reasons, in the order of their discriminants.
+    pub(crate) const ALL: [Self; 2] = [Self::Compressed, Self::TooLong];
+
+    /// Returns the name used in the metrics.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Compressed => "compressed",
+            Self::TooLong => "too_long",
+        }
+    }
+}
+
 /// The level that a request names for its customer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CustomerLevel {

@@ -43,7 +43,9 @@ pub(crate) use self::class::ClassMetrics;
 use self::class::{Families, Responses};
 use self::config::ConfigMetrics;
 use self::gauges::Gauges;
-pub(crate) use self::labels::{CustomerLevel, Doubt, Flood, Handshake, NameFailure, NotOpened};
+pub(crate) use self::labels::{
+    CustomerLevel, Doubt, Flood, Handshake, NameFailure, NotOpened, Unread,
+};
 use self::levels::LevelFamilies;
 pub(crate) use self::levels::LevelMetrics;
 use self::runtime::RuntimeMetrics;
@@ -68,6 +70,7 @@ pub(crate) struct Metrics {
     tokens_good: Counter,
     tokens_given: Counter,
     files_skipped: Counter,
+    files_forgotten: Counter,
     too_slow: Counter,
     refused_connections: Counter,
     evicted: Vec<Counter>,
@@ -114,6 +117,7 @@ impl Metrics {
             handshakes: labelled(registry, &table::TLS_HANDSHAKES),
             floods: labelled(registry, &table::HTTP2_FLOODS),
             files_skipped: counter(registry, &table::FILES),
+            files_forgotten: counter(registry, &table::FILES_FORGOTTEN),
             too_slow: counter(registry, &table::SLOW_CLIENTS),
             refused_connections: counter(registry, &table::REFUSED_CONNECTIONS),
             evicted: labelled(registry, &table::EVICTED_CONNECTIONS),
@@ -197,6 +201,11 @@ impl Metrics {
     /// Counts a request for a file, which takes no slot.
     pub(crate) fn file_skipped(&self) {
         self.files_skipped.inc();
+    }
+
+    /// Counts a known file that has lost its place to another target.
+    pub(crate) fn file_forgotten(&self) {
+        self.files_forgotten.inc();
     }
 
     /// Counts an answer whose bytes are throttled: by a lane (`None`), or by a bucket for lack of

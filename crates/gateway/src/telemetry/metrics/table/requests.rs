@@ -7,6 +7,7 @@ use bywash_metrics::Kind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject};
 
+use super::super::labels::Unread;
 use super::{CLASS, OUTCOME, label};
 
 pub(super) static SUBJECT: Subject = Subject {
@@ -24,6 +25,7 @@ pub(super) static SUBJECT: Subject = Subject {
         &SERVICE_SECONDS,
         &WAITING,
         &EARNED,
+        &SUCCESS_UNREAD,
         &CLASS_INFO,
     ],
 };
@@ -186,6 +188,26 @@ pub(crate) static EARNED: Metric = Metric {
     remedy: Do(
         "If it stands still while transactions are served, check that the page with `earns` still \
          has the same path and status, and that the application still sends `earns_header`.",
+    ),
+};
+pub(crate) static SUCCESS_UNREAD: Metric = Metric {
+    name: "bywash_success_unread",
+    kind: Counter,
+    unit: "answers",
+    labels: &[
+        CLASS,
+        label(
+            "cause",
+            "`compressed`: the answer was compressed; `too_long`: it was longer than 16 KiB",
+            || Unread::ALL.map(Unread::name).into(),
+        ),
+    ],
+    help: "Answers that the gateway does not count as a success, because it could not read their \
+           JSON",
+    remedy: Do(
+        "`compressed`: let the application not compress these answers, or enforce the class for \
+         all clients. `too_long`: choose a condition on the status or on a header field for \
+         `success`.",
     ),
 };
 pub(crate) static CLASS_INFO: Metric = Metric {

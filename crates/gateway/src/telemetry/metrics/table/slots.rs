@@ -17,6 +17,7 @@ pub(super) static SUBJECT: Subject = Subject {
         &UPLOADS,
         &DEPARTED,
         &FILES,
+        &FILES_FORGOTTEN,
     ],
 };
 
@@ -93,6 +94,19 @@ pub(crate) static FILES: Metric = Metric {
     remedy: Do(
         "If such files do occupy a worker of the application, set `queue.skip_files = false`, or \
          write a class that matches them.",
+    ),
+};
+pub(crate) static FILES_FORGOTTEN: Metric = Metric {
+    name: "bywash_files_forgotten",
+    kind: Counter,
+    unit: "files",
+    labels: &[],
+    help: "Files that the gateway knew and has forgotten, because others needed their places; \
+           their next requests take a slot",
+    remedy: Do(
+        "If it grows all the time, the site has more than 16,384 files, or clients ask for files \
+         with queries that they invent. The access log shows which; refuse such clients in front \
+         of the gateway.",
     ),
 };
 pub(crate) static DEPARTED: Metric = Metric {

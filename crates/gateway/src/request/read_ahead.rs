@@ -1,0 +1,138 @@
+//! The answer to a request for a file, read from the server before the client takes it.
+//!
+//! A request for a file holds no slot, so the engine does not stop it if its client reads slowly. A
+//! server with a process for each connection would be occupied for as long as the client likes.
+//! Therefore the gateway reads such an answer as fast as the server sends it, up to the size of the
+//! largest file, and keeps what the client has not taken.
+//!
+//! **Bounds.** The permit of the request is held until the server has sent everything. Then it is
+//! given back, unless clients hold [`MOST_KEPT`] such files already or the memory budget is near.
+//! In that case the permit stays with the bytes, so clients that read slowly hold at most this
+//! number of files and one for each permit. The bytes count against the memory budget, and
+//! `limits.body_rate` ends a client that is too slow.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::io::body::Piece;
+use crate::process::memory::{Held, Level};
+use crate::shared::{CountedSeat, Shared};
+use crate::static_files::LARGEST;
+use crate::upstream::UpstreamError;
+
+/// The number of files that are kept for clients without a permit.
+const MOST_KEPT: usize = 256;
+
+/// The bytes that a piece counts in addition to its data.
+const PIECE: usize = 128;
+
+/// The part of an answer that was read from the server and not yet taken by the client.
+pub(super) struct ReadAhead {
+    /// The pieces in their order. An end or an error is the last.
+    pieces: VecDeque<Result<Piece, UpstreamError>>,
+    held: Held,
+    /// The permit, or the entry in the count of kept files that has replaced it.
+    seat: CountedSeat,
+}
+
+impl ReadAhead {
+    pub(super) fn new(shared: &Shared, permit: CountedSeat) -> Self {
+        Self { pieces: VecDeque::new(), held: shared.memory.hold(0), seat: permit }
+    }
+
+    /// Returns whether another piece may be read.
+    pub(super) fn has_room(&self) -> bool {
+        (self.held.bytes() as u64) < LARGEST
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Keeps a piece until the client takes it.
+    pub(super) fn push(&mut self, piece: Result<Piece, UpstreamError>) {
+        self.held.set(self.held.bytes() + size(&piece));
+        self.pieces.push_back(piece);
+    }
+
+    /// Returns the next piece, if one is kept.
+    pub(super) fn take(&mut self) -> Option<Result<Piece, UpstreamError>> {
+        let piece = self.pieces.pop_front()?;
+        self.held.set(self.held.bytes() - size(&piece));
+        Some(piece)
+    }
+
+    /// Gives the permit back if there is room for another kept file, because the server has sent
+    /// everything.
+    pub(super) fn server_is_done(&mut self, shared: &Arc<Shared>) {
+        if shared.memory.level() > Level::Calm {
+            return;
+        }
+        if let Some(seat) = CountedSeat::kept_file(shared, MOST_KEPT) {
+            self.seat = seat;
+        }
+    }
+}
+
+/// Returns the bytes that a piece counts.
+fn size(piece: &Result<Piece, UpstreamError>) -> usize {
+    match piece {
+        Ok(Piece::Data(data)) => data.len() + PIECE,
+        Ok(Piece::End(_)) | Err(_) => PIECE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::process::secret::Secret;
+    use crate::request::fuzz::{config, shared};
+
+    fn gateway() -> Arc<Shared> {
+        Arc::new(shared(config(""), Secret(1, 2)))
+    }
+
+    fn file(shared: &Arc<Shared>) -> ReadAhead {
+        let permit = CountedSeat::file(shared, usize::MAX, usize::MAX).unwrap();
+        ReadAhead::new(shared, permit)
+    }
+
+    #[test]
+    fn no_more_than_the_largest_file_is_kept_and_it_counts_against_the_memory_budget() {
+        const DATA: usize = 64 * 1024;
+        let shared = gateway();
+        let mut ahead = file(&shared);
+        let before = shared.memory.used();
+        while ahead.has_room() {
+            ahead.push(Ok(Piece::Data(vec![0; DATA].into())));
+        }
+        let kept = (shared.memory.used() - before) as u64;
+        assert!((LARGEST..LARGEST + (DATA + PIECE) as u64).contains(&kept), "{kept}");
+        while let Some(piece) = ahead.take() {
+            assert!(piece.is_ok());
+        }
+        assert!(ahead.is_empty() && ahead.has_room());
+        assert_eq!(shared.memory.used(), before);
+    }
+
+    #[test]
+    fn a_permit_is_given_back_when_the_server_is_done_unless_clients_hold_many_files() {
+        let shared = gateway();
+        let permits = || shared.file_requests.load(Ordering::Relaxed);
+        let done = |mut ahead: ReadAhead| {
+            ahead.server_is_done(&shared);
+            ahead
+        };
+        let kept: Vec<_> = (0..MOST_KEPT).map(|_| done(file(&shared))).collect();
+        assert_eq!(permits(), 0);
+        let another = done(file(&shared));
+        assert_eq!(permits(), 1, "it stays with the file");
+        drop(kept);
+        let another = done(another);
+        assert_eq!(permits(), 0);
+        drop(another);
+        assert_eq!(shared.kept_files.load(Ordering::Relaxed), 0);
+    }
+}
