@@ -39,6 +39,8 @@ struct Request<'a> {
     method: Cow<'a, str>,
     #[serde(borrow)]
     uri: Cow<'a, str>,
+    #[serde(default, borrow)]
+    host: Value<'a>,
     /// The address of the client behind trusted proxies, since Caddy 2.7.
     #[serde(default, borrow)]
     client_ip: Value<'a>,
@@ -80,6 +82,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         who: browser(address, agent.map(|agent| &**agent)),
         method: request.method,
         target: request.uri,
+        host: request.host.into_said().unwrap_or_default(),
         end,
         waited: None,
         service: Some(took),
@@ -124,7 +127,7 @@ mod tests {
         let one = logged("", "");
         assert_eq!(one.began.as_millis(), 1_646_861_401_000);
         assert_eq!(one.service.map(Span::as_micros), Some(524_102));
-        assert_eq!((&*one.method, &*one.target), ("GET", "/a?b"));
+        assert_eq!((&*one.method, &*one.target, &*one.host), ("GET", "/a?b", "localhost"));
         assert_eq!((one.end, one.bytes), (End::Answered(200), Some(10_900)));
         let other = logged("\"client_ip\":\"127", "\"client_ip\":\"128").who;
         assert!(matches!(one.who, Who::Browser(_)) && one.who != other);

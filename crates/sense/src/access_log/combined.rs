@@ -39,6 +39,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         grain: Span::from_secs(1),
         method,
         target,
+        host: "".into(),
         who: Who::Browser(key(&[client, browser])),
         end: End::of_status(status),
         waited: times.waited(),

@@ -32,6 +32,7 @@ struct Told<'a, 't> {
     start: &'t str,
     method: Cow<'a, str>,
     target: Cow<'a, str>,
+    host: Cow<'a, str>,
     code: &'t str,
     flags: &'t str,
     sent: Option<&'t str>,
@@ -59,10 +60,13 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
     let (upstream, behind) = next(UPSTREAM)?.split_once(' ').ok_or(Flaw::Part("forwarded for"))?;
     let mut quoted = behind.split('"').skip(1).step_by(2);
     let (forwarded, agent) = (quoted.next(), quoted.next());
+    // From the end, because a header of the client in front of it may contain a quote.
+    let host = behind.rsplit('"').nth(3).filter(|host| *host != "-");
     request(Told {
         start,
         method: Cow::Borrowed(method),
         target: Cow::Borrowed(target),
+        host: Cow::Borrowed(host.unwrap_or_default()),
         code,
         flags,
         sent: Some(sent),
@@ -85,6 +89,8 @@ struct Written<'a> {
     x_envoy_original_path: Value<'a>,
     #[serde(borrow, alias = ":path")]
     path: Value<'a>,
+    #[serde(borrow, alias = ":authority")]
+    authority: Value<'a>,
     #[serde(borrow)]
     response_code: Value<'a>,
     #[serde(borrow)]
@@ -114,11 +120,13 @@ pub(super) fn parse_json(text: &str) -> Result<Line<'_>, Flaw> {
     let method = std::mem::take(&mut written.method).into_said();
     let original = std::mem::take(&mut written.x_envoy_original_path).into_said();
     let target = original.or(std::mem::take(&mut written.path).into_said());
+    let host = std::mem::take(&mut written.authority).into_said();
     let address = written.downstream_remote_address.said().map(without_port);
     let told = Told {
         start: written.start_time.said().ok_or_else(|| missing("start_time"))?,
         method: method.unwrap_or_default(),
         target: target.unwrap_or_default(),
+        host: host.unwrap_or_default(),
         code: written.response_code.said().ok_or_else(|| missing("response_code"))?,
         flags: written.response_flags.said().unwrap_or("-"),
         sent: written.bytes_sent.said(),
@@ -151,6 +159,7 @@ fn request<'a>(told: Told<'a, '_>) -> Result<Line<'a>, Flaw> {
         grain,
         method: told.method,
         target: told.target,
+        host: told.host,
         who: browser(told.address, told.agent),
         end,
         waited: None,
@@ -238,6 +247,7 @@ mod tests {
         let one = logged(text("", ""));
         assert_eq!(one.began, Span::from_millis(1_460_751_420_310));
         assert_eq!((&*one.method, &*one.target), ("POST", "/api/v1/locations?a=1"));
+        assert_eq!(one.host, "locations");
         assert_eq!((one.service, one.waited), (Some(Span::from_millis(100)), None));
         assert_eq!((one.end, one.bytes), (End::Answered(204), Some(0)));
         assert_eq!(logged(object("", "")), one);

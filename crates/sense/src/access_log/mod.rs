@@ -73,6 +73,9 @@ pub struct Logged<'a> {
     pub method: Cow<'a, str>,
     /// Path and query as they were sent.
     pub target: Cow<'a, str>,
+    /// The host that the request was for, possibly with a port; empty if the line does not contain
+    /// it.
+    pub host: Cow<'a, str>,
     /// The client.
     pub who: Who,
     /// The result of the request.

@@ -7,7 +7,7 @@
 //! answered the request itself.
 //!
 //! Source: nginx, `ngx_http_log_module` (`escape`, `$msec`, `$time_iso8601`, `$request_time`),
-//! `ngx_http_core_module` (`$request_uri`, `$bytes_sent`), `ngx_http_upstream_module`.
+//! `ngx_http_core_module` (`$request_uri`, `$host`, `$bytes_sent`), `ngx_http_upstream_module`.
 
 use std::borrow::Cow;
 
@@ -42,6 +42,10 @@ struct Written<'a> {
     #[serde(borrow, alias = "query_string")]
     args: Value<'a>,
     #[serde(borrow)]
+    host: Value<'a>,
+    #[serde(borrow)]
+    http_host: Value<'a>,
+    #[serde(borrow)]
     status: Value<'a>,
     #[serde(borrow)]
     bytes_sent: Value<'a>,
@@ -54,7 +58,7 @@ struct Written<'a> {
 }
 
 pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
-    let written: Written<'_> = json::object(text)?;
+    let mut written: Written<'_> = json::object(text)?;
     let (ended, grain) = ended(&written)?;
     let status = written.status.said().ok_or_else(|| missing("status"))?;
     let end = End::of_status(fields::status(status)?);
@@ -77,6 +81,8 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let bytes = written.bytes_sent.said().or(written.body_bytes_sent.said());
     let bytes = bytes.map(fields::bytes).transpose()?.flatten();
     let who = browser(written.remote_addr.said(), written.http_user_agent.said());
+    let host = std::mem::take(&mut written.host).into_said();
+    let host = host.or_else(|| std::mem::take(&mut written.http_host).into_said());
     let Some((method, target)) = asked(written)? else {
         return Ok(Line::NoRequest);
     };
@@ -85,6 +91,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         grain,
         method,
         target,
+        host: host.unwrap_or_default(),
         who,
         end,
         waited: all.zip(service).map(|(all, service)| less(all, service)),
@@ -176,6 +183,17 @@ mod tests {
         let one = logged(r#""msec":"1700000000.500""#, r#""bytes_sent":300"#);
         assert_eq!((one.grain, one.bytes), (Span::from_secs(1), Some(300)));
         assert!(line(r#""msec":"1700000000.500""#, local).is_ok());
+    }
+
+    #[test]
+    fn the_host_is_that_of_either_variable() {
+        let host = |keys: &str| {
+            let to = format!("{keys},\"connection\":\"7\"");
+            logged("\"connection\":\"7\"", &to).host.into_owned()
+        };
+        assert_eq!(host(r#""http_host":"shop.example:80""#), "shop.example:80");
+        assert_eq!(host(r#""http_host":"","host":"shop.example""#), "shop.example");
+        assert_eq!(logged("", "").host, "");
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         grain: Span::from_millis(1),
         method: written.method.ok_or_else(|| missing("method"))?,
         target: target.ok_or_else(|| missing("target"))?,
+        host: Cow::default(),
         who: who(&written.client, written.session.as_deref()),
         end: end(outcome, written.status),
         waited,

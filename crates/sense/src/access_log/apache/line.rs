@@ -80,6 +80,7 @@ impl LogFormat {
             grain,
             method,
             target,
+            host: Cow::default(),
             who,
             end,
             waited: None,
