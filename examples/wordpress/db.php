@@ -16,8 +16,7 @@
  *   there, with status 503, as soon as the daemon has said that its request was stopped.
  *
  * Constants for wp-config.php: BYWASH_DATABASE is the name of [database.NAME] ("wordpress").
- * BYWASH_PHP is the path of native/sentry/php/bywash.php (default:
- * wp-content/mu-plugins/bywash/bywash.php). */
+ * BYWASH_PHP is the path of bywash.php (default: wp-content/mu-plugins/bywash/bywash.php). */
 
 defined('ABSPATH') || exit;
 defined('BYWASH_DATABASE') || define('BYWASH_DATABASE', 'wordpress');

@@ -20,15 +20,17 @@ add_action('pre_get_posts', function ($query) {
     $wpdb->bywash_reads = (bool) apply_filters('bywash_only_reads', $gets && ($lists || $query->is_single()), $query);
 }, PHP_INT_MAX);
 
-/* For an hour, the order-received page reports the order's value if the request has the order's
- * key. Later visits only view the order. The gateway removes the field. */
+/* For an hour, the order-received page reports the order's value if the request has the order's key
+ * and the order is paid or waits for a bank transfer (on-hold). An order that waits for another
+ * payment, has failed or was cancelled has no value. Later visits only view the order. The gateway
+ * removes the field. */
 add_action('template_redirect', function () {
     if (headers_sent() || !function_exists('is_order_received_page') || !is_order_received_page()) {
         return;
     }
     $order = wc_get_order(absint(get_query_var('order-received')));
     $key = isset($_GET['key']) && is_string($_GET['key']) ? wp_unslash($_GET['key']) : '';
-    if (!$order || !hash_equals($order->get_order_key(), $key) || $order->has_status('failed')) {
+    if (!$order || !hash_equals($order->get_order_key(), $key) || !($order->is_paid() || $order->has_status('on-hold'))) {
         return;
     }
     $created = $order->get_date_created();

@@ -2,7 +2,7 @@
 
 Readers load the site to half of its knee. In addition, visitors search and leave after 300 ms, more often than the
 database can search. The gateway only observes. The runs differ in one thing: whether the daemon cancels the queries of
-clients that have left. A plugin names the request in each query (lab/applications/wordpress.py) for the key `marks`."""
+clients that have left. WordPress has the files of examples/wordpress, set up as its README says."""
 
 import argparse
 import json
@@ -42,17 +42,23 @@ rho = [1]
 """
 
 
+def socket(root):
+    """Returns the path of the stop daemon's socket."""
+    return root / "stopd.sock"
+
+
 def configure(root, url, way):
-    """Writes the gateway's file and the stop daemon's."""
+    """Writes the file of the gateway and of the stop daemon."""
     password = root / "password"
     password.write_text("lab\n")
     password.chmod(0o600)
     config = root / "abandon.toml"
-    told = f'socket = "{root}/stopd.sock"\n' if way == "with" else ""
+    told = f'socket = "{socket(root)}"\n' if way == "with" else ""
+    leases = f'leases = ["{stack.USER}"]\n' if os.getuid() == 0 else ""  # otherwise PHP runs as the daemon's user
     config.write_text(
         f'version = 1\nmode = "observe"\n[upstream]\nserver = "{url}"\n'
-        f'[sentry]\nmode = "enforce"\nadmin = "127.0.0.1:{stack.free_port()}"\n{told}'
-        f'[database.shop]\nserver = "mysql://sentry@{os.environ["BYWASH_MARIADB"]}/shop"\npassword_file = "{password}"\nmarks = true\n')
+        f'[sentry]\nmode = "enforce"\nadmin = "127.0.0.1:{stack.free_port()}"\n{told}{leases}'
+        f'[database.wordpress]\nserver = "mysql://sentry@{os.environ["BYWASH_MARIADB"]}/shop"\npassword_file = "{password}"\n')
     return config
 
 
@@ -63,7 +69,7 @@ def once(way, visitors, processes, url, rho, chosen, seed):
     try:
         if way == "with":
             command = [play.BYWASH, "sentry", "--config", config]
-            started.append(processes.start("stopd", command, (root / "stopd.sock").exists))
+            started.append(processes.start("stopd", command, socket(root).exists))
         gateway, front = play.bywash(processes, config)
         started.append(gateway)
         text = f'{SEARCHERS}duration = "{chosen.seconds}s"\n'
@@ -94,7 +100,7 @@ def main():
     processes, visitors, rows = stack.Processes(root), play.Visitors(wordpress.SCENARIO), []
     print(f"this takes about {2 * chosen.seeds * (chosen.seconds + 35) / 60:.0f} minutes", file=sys.stderr)
     try:
-        url = wordpress.start(processes, root, marks=True)
+        url = wordpress.start(processes, root, sentry=socket(root))
         rho = 0.5 * visitors.rho(json.loads(found.read_text())["knee"])
         for seed in range(1, chosen.seeds + 1):
             for way in WAYS if seed % 2 else reversed(WAYS):

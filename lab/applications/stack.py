@@ -129,8 +129,9 @@ def nginx(processes, root, places):
     return f"http://127.0.0.1:{port}"
 
 
-def php(processes, root, pages, rest):
-    """Starts PHP-FPM and nginx in front of the pages. `rest` has nginx's locations. Returns their URL."""
+def php(processes, root, pages, rest, **more):
+    """Starts PHP-FPM and nginx in front of the pages. `rest` has nginx's locations, `more` goes to the process of PHP-FPM.
+    Returns their URL."""
     fpm = max(pathlib.Path("/usr/sbin").glob("php-fpm*"), default=None)
     if fpm is None:
         sys.exit("applications: PHP-FPM is not installed")
@@ -138,7 +139,7 @@ def php(processes, root, pages, rest):
     (root / "fpm.conf").write_text(FPM.format(root=root, owner=owner, children=CHILDREN))
     socket_path = root / "fpm.sock"
     socket_path.unlink(missing_ok=True)
-    processes.start("fpm", [fpm, "--fpm-config", root / "fpm.conf"], socket_path.exists)
+    processes.start("fpm", [fpm, "--fpm-config", root / "fpm.conf"], socket_path.exists, **more)
     return nginx(processes, root, f"        root {pages};\n        index index.php;\n{rest}" + PHP.format(root=root))
 
 

@@ -5,6 +5,7 @@ Its configuration and its content are those of lab/elephants."""
 import importlib.util
 import os
 import secrets
+import shutil
 import subprocess
 
 import stack
@@ -21,26 +22,27 @@ _spec = importlib.util.spec_from_file_location("elephants_wordpress", stack.ROOT
 elephants = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(elephants)
 
-# Names the request in front of each query that reads, for the stop daemon's `marks`. WordPress looks at the first word of
-# a query that writes, so those stay as they are.
-MARKS = """<?php
-add_filter('query', function ($query) {
-    $request = $_SERVER['BYWASH_REQUEST'] ?? '';
-    return preg_match('/^[0-9a-f]{1,64}$/', $request) && preg_match('/^\\s*SELECT/i', $query)
-        ? "/*bywash-request='$request'*/ $query" : $query;
-});
-"""
+# The files of examples/wordpress/README.md, by their places in wp-content.
+FILES = {
+    "mu-plugins/bywash/bywash.php": "native/sentry/php/bywash.php",
+    "mu-plugins/bywash.php": "examples/wordpress/mu-plugin.php",
+    "db.php": "examples/wordpress/db.php",
+}
 
 
-def start(processes, root, marks=False):
-    """Starts the blog in this folder. Returns its URL."""
+def start(processes, root, sentry=None):
+    """Starts the blog in this folder. If there is the path of a stop daemon's socket, the blog has the files that lease its
+    queries there. Returns its URL."""
     pages = root / "pages"
     stack.copy(elephants.PACKAGE, pages)
     (pages / "wp-config.php").write_text(
         elephants.CONFIG.format(database=os.environ["BYWASH_MARIADB"], secret=secrets.token_hex(32)))
-    if marks:
-        (pages / "wp-content/mu-plugins").mkdir()
-        (pages / "wp-content/mu-plugins/bywash.php").write_text(MARKS)
     subprocess.run(["php", stack.ROOT / "lab/elephants/wordpress.php", pages, str(POSTS)], check=True,
                    stdout=subprocess.DEVNULL)
-    return stack.php(processes, root, pages, "        location / { try_files $uri $uri/ /index.php?$args; }\n")
+    environment = os.environ
+    if sentry:
+        (pages / "wp-content/mu-plugins/bywash").mkdir(parents=True)
+        for place, file in FILES.items():
+            shutil.copy(stack.ROOT / file, pages / "wp-content" / place)
+        environment = environment | {"BYWASH_SENTRY": str(sentry)}
+    return stack.php(processes, root, pages, "        location / { try_files $uri $uri/ /index.php?$args; }\n", env=environment)

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use bywash_engine::catalog::Settings;
-use bywash_engine::classify::Classifier;
-use bywash_engine::{Class, Options};
+use bywash_engine::classify::{Classifier, strict};
+use bywash_engine::{Class, ClassId, ClassSet, Options};
 use bywash_units::Span;
 
 use crate::elephants::Elephants;
@@ -64,6 +64,14 @@ pub struct Config {
     pub classes: Vec<ClassConfig>,
     /// Maps method and path to a class.
     pub classifier: Classifier,
+}
+
+impl Config {
+    /// Returns the class by which a request of several classes is named and ranked: the lowest.
+    pub fn lowest(&self, classes: ClassSet) -> ClassId {
+        let lowest = strict::lowest(classes, |class| &self.classes[class.index()].class);
+        lowest.unwrap_or_else(|| self.classifier.default_class())
+    }
 }
 
 /// Whether requests of a class can be stopped while they run.

@@ -156,6 +156,16 @@ fn a_pattern_in_two_classes_shows_both_lines() {
 }
 
 #[test]
+fn where_the_case_of_paths_is_ignored_that_of_values_still_counts() {
+    let both = |second: &str| {
+        let first = "ignore_case = true\n[class.a]\nmatch = [\"/p?t=A&...\"]\n";
+        with(&format!("{first}[class.b]\nmatch = [\"{second}\"]\n"))
+    };
+    assert!(both("/p?t=a&...").is_empty(), "{}", both("/p?t=a&..."));
+    assert_eq!(only(&both("/P?t=A&...")).code, "E101");
+}
+
+#[test]
 fn broken_toml_is_reported_together_with_what_could_be_recovered() {
     let problems =
         problems("version = 1\nmode = observe\n[upstream]\nlimit = 0\nserver = \"http://a\n");

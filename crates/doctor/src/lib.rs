@@ -44,17 +44,19 @@ pub fn doctor(args: &Doctor) -> Result<(), Failure> {
     let (config, file) = setup::config(&args.config);
     let mut findings = Findings(vec![clock::clocks(), clock::synchronised(Path::exists), file]);
     findings.0.push(limits::accept_queue());
-    if let Some(config) = &config {
-        findings.0.extend(machine(config));
+    let place = config.as_ref().map(|config| {
+        let (place, gateway) = Place::of(config);
+        findings.0.extend(gateway);
+        findings.0.extend(machine(config, &place));
         findings.0.extend(setup::certificates(config));
-    }
-    findings.0.extend(tried(args, config.as_ref())?);
+        place
+    });
+    findings.0.extend(tried(args, config.as_ref().zip(place.as_ref()))?);
     tell(&findings, args.json)
 }
 
-/// Returns the findings about the running gateway and about the resources that the machine grants.
-fn machine(config: &Config) -> Vec<Finding> {
-    let (place, mut findings) = Place::of(config);
+/// Returns the findings about the resources that the machine grants to a process.
+fn machine(config: &Config, place: &Place) -> [Finding; 3] {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let grant = bywash_sense::grant(&place.read("cgroup").unwrap_or_default(), read);
     let cores = cgroup::cores(&grant);
@@ -64,32 +66,32 @@ fn machine(config: &Config) -> Vec<Finding> {
         (None, workers) => workers,
     };
     let memory = bywash_sense::machine_memory();
-    findings.extend([
-        limits::files(&place, config, workers),
+    [
+        limits::files(place, config, workers),
         cgroup::judge_cpu(&grant, workers, cores),
         cgroup::judge_memory(&grant, memory, config),
-    ]);
-    findings
+    ]
 }
 
-/// Runs the checks that open connections.
-fn tried(args: &Doctor, config: Option<&Config>) -> Result<Vec<Finding>, Failure> {
+/// Runs the checks that open connections, for a configuration and the process that it is checked
+/// for.
+fn tried(args: &Doctor, known: Option<(&Config, &Place)>) -> Result<Vec<Finding>, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::running)?.block_on(async {
         let mut findings = Vec::new();
-        if let Some(config) = config {
+        if let Some((config, place)) = known {
             findings.extend(upstream::reach(config).await);
-            findings.extend(stopd::reach(config).await);
+            findings.extend(stopd::reach(config, place).await);
         }
         match &args.front {
             Some(front) => {
-                let listen = config.map(|config| &config.listen);
+                let listen = known.map(|(config, _)| &config.listen);
                 findings.extend(front::test(front, args.origin, listen).await);
             }
             None => findings.push(untested("front closes", "add --front URL; see --help")),
         }
-        match (&args.slow, config) {
-            (Some(path), Some(config)) => findings.push(slow::test(config, path).await),
+        match (&args.slow, known) {
+            (Some(path), Some((config, _))) => findings.push(slow::test(config, path).await),
             (Some(_), None) => {
                 findings.push(untested("abandoned work", "correct the configuration first"));
             }

@@ -62,6 +62,13 @@ impl Place {
         place.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(place)
     }
 
+    /// Returns the number of the user as whom the process runs (proc(5): the second one of `Uid`).
+    pub(super) fn user(&self) -> Option<u32> {
+        let status = self.read("status")?;
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        users.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+
     /// Reads one of the files in `/proc` about the process.
     pub(super) fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.folder.join(name)).ok()

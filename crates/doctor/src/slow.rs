@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bywash_command::streams::say;
-use bywash_config::{Config, Scheme, Server};
+use bywash_config::{Config, Departures, Scheme, Server};
 use bywash_message::Fields;
 use bywash_tls::Connector;
 use http::Method;
@@ -94,7 +94,7 @@ pub(super) async fn test(config: &Config, path: &str) -> Finding {
         2 * crowd + 4
     ));
     match measure(&application, crowd).await {
-        Ok(times) => told(times, crowd, path),
+        Ok(times) => told(times, crowd, path, config.upstream.departures),
         Err(finding) => finding,
     }
 }
@@ -124,7 +124,7 @@ async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, 
     Ok(Times { alone, kept, left })
 }
 
-fn told(times: Times, crowd: usize, path: &str) -> Finding {
+fn told(times: Times, crowd: usize, path: &str, departures: Departures) -> Finding {
     let Times { alone, kept, left } = times;
     let measured = format!(
         "{path} takes {} alone, {} next to {crowd} others, {} next to {crowd} that were abandoned \
@@ -142,12 +142,12 @@ fn told(times: Times, crowd: usize, path: &str) -> Finding {
         Answer::Partly => Finding::warning(
             CHECK,
             format!("{measured}: a part of the abandoned work continued, or all of it for a while"),
-            REMEDY,
+            STOP,
         ),
         Answer::GoesOn => Finding::problem(
             CHECK,
             format!("{measured}: the abandoned work continued, unless another load interfered"),
-            REMEDY,
+            remedy(departures),
         ),
         Answer::HasRoom => Finding::unknown(
             CHECK,
@@ -159,9 +159,21 @@ fn told(times: Times, crowd: usize, path: &str) -> Finding {
     finding.with("beside_abandoned_ms", millis(left)).with("crowd", crowd)
 }
 
-const REMEDY: &str = "let it stop when the client closes (ASGI: http.disconnect; Go: the request's \
-                      context; Node: the response's `close`). A WSGI or CGI worker cannot: when \
-                      many clients leave, it works on more than upstream.limit requests";
+const STOP: &str = "let it stop when the client closes (ASGI: http.disconnect; Go: the request's \
+                    context; Node: the response's `close`). A WSGI or CGI worker cannot: let the \
+                    stop daemon (`bywash sentry`) cancel its queries";
+
+/// Returns what to do about work that continues: first let the gateway count it, then end it.
+fn remedy(departures: Departures) -> String {
+    match departures {
+        Departures::Unnoticed => STOP.to_owned(),
+        Departures::Auto | Departures::Noticed => format!(
+            "set upstream.departures = \"{}\", so that a request keeps its slot while the work \
+             for it continues. Then {STOP}",
+            Departures::Unnoticed.name()
+        ),
+    }
+}
 
 /// The tested application.
 struct Application {
@@ -243,6 +255,18 @@ mod tests {
     #[test]
     fn what_lies_between_is_said_to_lie_between() {
         assert_eq!(judged(1000, 1800, 1400), Answer::Partly);
+    }
+
+    #[test]
+    fn work_that_continues_is_counted_if_departures_are_unnoticed() {
+        let time = Duration::from_millis;
+        let times = Times { alone: time(1000), kept: time(1800), left: time(1790) };
+        let remedy = |departures| told(times, 2, "/report", departures).remedy.unwrap();
+        let key = "upstream.departures = \"unnoticed\"";
+        assert!(
+            remedy(Departures::Auto).contains(key) && remedy(Departures::Noticed).contains(key)
+        );
+        assert!(!remedy(Departures::Unnoticed).contains(key));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 
 use super::finding::Finding;
+use super::place::Place;
 
 const DAEMON: &str = "stop daemon";
 const DATABASE: &str = "database";
@@ -17,11 +18,13 @@ const DATABASE: &str = "database";
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Connects to the socket of the stop daemon and to each database of the file, without a log-in.
-pub(super) async fn reach(config: &Config) -> Vec<Finding> {
+/// `place`: the process whose limits are checked.
+pub(super) async fn reach(config: &Config, place: &Place) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sentry = &config.sentry;
     if let Some(socket) = &sentry.socket {
-        findings.push(daemon(socket).await);
+        let gateway = place.user().filter(|_| place.is_gateway);
+        findings.push(daemon(socket, gateway).await);
     }
     for database in &sentry.databases {
         findings.push(reach_one(database).await);
@@ -29,10 +32,11 @@ pub(super) async fn reach(config: &Config) -> Vec<Finding> {
     findings
 }
 
-async fn daemon(socket: &Path) -> Finding {
+/// Connects to the stop daemon. `gateway`: the user of the running gateway.
+async fn daemon(socket: &Path, gateway: Option<u32>) -> Finding {
     let place = socket.display();
     match within(UnixStream::connect(socket)).await {
-        Ok(()) => Finding::ok(DAEMON, format!("{place} accepts connections")),
+        Ok(()) => reached(socket, Place::here().user(), gateway),
         Err(error) => {
             let found = format!("{place} cannot be reached: {error}; no query is cancelled");
             let remedy = match error.kind() {
@@ -43,6 +47,29 @@ async fn daemon(socket: &Path) -> Finding {
                 _ => "start it (`bywash sentry`), or correct sentry.socket",
             };
             Finding::problem(DAEMON, found, remedy)
+        }
+    }
+}
+
+/// Judges a connection that the doctor's user has made. The folder of the socket is closed to most
+/// users, but not to root.
+fn reached(socket: &Path, own: Option<u32>, gateway: Option<u32>) -> Finding {
+    let user = own.map_or_else(|| "unknown".to_owned(), |user| user.to_string());
+    let found = format!("{} accepts connections of the doctor's user, {user}", socket.display());
+    match (own, gateway) {
+        (Some(own), Some(gateway)) if own == gateway => {
+            Finding::ok(DAEMON, format!("{found}, which is the gateway's"))
+        }
+        (Some(1..), None) => {
+            Finding::ok(DAEMON, format!("{found}; the gateway's user must reach it as well"))
+        }
+        (_, gateway) => {
+            let whose = gateway.map_or_else(String::new, |gateway| format!(", {gateway},"));
+            let remedy = format!(
+                "run the doctor as the gateway's user{whose} as in `runuser -u bywash -- bywash \
+                 doctor`: this user must be able to enter the folder of the socket"
+            );
+            Finding::unknown(DAEMON, format!("{found}; the gateway's was not tested"), remedy)
         }
     }
 }
@@ -75,4 +102,26 @@ async fn reach_one(database: &Database) -> Finding {
 async fn within<T>(connecting: impl Future<Output = io::Result<T>>) -> io::Result<()> {
     let late = |_| io::Error::new(ErrorKind::TimedOut, format!("no answer within {LIMIT:?}"));
     timeout(LIMIT, connecting).await.map_err(late)?.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Verdict;
+    use super::*;
+
+    #[test]
+    fn a_connection_of_root_does_not_show_that_the_gateway_reaches_the_daemon() {
+        let socket = Path::new("/run/sentry.sock");
+        let verdict = |own, gateway| reached(socket, own, gateway).verdict;
+        assert_eq!(verdict(Some(0), None), Verdict::Unknown);
+        assert_eq!(verdict(Some(0), Some(990)), Verdict::Unknown);
+        assert_eq!(verdict(Some(1000), Some(990)), Verdict::Unknown);
+        assert_eq!(verdict(None, Some(990)), Verdict::Unknown);
+        assert_eq!(verdict(Some(990), Some(990)), Verdict::Ok);
+        assert_eq!(verdict(Some(0), Some(0)), Verdict::Ok);
+        assert_eq!(verdict(Some(1000), None), Verdict::Ok);
+        let Finding { found, remedy, .. } = reached(socket, Some(0), Some(990));
+        assert!(found.contains("doctor's user, 0"), "{found}");
+        assert!(remedy.is_some_and(|remedy| remedy.contains("gateway's user, 990")));
+    }
 }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use bywash_config::{ClassConfig, Config, Mode, Timeouts, Upstream};
 use bywash_control::Overrides;
-use bywash_engine::classify::strict;
-use bywash_engine::{ClassId, ClassSet, Request};
+use bywash_engine::{ClassId, Request};
 use bywash_message::Limits;
 use bywash_tls::Expiry;
 use bywash_units::{Span, Time};
@@ -154,12 +153,6 @@ impl Settings {
 
     pub(crate) fn class(&self, class: ClassId) -> &ClassConfig {
         &self.config.classes[class.index()]
-    }
-
-    /// Returns the lowest-ranking of several classes.
-    pub(crate) fn lowest(&self, classes: ClassSet) -> ClassId {
-        let lowest = strict::lowest(classes, |class| &self.class(class).class);
-        lowest.unwrap_or_else(|| self.config.classifier.default_class())
     }
 
     /// Returns all classes that a request may be of. It is treated as strictly as any of them

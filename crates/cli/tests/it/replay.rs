@@ -125,6 +125,27 @@ fn a_log_of_nginx_is_read_with_its_times_or_with_what_is_said_of_them() {
 }
 
 #[test]
+fn classes_that_the_log_cannot_show_are_named() {
+    let folder = Folder::new();
+    let more = "[class.mobile]\nmatch = [\"/**\"]\nhosts = [\"m.example\"]\n\
+                [class.crawler]\nmatch = [\"/**\"]\nheaders = [\"x-kind: crawler\"]\n";
+    let text = std::fs::read_to_string(CONFIG).unwrap();
+    let config = folder.file("conditions.toml", format!("{text}\n{more}"));
+    let log = folder.file("access.log", combined(""));
+    let outcome = bywash(&["lab", "replay", &log, "--config", &config, "--json"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let told = outcome.json()["told"]["classes"].as_str().unwrap().to_owned();
+    for said in [
+        "the host of 2 requests, which therefore have none of the classes with `hosts`: mobile",
+        "no request has a class with `headers`: crawler",
+    ] {
+        assert!(outcome.err.contains(said) && told.contains(said), "{outcome:?}");
+    }
+    let without = replay(&combined(""), &["--json"]);
+    assert!(without.json()["told"]["classes"].is_null(), "no class has conditions");
+}
+
+#[test]
 fn a_report_says_what_was_assumed() {
     let folder = Folder::new();
     let report = folder.path("evening.html");

@@ -306,7 +306,9 @@ fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Clas
             };
             let mut name = pattern.to_string();
             if ignores_case {
-                name.make_ascii_lowercase();
+                // The case of parameters always counts.
+                let path = name.find('?').unwrap_or(name.len());
+                name[..path].make_ascii_lowercase();
             }
             match seen.entry((name, condition.clone())) {
                 Slot::Occupied(first) => report.add(tie(text, first.get().clone())),

@@ -6,7 +6,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::query::QueryFit;
-use super::{Asked, Line, PathReading, Pattern, Rule, Tie, readings};
+use super::{Asked, Condition, Line, PathReading, Pattern, Rule, Tie, readings};
 use crate::request::{ClassId, ClassSet};
 
 /// The rules in the order in which they are tried: first all with fields, then those for named
@@ -79,6 +79,11 @@ impl Classifier {
     /// Returns the class of requests that no pattern matches.
     pub const fn default_class(&self) -> ClassId {
         self.default
+    }
+
+    /// Returns the condition of each rule with the rule's class.
+    pub fn conditions(&self) -> impl Iterator<Item = (ClassId, &Condition)> {
+        self.rules.iter().map(|rule| (rule.class, &rule.condition))
     }
 
     /// Returns the [`readings`] of a canonical path without its query.

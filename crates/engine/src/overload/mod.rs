@@ -60,9 +60,7 @@ impl Detector {
     ) -> bool {
         match self {
             Self::HeadAge(heads) => heads[group].observe(now, head, mean_service),
-            Self::Sojourn(sojourns, patience) => {
-                sojourns[group].look(now, mean_service, *patience)
-            }
+            Self::Sojourn(sojourns, patience) => sojourns[group].look(now, mean_service, *patience),
             Self::Loss(loss) => loss.look(now),
             Self::Thresholds(thresholds) => thresholds.overloaded(),
         }

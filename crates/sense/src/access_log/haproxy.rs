@@ -51,12 +51,13 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let Some((method, target)) = fields::method_and_target(fields::unescaped(request, "#")) else {
         return Ok(Line::NoRequest);
     };
+    let (host, target) = if in_frames { host_and_path(target) } else { (None, target) };
     Ok(Line::Request(Logged {
         began: began(came + times.sending, Span::ZERO)?,
         grain,
         method,
-        target: if in_frames { origin_form(target) } else { target },
-        host: None,
+        target,
+        host,
         who: browser(Some(client), None),
         end,
         waited: times.waited,
@@ -140,12 +141,17 @@ fn end(state: &str, status: &str) -> Result<Option<End>, Flaw> {
     }))
 }
 
-/// Removes the scheme and authority, with which requests of HTTP/2 and 3 are logged.
-fn origin_form(target: Cow<'_, str>) -> Cow<'_, str> {
+/// Splits a target with scheme and host, with which requests of HTTP/2 and 3 are logged, into the
+/// host and the rest.
+fn host_and_path(target: Cow<'_, str>) -> (Option<Cow<'_, str>>, Cow<'_, str>) {
     let behind = target.split_once("://").map(|(_, behind)| behind);
-    match behind.and_then(|behind| behind.find('/').map(|at| behind[at..].to_owned())) {
-        Some(path) if !target.starts_with('/') => Cow::Owned(path),
-        Some(_) | None => target,
+    let parts = behind.and_then(|behind| {
+        let (host, path) = behind.split_at(behind.find('/')?);
+        Some((host.to_owned(), path.to_owned()))
+    });
+    match parts {
+        Some((host, path)) if !target.starts_with('/') => (Some(host.into()), path.into()),
+        Some(_) | None => (None, target),
     }
 }
 
@@ -224,8 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn a_target_of_http_2_is_its_path() {
-        let target = |request: &str| logged("GET /index.html?a=#22 HTTP/1.1", request).target;
+    fn a_target_of_http_2_is_its_host_and_its_path() {
+        let logged = |request: &str| logged("GET /index.html?a=#22 HTTP/1.1", request);
+        let target = |request: &str| logged(request).target;
+        assert_eq!(logged("GET https://host:1/a HTTP/2.0").host.as_deref(), Some("host:1"));
+        assert_eq!(logged("GET /a HTTP/2.0").host, None);
         assert_eq!(target("GET https://host:1/a?b=x://y/ HTTP/2.0"), "/a?b=x://y/");
         assert_eq!(target("GET /a?b=x://y/ HTTP/2.0"), "/a?b=x://y/");
         assert_eq!(target("GET https://host HTTP/2.0"), "https://host");

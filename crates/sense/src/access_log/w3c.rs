@@ -46,6 +46,7 @@ enum Column {
     Date,
     Time,
     Method,
+    Host,
     Uri,
     Stem,
     Query,
@@ -65,6 +66,7 @@ impl Column {
             "date" => Self::Date,
             "time" => Self::Time,
             "cs-method" => Self::Method,
+            "cs-host" | "cs(host)" => Self::Host,
             "cs-uri" => Self::Uri,
             "cs-uri-stem" => Self::Stem,
             "cs-uri-query" => Self::Query,
@@ -85,6 +87,7 @@ struct Told<'a> {
     date: Option<&'a str>,
     time: Option<&'a str>,
     method: Option<&'a str>,
+    host: Option<&'a str>,
     uri: Option<&'a str>,
     query: Option<&'a str>,
     status: Option<&'a str>,
@@ -117,7 +120,7 @@ impl Directives {
             grain,
             method: Cow::Borrowed(method),
             target: fields::with_query(Cow::Borrowed(path), told.query.unwrap_or_default()),
-            host: None,
+            host: told.host.map(Cow::Borrowed),
             who: browser(told.client, told.agent),
             end: fields::end(status),
             waited: None,
@@ -156,6 +159,7 @@ impl Directives {
                 Column::Date => &mut told.date,
                 Column::Time => &mut told.time,
                 Column::Method => &mut told.method,
+                Column::Host => &mut told.host,
                 Column::Uri | Column::Stem => &mut told.uri,
                 Column::Query => &mut told.query,
                 Column::Status => &mut told.status,
@@ -253,9 +257,11 @@ mod tests {
 
     #[test]
     fn fields_may_be_others_from_the_middle_on() {
-        let mut directives = after(&[HEAD, FIELDS, "#Fields: time date\tcs-uri-stem cs-method"]);
-        let one = logged(directives.parse("22:13:20 2023-11-14\t/b GET"));
+        let mut directives =
+            after(&[HEAD, FIELDS, "#Fields: time date\tcs-host cs-uri-stem cs-method"]);
+        let one = logged(directives.parse("22:13:20 2023-11-14\tshop.example /b GET"));
         assert_eq!((&*one.target, one.end, one.who), ("/b", End::Untold, Who::Untold));
+        assert_eq!(one.host.as_deref(), Some("shop.example"));
         assert!(directives.parse(LINE).is_err());
         assert_eq!(directives.parse("#Fields:"), Ok(Line::Aside));
         assert!(directives.parse("22:13:20 2023-11-14\t/b GET").is_err());

@@ -61,7 +61,7 @@ pub(super) fn examine(
         host: std::str::from_utf8(&request.authority).unwrap_or_default(),
         fields: &FieldsOf(fields),
     });
-    let class = settings.lowest(classes);
+    let class = config.lowest(classes);
     let cookie = session_cookie(settings).and_then(|name| cookies::brought(fields, name));
     let treated = EngineRequest { also: classes.without(class), ..EngineRequest::of(class) };
     let enforced = settings.classes(&treated).any(|class| {

@@ -7,7 +7,8 @@
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use bywash_engine::classify::{self, Classifier};
+use bywash_config::Config;
+use bywash_engine::{ClassId, classify};
 use bywash_message::Target;
 use bywash_sense::access_log::{
     End, Flaw, Format, Line, Lines, Logged, Parser, Who, open, unpacked,
@@ -61,6 +62,8 @@ pub(super) struct Account {
     pub(super) malformed: u64,
     /// Requests that the server in front answered itself.
     pub(super) elsewhere: u64,
+    /// Requests for a host that the log does not name.
+    pub(super) hostless: u64,
     /// Lines that do not parse, and below it the first of them.
     pub(super) flawed: u64,
     pub(super) first: Vec<(u64, String)>,
@@ -89,21 +92,17 @@ const FAR: Span = Span::from_secs(31 * 86_400);
 
 impl Intake {
     /// Reads a file, or standard input for `-`; at most `limit` lines.
-    pub(super) fn read(path: &Path, classes: &Classifier, limit: u64) -> io::Result<Self> {
+    pub(super) fn read(path: &Path, config: &Config, limit: u64) -> io::Result<Self> {
         if path == Path::new("-") {
             let input = BufReader::with_capacity(1 << 18, io::stdin());
-            return Self::of(unpacked(input)?, classes, limit);
+            return Self::of(unpacked(input)?, config, limit);
         }
-        Self::of(open(path)?, classes, limit)
+        Self::of(open(path)?, config, limit)
     }
 
     /// Reads a log whose format is detected from the first lines. If it is not recognised, it is
     /// taken as one of the usual formats, and each line that does not parse is counted.
-    pub(super) fn of(
-        mut reader: impl BufRead,
-        classes: &Classifier,
-        limit: u64,
-    ) -> io::Result<Self> {
+    pub(super) fn of(mut reader: impl BufRead, config: &Config, limit: u64) -> io::Result<Self> {
         let mut intake = Self::default();
         let format = Format::detect(reader.fill_buf()?).unwrap_or(Format::Usual);
         let mut parser = Parser::new(format);
@@ -113,7 +112,7 @@ impl Intake {
                 intake.account.cut = true;
                 break;
             }
-            intake.take(line, &mut parser, classes);
+            intake.take(line, &mut parser, config);
         }
         spread(&mut intake.asked);
         intake.leave_out_strays();
@@ -122,11 +121,14 @@ impl Intake {
         Ok(intake)
     }
 
-    fn take(&mut self, line: Result<&[u8], Flaw>, parser: &mut Parser, classes: &Classifier) {
+    fn take(&mut self, line: Result<&[u8], Flaw>, parser: &mut Parser, config: &Config) {
         self.account.lines += 1;
         let account = &mut self.account;
         match line.clone().and_then(|line| parser.parse(line)) {
-            Ok(Line::Request(logged)) => self.asked.push(asked(&logged, classes)),
+            Ok(Line::Request(logged)) => {
+                account.hostless += u64::from(logged.host.is_none());
+                self.asked.push(asked(&logged, config));
+            }
             Ok(Line::NoRequest) => account.malformed += 1,
             Ok(Line::Elsewhere) => account.elsewhere += 1,
             Ok(Line::Aside) => {}
@@ -161,16 +163,11 @@ fn shown(line: &[u8]) -> String {
     format!(": {start}")
 }
 
-fn asked(logged: &Logged<'_>, classes: &Classifier) -> Asked {
-    // The target as the gateway logs it. A target that it would reject has the class `other`.
-    let class = match Target::canonical(logged.target.as_bytes()) {
-        Ok(target) => classes.class(&classify::Asked::new(&logged.method, target.path_and_query())),
-        Err(_) => classes.default_class(),
-    };
+fn asked(logged: &Logged<'_>, config: &Config) -> Asked {
     Asked {
         began: logged.began,
         grain: logged.grain,
-        class: class.0,
+        class: class(logged, config).0,
         who: logged.who,
         end: logged.end,
         waited: logged.waited,
@@ -178,6 +175,18 @@ fn asked(logged: &Logged<'_>, classes: &Classifier) -> Asked {
         target: logged.wish(),
         safe: matches!(&*logged.method, "GET" | "HEAD" | "OPTIONS" | "TRACE"),
     }
+}
+
+/// Returns the class by which the gateway would rank a request, as far as the line tells: a log has
+/// no fields, and some have no hosts.
+fn class(logged: &Logged<'_>, config: &Config) -> ClassId {
+    // The target as the gateway logs it. A target that it would reject has the class `other`.
+    let Ok(target) = Target::canonical(logged.target.as_bytes()) else {
+        return config.classifier.default_class();
+    };
+    let asked = classify::Asked::new(&logged.method, target.path_and_query());
+    let asked = classify::Asked { host: logged.host.as_deref().unwrap_or_default(), ..asked };
+    config.lowest(config.classifier.classes(&asked))
 }
 
 /// Spreads requests whose time is only known to the second evenly over that second, in the order of
@@ -197,18 +206,16 @@ fn spread(asked: &mut [Asked]) {
 
 #[cfg(test)]
 mod tests {
-    use bywash_engine::ClassId;
-    use bywash_engine::classify::Rule;
-
     use super::*;
 
-    fn classes() -> Classifier {
-        let rule = Rule::new("GET /a".parse().unwrap(), ClassId(0));
-        Classifier::new([rule], ClassId(1), false).unwrap()
-    }
+    const CLASSES: &str = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
+        [class.a]\nmatch = ['GET /a']\n[class.heavy]\nmatch = ['GET /heavy']\nutility = 0.1\n\
+        [class.shop]\nmatch = ['GET /**']\nhosts = ['shop.example']\n\
+        [class.other]\nutility = 0.5\n";
 
     fn read(text: &str, limit: u64) -> Intake {
-        Intake::of(text.as_bytes(), &classes(), limit).unwrap()
+        let (config, _) = Config::parse(CLASSES, "test").unwrap();
+        Intake::of(text.as_bytes(), &config, limit).unwrap()
     }
 
     fn common(second: u64, target: &str) -> String {
@@ -230,8 +237,25 @@ mod tests {
             assert_eq!(class(target), 0, "{target}");
         }
         for target in ["/A", "/a/", "/a;x", "http://host/a", "*"] {
-            assert_eq!(class(target), 1, "{target}");
+            assert_eq!(class(target), 3, "{target}");
         }
+        for target in ["/heavy", "/heavy/", "//heavy"] {
+            assert_eq!(class(target), 1, "{target}: the lowest of the classes that it can mean");
+        }
+    }
+
+    #[test]
+    fn a_host_counts_where_the_log_has_it() {
+        let line = |host: &str| {
+            format!(
+                "{{\"ts\":1700000000.5,\"logger\":\"http.log.access\",\"duration\":0.1,\"status\":200,\
+                 \"request\":{{\"method\":\"GET\",{host}\"uri\":\"/a\"}}}}\n"
+            )
+        };
+        let text = [line("\"host\":\"SHOP.example:80\","), line("")].concat();
+        let Intake { asked, account } = read(&text, 9);
+        let classes: Vec<u8> = asked.iter().map(|asked| asked.class).collect();
+        assert_eq!((classes, account.hostless), (vec![2, 0], 1));
     }
 
     #[test]

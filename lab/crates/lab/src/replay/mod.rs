@@ -39,9 +39,10 @@ pub(super) fn replay(args: &Replay) -> Result<(), Failure> {
     let terms = Terms::new(args, &config).map_err(Failure::usage)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
     let name = args.log.display().to_string();
-    let intake = Intake::read(&args.log, &config.classifier, args.limit)
+    let intake = Intake::read(&args.log, &config, args.limit)
         .map_err(|error| Failure::configuration(format!("bywash: cannot read {name}: {error}")))?;
     told::flaws(&intake.account).iter().for_each(say);
+    told::unseen(&config, &intake.account).iter().for_each(say);
     if intake.asked.is_empty() {
         let why =
             format!("bywash: {name}: none of its {} lines is a request", intake.account.lines);
@@ -49,15 +50,21 @@ pub(super) fn replay(args: &Replay) -> Result<(), Failure> {
     }
     let mut night = Night::new(&name, &config, &terms, &intake.asked, args);
     night.scenario.policies = policies;
-    deliver(&night, &intake, &terms, args)
+    deliver(&night, &config, &intake, &terms, args)
 }
 
-fn deliver(night: &Night, intake: &Intake, terms: &Terms, args: &Replay) -> Result<(), Failure> {
+fn deliver(
+    night: &Night,
+    config: &Config,
+    intake: &Intake,
+    terms: &Terms,
+    args: &Replay,
+) -> Result<(), Failure> {
     let (bar, progress) = progress_bar();
     let (mut result, _) = bywash_sim::run(&night.scenario, &progress).map_err(Failure::usage)?;
     bar.finish_and_clear();
     result.cells.insert(0, night.as_it_was(&intake.asked, terms));
-    let facts = told::facts(night, &intake.account, terms, args);
+    let facts = told::facts(night, config, &intake.account, terms, args);
     if let Some(path) = args.report.as_deref() {
         let known = facts.iter().cloned().chain(environment()).collect();
         write_report(path, &result_report(&result, &command(), known))?;

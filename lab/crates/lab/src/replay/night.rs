@@ -338,7 +338,7 @@ mod tests {
     fn night(log: &str, more: &[&str]) -> (Night, Vec<Asked>, Terms) {
         let (config, args) = (config(), args(more));
         let terms = Terms::new(&args, &config).unwrap();
-        let asked = Intake::of(log.as_bytes(), &config.classifier, 99).unwrap().asked;
+        let asked = Intake::of(log.as_bytes(), &config, 99).unwrap().asked;
         (Night::new("log", &config, &terms, &asked, &args), asked, terms)
     }
 

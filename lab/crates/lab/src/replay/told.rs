@@ -2,6 +2,9 @@
 
 use std::fmt::Write;
 
+use bywash_config::Config;
+use bywash_engine::ClassSet;
+use bywash_engine::classify::Condition;
 use bywash_scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -32,6 +35,33 @@ pub(super) fn flaws(account: &Account) -> Vec<String> {
     said
 }
 
+/// Returns messages about classes that requests cannot get by this log, because it does not have
+/// what their conditions need.
+pub(super) fn unseen(config: &Config, account: &Account) -> Vec<String> {
+    let names = |is_meant: fn(&Condition) -> bool| {
+        let rules = config.classifier.conditions().filter(|(_, condition)| is_meant(condition));
+        let classes: ClassSet = rules.map(|(class, _)| class).collect();
+        let each = classes.iter().map(|class| config.classes[class.index()].class.name.as_str());
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let hosts = names(|condition| !condition.hosts.is_empty());
+    let headers = names(|condition| !condition.fields.is_empty());
+    let mut said = Vec::new();
+    if !hosts.is_empty() && account.hostless > 0 {
+        said.push(format!(
+            "the log does not name the host of {} requests, which therefore have none of the \
+             classes with `hosts`: {hosts}",
+            account.hostless
+        ));
+    }
+    if !headers.is_empty() {
+        said.push(format!(
+            "a log has no header fields, so no request has a class with `headers`: {headers}"
+        ));
+    }
+    said
+}
+
 /// Returns the counts of lines as JSON.
 pub(super) fn account(account: &Account) -> Value {
     let first = |(line, why): &(u64, String)| json!({ "line": line, "why": why });
@@ -50,6 +80,7 @@ pub(super) fn account(account: &Account) -> Value {
 /// Returns the findings and assumptions, topic by topic.
 pub(super) fn facts(
     night: &Night,
+    config: &Config,
     account: &Account,
     terms: &Terms,
     args: &Replay,
@@ -65,6 +96,10 @@ pub(super) fn facts(
         entry("unknown", unknown(night)),
     ];
     facts.extend(counted(night, args.speed).map(|text| entry("counted", text)));
+    let unseen = unseen(config, account);
+    if !unseen.is_empty() {
+        facts.push(entry("classes", unseen.join("; ")));
+    }
     facts
 }
 
