@@ -79,5 +79,5 @@ fn a_database_that_was_filled_with_something_else_is_refused() {
     assert_eq!(Program::start(&mut command(&arguments)).signal("-TERM"), Some(0));
     let (code, said) = output(&[&arguments[..], &["--seed", "6"]].concat());
     assert_eq!(code, Some(1));
-    assert!(said.contains("paper 5, not 20 users"), "{said}");
+    assert!(said.contains("seed 5, not 20 users"), "{said}");
 }
