@@ -288,7 +288,8 @@ impl Summary {
                 Some(name) => role(name, tally.is_file()),
                 None => Role::Other,
             };
-            Template { page, name: name.unwrap_or_default(), role, tally }
+            let is_told = role == Role::Order && self.order.is_some();
+            Template { page, name: name.unwrap_or_default(), role, is_told, tally }
         };
         let all = self.tallies.iter().enumerate().filter(|(_, tally)| tally.requests > 0);
         all.map(one).collect()
@@ -418,8 +419,9 @@ impl Summary {
                     .all(|class| class.role != Role::Order || class.patterns.is_empty()) =>
             {
                 notes.push(format!(
-                    "The order, {}, cannot be told from other requests by method and path, and \
-                     classes know nothing else.",
+                    "The order, {}, has no class of its own: other classes match its requests, \
+                     or no pattern of a class is possible for it. Name with --order the \
+                     parameters that only the order has, as '/?order-received&...'.",
                     plain(name)
                 ));
             }

@@ -334,3 +334,33 @@ fn several_hosts_are_named_in_the_notes_and_in_the_file() {
         assert!(!notes.contains("several hosts") && !text.contains("several hosts"), "{notes}");
     }
 }
+
+#[test]
+fn an_order_that_a_parameter_names_has_a_class_of_its_own() {
+    for (named, target, pattern) in [
+        (
+            "/?order-received&key&...",
+            "/?page_id=7&order-received=1&key=a",
+            "GET /?key&order-received&...",
+        ),
+        ("/?step=done&...", "/?step=done&id=1", "GET /?step=done&..."),
+    ] {
+        let order = Some(named.parse().unwrap());
+        let mut summary = Summary::new(Settings { order, ..Settings::default() });
+        for client in 0..100_u32 {
+            let ways: &[&str] = if client % 5 == 0 { &["/", target] } else { &["/"] };
+            for (step, what) in (0_u32..).zip(ways) {
+                let at = f64::from(10 * client + step);
+                let client = u64::from(client);
+                add(&mut summary, &Line { at, what, client, end: OK, service: None });
+            }
+        }
+        let advice = summary.advice();
+        assert_eq!(advice.orders, 20, "{named}");
+        let class = |role: Role| advice.classes.iter().find(|class| class.role == role).unwrap();
+        assert_eq!(class(Role::Order).patterns, [pattern]);
+        assert_eq!((class(Role::Order).requests, class(Role::Home).requests), (20, 100));
+        assert!((worth(&advice, Role::Home) - 0.2).abs() < 0.01, "{named}");
+        assert!(!advice.notes.join("\n").contains("no class of its own"), "{:?}", advice.notes);
+    }
+}
