@@ -13,6 +13,7 @@ use crate::order::{Candidate, Ranked, orders};
 use crate::patience::{Leaving, Told};
 use crate::role::{Role, role};
 use crate::summary::Summary;
+use crate::tally::{Answers, Tally};
 use crate::times::Quantiles;
 
 /// The most transitions between pages that are listed.
@@ -37,6 +38,8 @@ pub struct Advice {
     pub order_was_told: bool,
     /// Orders that succeeded.
     pub orders: u64,
+    /// The answers to the order, if its method is unsafe.
+    pub(crate) order_answers: Answers,
     /// Other templates that may be the order, most probable first.
     pub other_orders: Vec<OtherOrder>,
     /// The patience of clients.
@@ -201,7 +204,7 @@ impl Summary {
         let success = |page: usize| {
             let tally = &self.tallies[page];
             if Some(page) == order_page {
-                tally.success as f64 / tally.requests.max(1) as f64
+                tally.orders() as f64 / tally.requests.max(1) as f64
             } else {
                 0.0
             }
@@ -214,7 +217,9 @@ impl Summary {
         let of_roles = worth.as_ref().map(|worth| self.of_roles(&places, worth));
         let all = (light, self.counts.requests);
         let classes = places.propose(&templates, &graph, of_roles.as_deref(), all);
-        let orders = order_page.map_or(0, |page| self.tallies[page].success);
+        let order_tally = order_page.map(|page| &self.tallies[page]);
+        let orders = order_tally.map_or(0, Tally::orders);
+        let order_answers = order_tally.map(|tally| tally.answers).unwrap_or_default();
         let crowd = Crowd::new(&self, &places, &graph, order_page, light);
         let transacts = |page| matches!(places.role(page), Role::Order | Role::Checkout);
         let elephants = self
@@ -232,6 +237,7 @@ impl Summary {
             order: order_page.and_then(|page| names[page].clone()),
             order_was_told: self.order.is_some(),
             orders,
+            order_answers,
             other_orders: self.other_orders(&names, order_page),
             patience: self.patience.leaving(),
             busy,
@@ -281,7 +287,7 @@ impl Summary {
         names: &'a [Option<String>],
         order: Option<usize>,
     ) -> Vec<Template<'a>> {
-        let one = |(page, tally): (usize, &'a crate::tally::Tally)| {
+        let one = |(page, tally): (usize, &'a Tally)| {
             let name = names[page].as_deref();
             let role = match name {
                 _ if Some(page) == order => Role::Order,
@@ -339,7 +345,7 @@ impl Summary {
 
     fn told(&self, names: &[Option<String>], places: &Places, worth: Option<&[f64]>) -> Vec<Page> {
         let all = self.tallies.iter().enumerate().filter(|(_, tally)| tally.requests > 0);
-        let one = |(page, tally): (usize, &crate::tally::Tally)| {
+        let one = |(page, tally): (usize, &Tally)| {
             let leaves = self.graph.leaves(page);
             Page {
                 template: names[page].clone(),

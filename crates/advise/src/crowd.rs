@@ -64,7 +64,7 @@ impl Crowd {
             let role = places.role(page).index();
             kinds[role].merge(tally.clone());
             if Some(page) == order {
-                orders[role] += tally.success as f64;
+                orders[role] += tally.orders() as f64;
             }
         }
         let kind = |(tally, orders): (Tally, f64)| {

@@ -1,6 +1,7 @@
 //! Counts of the requests of one template.
 
 use bywash_units::Span;
+use serde::Serialize;
 
 use crate::request::{End, Request};
 use crate::times::Times;
@@ -9,6 +10,34 @@ use crate::times::Times;
 pub(crate) const LEVELS: usize = 24;
 /// The most bytes of a target that is kept as an example.
 const SHOWN: usize = 200;
+
+/// Fewer redirections may be chance, such as those to a login.
+const SOME: u64 = 3;
+/// If fewer than one of this many answers are redirections, they may be those to a login as well.
+const ONE_OF: u64 = 10;
+
+/// Answers to requests of one template with an unsafe method.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Answers {
+    /// Answers with 200.
+    pub(crate) shown: u64,
+    /// Answers with 302 or 303.
+    pub(crate) redirected: u64,
+}
+
+impl Answers {
+    fn add(&mut self, status: u16) {
+        self.shown += u64::from(status == 200);
+        self.redirected += u64::from(matches!(status, 302 | 303));
+    }
+
+    /// Returns whether only a redirection is an order, because some answers are redirections and
+    /// others are pages.
+    pub(crate) fn are_told_by_redirection(self) -> bool {
+        let Self { shown, redirected } = self;
+        shown > 0 && redirected >= SOME && ONE_OF * redirected >= shown + redirected
+    }
+}
 
 /// Counts of one template.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +53,7 @@ pub(crate) struct Tally {
     pub(crate) files: u64,
     /// Requests with an unsafe method.
     pub(crate) unsafe_: u64,
+    pub(crate) answers: Answers,
     pub(crate) service: Times,
     /// The number of requests and their total seconds, by level of load.
     pub(crate) levels: Box<[(u64, f64); LEVELS]>,
@@ -38,6 +68,9 @@ impl Tally {
         self.success += u64::from(request.is_success());
         self.files += u64::from(is_file);
         self.unsafe_ += u64::from(!request.is_safe());
+        if let (End::Answered(status), false) = (request.end, request.is_safe()) {
+            self.answers.add(status);
+        }
         match request.end {
             End::Refused | End::Failed | End::Answered(500..) => self.errors += 1,
             End::Left => self.left += 1,
@@ -66,12 +99,19 @@ impl Tally {
         self.left += other.left;
         self.files += other.files;
         self.unsafe_ += other.unsafe_;
+        self.answers.shown += other.answers.shown;
+        self.answers.redirected += other.answers.redirected;
         self.service.merge(other.service);
         for (own, others) in self.levels.iter_mut().zip(other.levels.iter()) {
             own.0 += others.0;
             own.1 += others.1;
         }
         self.sample = self.sample.take().or(other.sample);
+    }
+
+    /// Returns the number of orders if this is the template of the order.
+    pub(crate) fn orders(&self) -> u64 {
+        if self.answers.are_told_by_redirection() { self.answers.redirected } else { self.success }
     }
 
     /// Returns whether most requests are for files.

@@ -348,7 +348,7 @@ fn an_order_that_a_parameter_names_has_a_class_of_its_own() {
         let order = Some(named.parse().unwrap());
         let mut summary = Summary::new(Settings { order, ..Settings::default() });
         for client in 0..100_u32 {
-            let ways: &[&str] = if client % 5 == 0 { &["/", target] } else { &["/"] };
+            let ways = ["/", target].into_iter().take(if client % 5 == 0 { 2 } else { 1 });
             for (step, what) in (0_u32..).zip(ways) {
                 let at = f64::from(10 * client + step);
                 let client = u64::from(client);
@@ -363,4 +363,42 @@ fn an_order_that_a_parameter_names_has_a_class_of_its_own() {
         assert!((worth(&advice, Role::Home) - 0.2).abs() < 0.01, "{named}");
         assert!(!advice.notes.join("\n").contains("no class of its own"), "{:?}", advice.notes);
     }
+}
+
+#[test]
+fn an_order_that_is_redirected_is_told_from_a_form_that_is_shown_again() {
+    // Of 60 visitors that send the form, `redirected` get 303.
+    let of = |redirected: u32| {
+        let mut summary = Summary::new(Settings::default());
+        for client in 0..60_u32 {
+            let status = if client < redirected { 303 } else { 200 };
+            let ways = [("GET /", 200), ("POST /checkout/confirm", status)];
+            for (step, (what, status)) in (0_u32..).zip(ways) {
+                let at = f64::from(10 * client + step);
+                let (client, end) = (u64::from(client), End::Answered(status));
+                add(&mut summary, &Line { at, what, client, end, service: None });
+            }
+        }
+        let advice = summary.advice();
+        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1" });
+        (advice.orders, worth(&advice, Role::Home), text)
+    };
+    let key = "\nsuccess = [\"status 302\", \"status 303\"]\n";
+    let (orders, home, text) = of(40);
+    assert_eq!(orders, 40, "a form with a mistake is not an order");
+    assert!((home - 2.0 / 3.0).abs() < 0.01, "{home}");
+    assert!(
+        text.contains(key) && text.contains("# In the log 40 answers are 302 or 303"),
+        "{text}"
+    );
+    // Two visitors were sent to the login.
+    for redirected in [0, 2] {
+        let (orders, _, text) = of(redirected);
+        assert_eq!(orders, 60);
+        assert!(!text.contains("\nsuccess = "), "{text}");
+        assert!(text.contains("# success = [\"json result: success\"]\n"), "{text}");
+        assert!(text.contains("# success = [\"header x-order-id\"]\n"), "{text}");
+    }
+    let (_, _, text) = of(60);
+    assert!(!text.contains("success = "), "{text}");
 }
