@@ -69,9 +69,9 @@ pub struct Advice {
 pub struct OtherOrder {
     /// Its pattern.
     pub pattern: String,
-    /// Requests.
+    /// Requests of visitors.
     pub requests: u64,
-    /// Successful requests.
+    /// Successful ones of them.
     pub succeeded: u64,
 }
 
@@ -91,6 +91,8 @@ pub struct Counts {
     pub requests: u64,
     /// Requests for files.
     pub files: u64,
+    /// Requests of robots, which are in no session.
+    pub robots: u64,
     /// Requests whose client left.
     pub left: u64,
     /// Refused requests (429, 503).
@@ -204,7 +206,7 @@ impl Summary {
         let success = |page: usize| {
             let tally = &self.tallies[page];
             if Some(page) == order_page {
-                tally.orders() as f64 / tally.requests.max(1) as f64
+                tally.orders() as f64 / tally.visits().max(1) as f64
             } else {
                 0.0
             }
@@ -277,7 +279,7 @@ impl Summary {
         let told = |Ranked { page, .. }: Ranked| {
             let tally = &self.tallies[page];
             let pattern = names[page].clone()?;
-            Some(OtherOrder { pattern, requests: tally.requests, succeeded: tally.success })
+            Some(OtherOrder { pattern, requests: tally.visits(), succeeded: tally.success })
         };
         others.filter_map(told).take(CANDIDATES).collect()
     }
@@ -301,13 +303,13 @@ impl Summary {
         all.map(one).collect()
     }
 
-    /// Returns the worth of a visit to each role: the mean over its pages.
+    /// Returns the worth of a visit to each role: the mean over the visits to its pages.
     fn of_roles(&self, places: &Places, worth: &[f64]) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); Role::ALL.len()];
         for (page, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file()) {
             let (sum, weight) = &mut sums[places.role(page).index()];
-            *sum += worth[page] * tally.requests as f64;
-            *weight += tally.requests as f64;
+            *sum += worth[page] * tally.visits() as f64;
+            *weight += tally.visits() as f64;
         }
         sums.iter().map(|(sum, weight)| if *weight > 0.0 { sum / weight } else { 0.0 }).collect()
     }
@@ -318,6 +320,7 @@ impl Summary {
         Counts {
             requests: of.requests,
             files: of.files,
+            robots: of.robots,
             left: of.left,
             refused: of.refused,
             failed: of.failed,

@@ -32,7 +32,7 @@ const LIKELY: f64 = 0.5;
 pub struct Proposed {
     /// The purpose of its requests.
     pub role: Role,
-    /// The patterns, most requested first.
+    /// The patterns, the one with most visits first.
     pub patterns: Vec<String>,
     /// Requests that these patterns match.
     pub requests: u64,
@@ -186,14 +186,14 @@ impl Places {
     }
 }
 
-/// Returns the patterns of each role. Among templates with the same pattern, the most requested
-/// decides the role.
+/// Returns the patterns of each role. Among templates with the same pattern, the one with most
+/// visits decides the role.
 fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
     let of = |template: &Template<'_>| {
         let pattern = template.pattern()?;
         let folder =
             folder(&pattern).filter(|_| matches!(template.role, Role::Browse | Role::Item));
-        Some((pattern, folder, template.role, template.tally.requests))
+        Some((pattern, folder, template.role, template.tally.visits()))
     };
     let known = templates.iter().filter(|template| template.role != Role::Other);
     let found: Vec<_> = known.filter_map(of).collect();

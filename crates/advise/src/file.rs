@@ -209,15 +209,15 @@ fn success(answers: Answers) -> String {
     let Answers { shown, redirected } = answers;
     if answers.are_told_by_redirection() {
         format!(
-            "# In the log {redirected} answers are 302 or 303, and {shown} are 200. Many applications \
-             redirect after an\n# order, and show a form with a mistake again (200). Remove the line if yours \
-             does not.\nsuccess = [\"status 302\", \"status 303\"]\n"
+            "# In the log {redirected} answers are 302 or 303, and {shown} are 200. Many \
+             applications redirect after an\n# order, and show a form with a mistake again \
+             (200). Remove the line if yours does not.\nsuccess = [\"status 302\", \"status 303\"]\n"
         )
     } else if shown > 0 {
         format!(
-            "# In the log {shown} answers are 200, and {redirected} are 302 or 303. If a refused order \
-             gets 200 as well, name\n# a header field or a field of the JSON body that only an order has:\n\
-             # success = [\"header x-order-id\"]\n# success = [\"json result: success\"]\n"
+            "# In the log {shown} answers are 200, and {redirected} are 302 or 303. If a refused \
+             order gets 200 as well,\n# name a header field or a field of the JSON body that only \
+             an order has:\n# success = [\"header x-order-id\"]\n# success = [\"json result: success\"]\n"
         )
     } else {
         String::new()

@@ -16,7 +16,7 @@ const SOME: u64 = 3;
 /// If fewer than one of this many answers are redirections, they may be those to a login as well.
 const ONE_OF: u64 = 10;
 
-/// Answers to requests of one template with an unsafe method.
+/// Answers to visitors' requests of one template with an unsafe method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Answers {
     /// Answers with 200.
@@ -43,7 +43,9 @@ impl Answers {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) requests: u64,
-    /// Successful requests.
+    /// Requests of robots.
+    pub(crate) robots: u64,
+    /// Successful requests of visitors.
     pub(crate) success: u64,
     /// Requests that were refused, failed, or were answered with 5xx.
     pub(crate) errors: u64,
@@ -65,10 +67,15 @@ impl Tally {
     /// Adds a request at this level of load.
     pub(crate) fn add(&mut self, request: &Request<'_>, is_file: bool, level: usize) {
         self.requests += 1;
-        self.success += u64::from(request.is_success());
+        let is_visit = !request.is_of_robot();
+        self.robots += u64::from(!is_visit);
+        self.success += u64::from(is_visit && request.is_success());
         self.files += u64::from(is_file);
         self.unsafe_ += u64::from(!request.is_safe());
-        if let (End::Answered(status), false) = (request.end, request.is_safe()) {
+        if let End::Answered(status) = request.end
+            && is_visit
+            && !request.is_safe()
+        {
             self.answers.add(status);
         }
         match request.end {
@@ -94,6 +101,7 @@ impl Tally {
     /// Adds the counts of another template.
     pub(crate) fn merge(&mut self, other: Self) {
         self.requests += other.requests;
+        self.robots += other.robots;
         self.success += other.success;
         self.errors += other.errors;
         self.left += other.left;
@@ -107,6 +115,11 @@ impl Tally {
             own.1 += others.1;
         }
         self.sample = self.sample.take().or(other.sample);
+    }
+
+    /// Returns the number of requests that are not of robots.
+    pub(crate) const fn visits(&self) -> u64 {
+        self.requests - self.robots
     }
 
     /// Returns the number of orders if this is the template of the order.

@@ -402,3 +402,47 @@ fn an_order_that_is_redirected_is_told_from_a_form_that_is_shown_again() {
     let (_, _, text) = of(60);
     assert!(!text.contains("success = "), "{text}");
 }
+
+#[test]
+fn robots_count_for_the_load_and_not_as_visitors() {
+    let of = |robots: u64| {
+        let mut summary = Summary::new(Settings::default());
+        for second in 0..200_u64 {
+            let request = |client: Client, target: &'static str| Request {
+                began: Time::ZERO + Span::from_secs(START + second),
+                method: "GET",
+                target,
+                host: None,
+                client,
+                end: OK,
+                waited: None,
+                service: Some(Span::from_millis(100)),
+            };
+            // Every fifth visitor buys.
+            let visitor = Client::Known { number: second, address: second };
+            let thanks = (second % 5 == 0).then_some("/checkout/thanks");
+            for target in ["/"].into_iter().chain(thanks) {
+                summary.add(&request(visitor, target));
+            }
+            for number in 0..robots {
+                let robot = Client::Robot { number: 1000 + number, address: 1000 + number };
+                summary.add(&request(robot, "/"));
+                summary.add(&request(robot, "/checkout/thanks"));
+            }
+        }
+        summary.advice()
+    };
+    let (none, many) = (of(0), of(3));
+    assert_eq!((none.counts.robots, many.counts.robots), (0, 1200));
+    assert_eq!(many.counts.requests, none.counts.requests + 1200);
+    for advice in [&none, &many] {
+        assert_eq!(advice.order.as_deref(), Some("/checkout/thanks"));
+        assert_eq!((advice.orders, advice.clients.sessions), (40, 200));
+        for (role, expected) in [(Role::Home, 0.2), (Role::Order, 1.0)] {
+            let worth = worth(advice, role);
+            assert!((worth - expected).abs() < 0.01, "{role:?}: {worth}");
+        }
+    }
+    let busy = |advice: &Advice| advice.busy.unwrap().most.pages;
+    assert!(busy(&many) > 4.0 * busy(&none), "{} and {}", busy(&many), busy(&none));
+}
