@@ -13,6 +13,7 @@ use crate::order::{Candidate, Ranked, orders};
 use crate::patience::{Leaving, Told};
 use crate::role::{Role, role};
 use crate::summary::Summary;
+use crate::tally::{Answers, Tally};
 use crate::times::Quantiles;
 
 /// The most transitions between pages that are listed.
@@ -37,6 +38,8 @@ pub struct Advice {
     pub order_was_told: bool,
     /// Orders that succeeded.
     pub orders: u64,
+    /// The answers to the order, if its method is unsafe.
+    pub(crate) order_answers: Answers,
     /// Other templates that may be the order, most probable first.
     pub other_orders: Vec<OtherOrder>,
     /// The patience of clients.
@@ -66,9 +69,9 @@ pub struct Advice {
 pub struct OtherOrder {
     /// Its pattern.
     pub pattern: String,
-    /// Requests.
+    /// Requests of visitors.
     pub requests: u64,
-    /// Successful requests.
+    /// Successful ones of them.
     pub succeeded: u64,
 }
 
@@ -88,6 +91,8 @@ pub struct Counts {
     pub requests: u64,
     /// Requests for files.
     pub files: u64,
+    /// Requests of robots, which are in no session.
+    pub robots: u64,
     /// Requests whose client left.
     pub left: u64,
     /// Refused requests (429, 503).
@@ -201,7 +206,7 @@ impl Summary {
         let success = |page: usize| {
             let tally = &self.tallies[page];
             if Some(page) == order_page {
-                tally.success as f64 / tally.requests.max(1) as f64
+                tally.orders() as f64 / tally.visits().max(1) as f64
             } else {
                 0.0
             }
@@ -214,7 +219,9 @@ impl Summary {
         let of_roles = worth.as_ref().map(|worth| self.of_roles(&places, worth));
         let all = (light, self.counts.requests);
         let classes = places.propose(&templates, &graph, of_roles.as_deref(), all);
-        let orders = order_page.map_or(0, |page| self.tallies[page].success);
+        let order_tally = order_page.map(|page| &self.tallies[page]);
+        let orders = order_tally.map_or(0, Tally::orders);
+        let order_answers = order_tally.map(|tally| tally.answers).unwrap_or_default();
         let crowd = Crowd::new(&self, &places, &graph, order_page, light);
         let transacts = |page| matches!(places.role(page), Role::Order | Role::Checkout);
         let elephants = self
@@ -232,6 +239,7 @@ impl Summary {
             order: order_page.and_then(|page| names[page].clone()),
             order_was_told: self.order.is_some(),
             orders,
+            order_answers,
             other_orders: self.other_orders(&names, order_page),
             patience: self.patience.leaving(),
             busy,
@@ -271,7 +279,7 @@ impl Summary {
         let told = |Ranked { page, .. }: Ranked| {
             let tally = &self.tallies[page];
             let pattern = names[page].clone()?;
-            Some(OtherOrder { pattern, requests: tally.requests, succeeded: tally.success })
+            Some(OtherOrder { pattern, requests: tally.visits(), succeeded: tally.success })
         };
         others.filter_map(told).take(CANDIDATES).collect()
     }
@@ -281,26 +289,27 @@ impl Summary {
         names: &'a [Option<String>],
         order: Option<usize>,
     ) -> Vec<Template<'a>> {
-        let one = |(page, tally): (usize, &'a crate::tally::Tally)| {
+        let one = |(page, tally): (usize, &'a Tally)| {
             let name = names[page].as_deref();
             let role = match name {
                 _ if Some(page) == order => Role::Order,
                 Some(name) => role(name, tally.is_file()),
                 None => Role::Other,
             };
-            Template { page, name: name.unwrap_or_default(), role, tally }
+            let is_told = role == Role::Order && self.order.is_some();
+            Template { page, name: name.unwrap_or_default(), role, is_told, tally }
         };
         let all = self.tallies.iter().enumerate().filter(|(_, tally)| tally.requests > 0);
         all.map(one).collect()
     }
 
-    /// Returns the worth of a visit to each role: the mean over its pages.
+    /// Returns the worth of a visit to each role: the mean over the visits to its pages.
     fn of_roles(&self, places: &Places, worth: &[f64]) -> Vec<f64> {
         let mut sums = vec![(0.0, 0.0); Role::ALL.len()];
         for (page, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file()) {
             let (sum, weight) = &mut sums[places.role(page).index()];
-            *sum += worth[page] * tally.requests as f64;
-            *weight += tally.requests as f64;
+            *sum += worth[page] * tally.visits() as f64;
+            *weight += tally.visits() as f64;
         }
         sums.iter().map(|(sum, weight)| if *weight > 0.0 { sum / weight } else { 0.0 }).collect()
     }
@@ -311,6 +320,7 @@ impl Summary {
         Counts {
             requests: of.requests,
             files: of.files,
+            robots: of.robots,
             left: of.left,
             refused: of.refused,
             failed: of.failed,
@@ -338,7 +348,7 @@ impl Summary {
 
     fn told(&self, names: &[Option<String>], places: &Places, worth: Option<&[f64]>) -> Vec<Page> {
         let all = self.tallies.iter().enumerate().filter(|(_, tally)| tally.requests > 0);
-        let one = |(page, tally): (usize, &crate::tally::Tally)| {
+        let one = |(page, tally): (usize, &Tally)| {
             let leaves = self.graph.leaves(page);
             Page {
                 template: names[page].clone(),
@@ -418,8 +428,9 @@ impl Summary {
                     .all(|class| class.role != Role::Order || class.patterns.is_empty()) =>
             {
                 notes.push(format!(
-                    "The order, {}, cannot be told from other requests by method and path, and \
-                     classes know nothing else.",
+                    "The order, {}, has no class of its own: other classes match its requests, \
+                     or no pattern of a class is possible for it. Name with --order the \
+                     parameters that only the order has, as '/?order-received&...'.",
                     plain(name)
                 ));
             }

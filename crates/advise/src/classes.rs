@@ -11,7 +11,7 @@ use bywash_units::Span;
 use serde::Serialize;
 
 use crate::graph::Graph;
-use crate::patterns::{folder, pattern, takes_all};
+use crate::patterns::{folder, pattern, takes_all, told};
 use crate::role::Role;
 use crate::tally::Tally;
 use crate::times::Quantiles;
@@ -32,7 +32,7 @@ const LIKELY: f64 = 0.5;
 pub struct Proposed {
     /// The purpose of its requests.
     pub role: Role,
-    /// The patterns, most requested first.
+    /// The patterns, the one with most visits first.
     pub patterns: Vec<String>,
     /// Requests that these patterns match.
     pub requests: u64,
@@ -63,7 +63,15 @@ pub(crate) struct Template<'a> {
     pub(crate) page: usize,
     pub(crate) name: &'a str,
     pub(crate) role: Role,
+    /// Whether its name is the pattern that the operator named for the order.
+    pub(crate) is_told: bool,
     pub(crate) tally: &'a Tally,
+}
+
+impl Template<'_> {
+    fn pattern(&self) -> Option<String> {
+        if self.is_told { told(self.name) } else { pattern(self.name, self.role) }
+    }
 }
 
 /// The role of each page by the patterns, and the patterns of each role. A role without pages has
@@ -100,7 +108,7 @@ impl Places {
                 Role::ALL[classifier.class(&Asked::new(method, target)).index()]
             });
             let own = || {
-                let known = pattern(template.name, template.role).filter(|text| {
+                let known = template.pattern().filter(|text| {
                     patterns.get(&template.role).is_some_and(|all| all.contains(text))
                 });
                 known.map_or(Role::Other, |_| template.role)
@@ -178,14 +186,14 @@ impl Places {
     }
 }
 
-/// Returns the patterns of each role. Among templates with the same pattern, the most requested
-/// decides the role.
+/// Returns the patterns of each role. Among templates with the same pattern, the one with most
+/// visits decides the role.
 fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
     let of = |template: &Template<'_>| {
-        let pattern = pattern(template.name, template.role)?;
+        let pattern = template.pattern()?;
         let folder =
             folder(&pattern).filter(|_| matches!(template.role, Role::Browse | Role::Item));
-        Some((pattern, folder, template.role, template.tally.requests))
+        Some((pattern, folder, template.role, template.tally.visits()))
     };
     let known = templates.iter().filter(|template| template.role != Role::Other);
     let found: Vec<_> = known.filter_map(of).collect();
@@ -260,7 +268,13 @@ mod tests {
         ];
         let all = tallies.iter().enumerate();
         let templates: Vec<Template<'_>> = all
-            .map(|(page, (name, role, tally))| Template { page, name, role: *role, tally })
+            .map(|(page, (name, role, tally))| Template {
+                page,
+                name,
+                role: *role,
+                is_told: false,
+                tally,
+            })
             .collect();
         let places = Places::new(&templates);
         let roles: Vec<Role> = (0..6).map(|page| places.role(page)).collect();
@@ -310,7 +324,13 @@ mod tests {
                 .iter()
                 .zip(&tallies)
                 .enumerate()
-                .map(|(page, (name, tally))| Template { page, name, role: Role::Browse, tally })
+                .map(|(page, (name, tally))| Template {
+                    page,
+                    name,
+                    role: Role::Browse,
+                    is_told: false,
+                    tally,
+                })
                 .collect();
             patterns(&templates).remove(&Role::Browse).unwrap()
         };
@@ -323,6 +343,7 @@ mod tests {
                 page,
                 name: names[page].0,
                 role: names[page].1,
+                is_told: false,
                 tally: &tallies[page],
             })
             .collect();
@@ -339,7 +360,13 @@ mod tests {
         ];
         let all = tallies.iter().enumerate();
         let templates: Vec<Template<'_>> = all
-            .map(|(page, (name, role, tally))| Template { page, name, role: *role, tally })
+            .map(|(page, (name, role, tally))| Template {
+                page,
+                name,
+                role: *role,
+                is_told: false,
+                tally,
+            })
             .collect();
         let places = Places::new(&templates);
         let graph = Graph::new(Role::ALL.len());

@@ -24,7 +24,8 @@ struct Kind {
     factor: f64,
     /// The probability that a request is an order.
     order: f64,
-    requests: u64,
+    /// Requests of visitors.
+    visits: u64,
 }
 
 /// A model of visitors that behave like those of a log: the same entry pages, transitions, think
@@ -64,7 +65,7 @@ impl Crowd {
             let role = places.role(page).index();
             kinds[role].merge(tally.clone());
             if Some(page) == order {
-                orders[role] += tally.success as f64;
+                orders[role] += tally.orders() as f64;
             }
         }
         let kind = |(tally, orders): (Tally, f64)| {
@@ -74,8 +75,9 @@ impl Crowd {
                 }
                 _ => 1.0,
             };
-            let order = orders / tally.requests.max(1) as f64;
-            Kind { factor, order, requests: tally.requests, service: tally.service }
+            let visits = tally.visits();
+            let order = orders / visits.max(1) as f64;
+            Kind { factor, order, visits, service: tally.service }
         };
         let kinds = kinds.into_iter().zip(orders).map(kind).collect();
         Self { kinds, graph: graph.clone(), think: summary.sessions.think.clone() }
@@ -91,8 +93,8 @@ impl Crowd {
     pub fn service(&self) -> f64 {
         let known = self.kinds.iter().filter_map(|kind| Some((kind.service.mean()?, kind)));
         let (sum, all) = known.fold((0.0, 0.0), |(sum, all), (mean, kind)| {
-            let requests = kind.requests as f64;
-            (sum + mean.as_secs_f64() * kind.factor * requests, all + requests)
+            let visits = kind.visits as f64;
+            (sum + mean.as_secs_f64() * kind.factor * visits, all + visits)
         });
         if all > 0.0 { sum / all } else { 0.0 }
     }

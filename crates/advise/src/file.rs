@@ -12,6 +12,7 @@ use crate::classes::Proposed;
 use crate::load::Seen;
 use crate::patience::Told;
 use crate::role::Role;
+use crate::tally::Answers;
 
 /// Facts for the file that no log contains.
 #[derive(Clone, Copy, Debug)]
@@ -196,9 +197,31 @@ fn one(class: &Proposed, advice: &Advice) -> String {
             "# The average revenue of an order. Any number will do while only one class earns.\n\
              earns = 1\n",
         );
+        text.push_str(&success(advice.order_answers));
     }
     text.push('\n');
     text
+}
+
+/// Returns the key for an order that only a redirection tells from a form with a mistake, or how to
+/// name another condition.
+fn success(answers: Answers) -> String {
+    let Answers { shown, redirected } = answers;
+    if answers.are_told_by_redirection() {
+        format!(
+            "# In the log {redirected} answers are 302 or 303, and {shown} are 200. Many \
+             applications redirect after an\n# order, and show a form with a mistake again \
+             (200). Remove the line if yours does not.\nsuccess = [\"status 302\", \"status 303\"]\n"
+        )
+    } else if shown > 0 {
+        format!(
+            "# In the log {shown} answers are 200, and {redirected} are 302 or 303. If a refused \
+             order gets 200 as well,\n# name a header field or a field of the JSON body that only \
+             an order has:\n# success = [\"header x-order-id\"]\n# success = [\"json result: success\"]\n"
+        )
+    } else {
+        String::new()
+    }
 }
 
 /// Returns comments on a class.

@@ -24,7 +24,8 @@ pub(crate) struct Guests {
 }
 
 impl Guests {
-    /// Returns the number under which a client that makes a request now is in `sessions`.
+    /// Returns the number under which a client that makes a request now is in `sessions`. A robot
+    /// is not in them.
     pub(crate) fn whose(
         &mut self,
         client: Client,
@@ -32,7 +33,7 @@ impl Guests {
         sessions: &mut Sessions,
     ) -> Option<u64> {
         match client {
-            Client::Untold => None,
+            Client::Untold | Client::Robot { .. } => None,
             Client::Known { number, .. } => Some(number),
             Client::Stranger { address } => Some(self.stranger(address, sessions)),
             Client::Session { session, address } => {

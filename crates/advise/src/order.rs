@@ -3,7 +3,8 @@
 //! An order is an unsafe request (POST) whose words name it, which succeeds, and after which
 //! sessions end. A checkout has many forms, and words such as `checkout` or `payment` do not tell
 //! which of them is the last. In that case, and if a payment service takes the order, the page that
-//! thanks for it is proposed.
+//! thanks for it is proposed. A request that reviews or changes an order is the last choice: shops
+//! send it with each load of the checkout.
 
 use crate::graph::Graph;
 use crate::role::like_an_order;
@@ -12,7 +13,9 @@ use crate::tally::Tally;
 /// Fewer successes may be chance.
 const SOME: u64 = 3;
 /// The score of words that name an order, and not only a step towards it.
-const NAMES: f64 = 0.7;
+pub(crate) const NAMES: f64 = 0.7;
+/// The least score of words of a checkout. Words that review or change an order have less.
+const STEP: f64 = 0.4;
 /// The score of words that name the page after an order.
 const THANKS: f64 = 0.9;
 
@@ -38,7 +41,8 @@ pub(crate) fn orders<'a>(pages: impl Iterator<Item = Candidate<'a>>, graph: &Gra
         let kind = match (acts, words) {
             (true, NAMES..) => Kind::Named,
             (false, THANKS..) => Kind::Thanks,
-            (true, words) if words > 0.0 => Kind::OnTheWay,
+            (true, STEP..) => Kind::OnTheWay,
+            (true, words) if words > 0.0 => Kind::Aside,
             // The form is requested with the same words as the order.
             _ => Kind::Unsure,
         };
@@ -67,6 +71,8 @@ enum Kind {
     Thanks,
     /// An unsafe request of a checkout.
     OnTheWay,
+    /// An unsafe request that reviews or changes an order.
+    Aside,
     /// An unsafe request without such words, or a safe one with them.
     Unsure,
 }
@@ -111,6 +117,36 @@ mod tests {
         assert_eq!(best(&pages[..2]), Some(0));
         let named = [pages[0].clone(), pages[2].clone(), ("POST /place-order", tally(9, 9))];
         assert_eq!(best(&named), Some(2));
+    }
+
+    #[test]
+    fn requests_of_each_load_of_a_checkout_are_not_the_order() {
+        let woocommerce = [
+            ("POST /?wc-ajax=update_order_review", tally(99, 99)),
+            ("POST /?wc-ajax=checkout", tally(20, 20)),
+            ("/checkout/order-received/*?key", tally(9, 0)),
+        ];
+        assert_eq!(best(&woocommerce), Some(2));
+        assert_eq!(best(&woocommerce[..2]), Some(1));
+        let prestashop = [
+            ("POST /order", tally(99, 99)),
+            ("/order-confirmation?id_cart&id_module&id_order&key", tally(9, 0)),
+        ];
+        assert_eq!(best(&prestashop), Some(1));
+        assert_eq!(best(&prestashop[..1]), Some(0));
+    }
+
+    #[test]
+    fn of_forms_of_a_checkout_the_one_at_which_sessions_end_is_it() {
+        let tallies = [tally(99, 99), tally(99, 99)];
+        let pages = ["POST /checkout/pay", "POST /checkout/last"].into_iter().zip(&tallies);
+        let pages = pages.enumerate();
+        let pages = pages.map(|(page, (name, tally))| Candidate { page, name, tally });
+        let mut graph = Graph::new(2);
+        graph.step(0, 1);
+        graph.exits[1] = 1;
+        let ranked: Vec<_> = orders(pages, &graph).iter().map(|one| one.page).collect();
+        assert_eq!(ranked, [1, 0]);
     }
 
     #[test]

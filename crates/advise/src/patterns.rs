@@ -26,9 +26,19 @@ pub(crate) fn pattern(template: &str, role: Role) -> Option<String> {
     if pattern.contains('?') {
         pattern.push_str("&...");
     }
-    let is_fit = |pattern: Pattern| pattern.has_one_reading();
-    let is_one = pattern.len() <= LONGEST && pattern.parse().is_ok_and(is_fit);
-    is_one.then_some(pattern)
+    (pattern.len() <= LONGEST && is_fit(&pattern)).then_some(pattern)
+}
+
+/// Returns the pattern that the operator named for the order, with its method; `None` if the
+/// configuration does not accept it.
+pub(crate) fn told(named: &str) -> Option<String> {
+    let pattern = if named.contains(' ') { named.to_owned() } else { format!("GET {named}") };
+    is_fit(&pattern).then_some(pattern)
+}
+
+/// Returns whether the configuration accepts a pattern.
+fn is_fit(pattern: &str) -> bool {
+    pattern.parse::<Pattern>().is_ok_and(|pattern| pattern.has_one_reading())
 }
 
 /// Returns the pattern of all pages in the folder of a page: `GET /a/*` for `GET /a/b`. Returns
@@ -64,6 +74,7 @@ mod tests {
             ("/?p", Role::Item, Some("GET /?p&...")),
             ("/?page&s", Role::Search, Some("GET /?s&...")),
             ("/index.php?id&route=cart/add", Role::Cart, Some("GET /index.php?route=cart/add&...")),
+            ("/?key&order-received&page_id", Role::Order, Some("GET /?order-received&...")),
             ("OTHER /**", Role::Other, None),
             ("/a;b", Role::Browse, None),
             ("/a%2F", Role::Browse, None),
@@ -72,6 +83,13 @@ mod tests {
         ];
         for (template, role, expected) in cases {
             assert_eq!(pattern(template, role).as_deref(), expected, "{template}");
+        }
+        for (named, expected) in [
+            ("POST /buy?key&...", Some("POST /buy?key&...")),
+            ("/thanks?", Some("GET /thanks?")),
+            ("/a;b", None),
+        ] {
+            assert_eq!(told(named).as_deref(), expected, "{named}");
         }
         let folders = [
             ("GET /a/b", Some("GET /a/*")),

@@ -78,6 +78,11 @@ impl Request<'_> {
         }
     }
 
+    /// Returns whether it is of a robot.
+    pub(crate) const fn is_of_robot(&self) -> bool {
+        matches!(self.client, Client::Robot { .. })
+    }
+
     /// Returns whether the requested resource exists.
     pub(crate) fn is_good(&self) -> bool {
         matches!(self.end, End::Answered(200..400) | End::Untold)
@@ -90,6 +95,13 @@ pub enum Client {
     /// A client of a log without sessions.
     Known {
         /// The combination of address and browser.
+        number: u64,
+        /// The address.
+        address: u64,
+    },
+    /// A client of a log without sessions that its user agent names as a robot.
+    Robot {
+        /// The combination of address and user agent.
         number: u64,
         /// The address.
         address: u64,
@@ -114,7 +126,7 @@ impl Client {
     /// Returns a number that is the same for the same client.
     pub(crate) const fn number(self) -> u64 {
         match self {
-            Self::Known { number, .. } => number,
+            Self::Known { number, .. } | Self::Robot { number, .. } => number,
             Self::Session { .. } | Self::Stranger { .. } | Self::Untold => self.address(),
         }
     }
@@ -123,6 +135,7 @@ impl Client {
     pub(crate) const fn address(self) -> u64 {
         match self {
             Self::Known { address, .. }
+            | Self::Robot { address, .. }
             | Self::Session { address, .. }
             | Self::Stranger { address } => address,
             Self::Untold => 0,

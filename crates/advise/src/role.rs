@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::order::NAMES;
+
 /// The purpose of a kind of request. Proposed classes are named by these words, never by text from
 /// a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -75,6 +77,7 @@ impl Role {
         let tells = match self {
             Self::Search => SOUGHT.contains(&part),
             Self::Item => ONE.contains(&part),
+            Self::Order => like_an_order(part) >= NAMES,
             _ => false,
         };
         part.contains('=') || tells
@@ -140,8 +143,9 @@ const CHECKOUT: [&str; 9] = [
 const LOGIN: [&str; 9] =
     ["login", "signin", "signup", "logon", "auth", "register", "oauth", "anmelden", "authenticate"];
 const API: [&str; 7] = ["api", "graphql", "rest", "rpc", "ajax", "json", "xmlrpc"];
-/// Words of an order, with their probability of naming one.
-const ORDER: [(&str, f64); 16] = [
+/// Words of an order, with their probability of naming one. `order` alone often names a step of a
+/// checkout, or a list of earlier orders.
+const ORDER: [(&str, f64); 17] = [
     ("confirm", 1.0),
     ("confirmation", 1.0),
     ("placeorder", 1.0),
@@ -151,14 +155,19 @@ const ORDER: [(&str, f64); 16] = [
     ("thanks", 0.9),
     ("complete", 0.9),
     ("success", 0.9),
-    ("order", 0.8),
-    ("orders", 0.8),
+    ("orderreceived", 0.9),
+    ("order", 0.6),
+    ("orders", 0.6),
     ("booking", 0.7),
     ("book", 0.5),
     ("pay", 0.6),
     ("payment", 0.6),
     ("checkout", 0.4),
 ];
+/// Words with which `order` names one, and the probability for both together.
+const PLACES: ([&str; 3], f64) = (["place", "confirm", "create"], 0.8);
+/// Words of requests that show or change an order without placing it, and the factor for them.
+const ASIDE: ([&str; 3], f64) = (["review", "update", "history"], 0.4);
 
 /// Returns whether a target is a file, by the ending of its path.
 pub(crate) fn is_file(target: &str) -> bool {
@@ -193,7 +202,7 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
     }
     let target = template.split_once(' ').map_or(template, |(_, target)| target);
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let has = |list: &[&str]| words(target).any(|part| list.iter().any(|word| is_word(part, word)));
+    let has = |list: &[&str]| has_word(target, list);
     if path.ends_with("**") {
         return Role::Other;
     }
@@ -202,10 +211,10 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
         query.split('&').any(|one| SOUGHT.contains(&one.split('=').next().unwrap_or("")));
     if is_first && query.is_empty() {
         Role::Home
-    } else if has(&API) {
-        Role::Api
     } else if has(&CHECKOUT) {
         Role::Checkout
+    } else if has(&API) {
+        Role::Api
     } else if has(&CART) {
         Role::Cart
     } else if has(&LOGIN) {
@@ -234,7 +243,15 @@ pub(crate) fn like_an_order(template: &str) -> f64 {
     let target = template.split_once(' ').map_or(template, |(_, target)| target);
     let of =
         |(word, sure): &(&str, f64)| words(target).any(|part| is_word(part, word)).then_some(*sure);
-    ORDER.iter().filter_map(of).fold(0.0, f64::max)
+    let alone = ORDER.iter().filter_map(of).fold(0.0, f64::max);
+    let is_placed = has_word(target, &["order", "orders"]) && has_word(target, &PLACES.0);
+    let sure = if is_placed { alone.max(PLACES.1) } else { alone };
+    if has_word(target, &ASIDE.0) { ASIDE.1 * sure } else { sure }
+}
+
+/// Returns whether one of these words is among those of a target.
+fn has_word(target: &str, list: &[&str]) -> bool {
+    words(target).any(|part| list.iter().any(|word| is_word(part, word)))
 }
 
 /// Returns the words of a path and a query. `placeOrder` and `place-order` are three words each:
@@ -289,6 +306,12 @@ mod tests {
             ("/SearchItemsByCategory.php?category", Role::Search),
             ("/shippingOptions", Role::Checkout),
             ("/bookshipping2", Role::Browse),
+            // A checkout is one whether a browser or a program requests it.
+            ("POST /api/checkout/onepage/addresses", Role::Checkout),
+            ("POST /rest/default/V1/guest-carts/*/payment-information", Role::Checkout),
+            ("POST /wp-json/wc/store/v1/checkout", Role::Checkout),
+            ("POST /?wc-ajax=checkout", Role::Checkout),
+            ("POST /wp-json/wc/store/v1/batch", Role::Api),
         ];
         for (template, expected) in cases {
             assert_eq!(role(template, false), expected, "{template}");
@@ -342,6 +365,14 @@ mod tests {
         assert!(like_an_order("POST /confirm") > like_an_order("POST /payment"));
         assert!(like_an_order("POST /placeOrder") > like_an_order("POST /checkout"));
         assert!(like_an_order("/checkout/thank-you/") > like_an_order("/checkout/preview/"));
+        for named in ["POST /order/place", "POST /orders/create", "POST /confirmOrder"] {
+            assert!(like_an_order(named) >= NAMES, "{named}");
+        }
+        for step in ["POST /order", "POST /api/orders", "POST /order/history/confirm"] {
+            assert!(like_an_order(step) < NAMES, "{step}");
+        }
+        let review = like_an_order("POST /?wc-ajax=update_order_review");
+        assert!(0.0 < review && review < like_an_order("POST /?wc-ajax=checkout"));
         assert!(like_an_order("POST /comment").abs() < f64::EPSILON);
     }
 }

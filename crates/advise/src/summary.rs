@@ -72,6 +72,8 @@ pub(crate) struct Counted {
     pub(crate) errors: u64,
     pub(crate) timed: u64,
     pub(crate) strangers: u64,
+    /// Requests of robots.
+    pub(crate) robots: u64,
     /// Pages that exist.
     pub(crate) pages: u64,
     /// Those of PHP.
@@ -204,6 +206,7 @@ impl Summary {
         counts.requests += 1;
         counts.files += u64::from(is_file);
         counts.strangers += u64::from(request.client == Client::Untold);
+        counts.robots += u64::from(request.is_of_robot());
         match request.end {
             End::Left => counts.left += 1,
             End::Refused => counts.refused += 1,

@@ -334,3 +334,115 @@ fn several_hosts_are_named_in_the_notes_and_in_the_file() {
         assert!(!notes.contains("several hosts") && !text.contains("several hosts"), "{notes}");
     }
 }
+
+#[test]
+fn an_order_that_a_parameter_names_has_a_class_of_its_own() {
+    for (named, target, pattern) in [
+        (
+            "/?order-received&key&...",
+            "/?page_id=7&order-received=1&key=a",
+            "GET /?key&order-received&...",
+        ),
+        ("/?step=done&...", "/?step=done&id=1", "GET /?step=done&..."),
+    ] {
+        let order = Some(named.parse().unwrap());
+        let mut summary = Summary::new(Settings { order, ..Settings::default() });
+        for client in 0..100_u32 {
+            let ways = ["/", target].into_iter().take(if client % 5 == 0 { 2 } else { 1 });
+            for (step, what) in (0_u32..).zip(ways) {
+                let at = f64::from(10 * client + step);
+                let client = u64::from(client);
+                add(&mut summary, &Line { at, what, client, end: OK, service: None });
+            }
+        }
+        let advice = summary.advice();
+        assert_eq!(advice.orders, 20, "{named}");
+        let class = |role: Role| advice.classes.iter().find(|class| class.role == role).unwrap();
+        assert_eq!(class(Role::Order).patterns, [pattern]);
+        assert_eq!((class(Role::Order).requests, class(Role::Home).requests), (20, 100));
+        assert!((worth(&advice, Role::Home) - 0.2).abs() < 0.01, "{named}");
+        assert!(!advice.notes.join("\n").contains("no class of its own"), "{:?}", advice.notes);
+    }
+}
+
+#[test]
+fn an_order_that_is_redirected_is_told_from_a_form_that_is_shown_again() {
+    // Of 60 visitors that send the form, `redirected` get 303.
+    let of = |redirected: u32| {
+        let mut summary = Summary::new(Settings::default());
+        for client in 0..60_u32 {
+            let status = if client < redirected { 303 } else { 200 };
+            let ways = [("GET /", 200), ("POST /checkout/confirm", status)];
+            for (step, (what, status)) in (0_u32..).zip(ways) {
+                let at = f64::from(10 * client + step);
+                let (client, end) = (u64::from(client), End::Answered(status));
+                add(&mut summary, &Line { at, what, client, end, service: None });
+            }
+        }
+        let advice = summary.advice();
+        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1" });
+        (advice.orders, worth(&advice, Role::Home), text)
+    };
+    let key = "\nsuccess = [\"status 302\", \"status 303\"]\n";
+    let (orders, home, text) = of(40);
+    assert_eq!(orders, 40, "a form with a mistake is not an order");
+    assert!((home - 2.0 / 3.0).abs() < 0.01, "{home}");
+    assert!(
+        text.contains(key) && text.contains("# In the log 40 answers are 302 or 303"),
+        "{text}"
+    );
+    // Two visitors were sent to the login.
+    for redirected in [0, 2] {
+        let (orders, _, text) = of(redirected);
+        assert_eq!(orders, 60);
+        assert!(!text.contains("\nsuccess = "), "{text}");
+        assert!(text.contains("# success = [\"json result: success\"]\n"), "{text}");
+        assert!(text.contains("# success = [\"header x-order-id\"]\n"), "{text}");
+    }
+    let (_, _, text) = of(60);
+    assert!(!text.contains("success = "), "{text}");
+}
+
+#[test]
+fn robots_count_for_the_load_and_not_as_visitors() {
+    let of = |robots: u64| {
+        let mut summary = Summary::new(Settings::default());
+        for second in 0..200_u64 {
+            let request = |client: Client, target: &'static str| Request {
+                began: Time::ZERO + Span::from_secs(START + second),
+                method: "GET",
+                target,
+                host: None,
+                client,
+                end: OK,
+                waited: None,
+                service: Some(Span::from_millis(100)),
+            };
+            // Every fifth visitor buys.
+            let visitor = Client::Known { number: second, address: second };
+            let thanks = (second % 5 == 0).then_some("/checkout/thanks");
+            for target in ["/"].into_iter().chain(thanks) {
+                summary.add(&request(visitor, target));
+            }
+            for number in 0..robots {
+                let robot = Client::Robot { number: 1000 + number, address: 1000 + number };
+                summary.add(&request(robot, "/"));
+                summary.add(&request(robot, "/checkout/thanks"));
+            }
+        }
+        summary.advice()
+    };
+    let (none, many) = (of(0), of(3));
+    assert_eq!((none.counts.robots, many.counts.robots), (0, 1200));
+    assert_eq!(many.counts.requests, none.counts.requests + 1200);
+    for advice in [&none, &many] {
+        assert_eq!(advice.order.as_deref(), Some("/checkout/thanks"));
+        assert_eq!((advice.orders, advice.clients.sessions), (40, 200));
+        for (role, expected) in [(Role::Home, 0.2), (Role::Order, 1.0)] {
+            let worth = worth(advice, role);
+            assert!((worth - expected).abs() < 0.01, "{role:?}: {worth}");
+        }
+    }
+    let busy = |advice: &Advice| advice.busy.unwrap().most.pages;
+    assert!(busy(&many) > 4.0 * busy(&none), "{} and {}", busy(&many), busy(&none));
+}

@@ -295,6 +295,7 @@ fn request<'a>(logged: &'a Logged<'_>) -> Request<'a> {
         Who::Session { session, address } => Client::Session { session, address },
         Who::Stranger { address } => Client::Stranger { address },
         Who::Browser { browser, address } => Client::Known { number: browser, address },
+        Who::Robot { browser, address } => Client::Robot { number: browser, address },
         Who::Untold => Client::Untold,
     };
     let end = match logged.end {

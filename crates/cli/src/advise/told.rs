@@ -67,6 +67,14 @@ fn head(advice: &Advice, account: &Account) -> String {
         percent(counts.failed),
         percent(counts.errors)
     );
+    if counts.robots > 0 {
+        let _ = writeln!(
+            text,
+            "  of robots {} ({}): they count for the load, and are in no session",
+            counts.robots,
+            percent(counts.robots)
+        );
+    }
     let clients = &advice.clients;
     let _ = writeln!(text, "{} sessions (a pause of 30 minutes ends one)", clients.sessions);
     let number = |found: Option<Quantiles>| {

@@ -127,6 +127,24 @@ fn utilities_are_what_visitors_did() {
 }
 
 #[test]
+fn requests_of_robots_are_counted_and_in_no_session() {
+    let robot = "\"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)\"";
+    let shop = shop(" rt=0.100 urt=0.100");
+    let both = |line: &str| format!("{line}\n{}\n", line.replace("\"x\"", robot));
+    let log: String = shop.lines().map(both).collect();
+    let found = advise(&log, &[]);
+    assert_eq!(
+        (&found["counts"]["requests"], &found["counts"]["robots"]),
+        (&1920.into(), &960.into())
+    );
+    assert_eq!((&found["clients"]["sessions"], &found["orders"]), (&400.into(), &80.into()));
+    let folder = Folder::new();
+    let path = folder.file("access.log", &log);
+    let text = bywash(&["advise", &path]);
+    assert!(text.out.contains("of robots 960 (50 %)"), "{}", text.out);
+}
+
+#[test]
 fn workers_and_cores_reach_the_file_and_the_unit_is_named() {
     let log = shop(" rt=0.100 urt=0.100");
     let of = |args: &[&str]| {

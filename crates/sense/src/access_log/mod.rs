@@ -119,6 +119,13 @@ pub enum Who {
         /// The address; for IPv6 its network of 64 bits, all of which one client can use.
         address: u64,
     },
+    /// A client of a log that has no sessions, whose user agent names a robot.
+    Robot {
+        /// The address and the user agent.
+        browser: u64,
+        /// The address, as that of a browser.
+        address: u64,
+    },
     /// The line does not identify the client.
     Untold,
 }
@@ -207,10 +214,42 @@ fn began(end: Span, took: Span) -> Result<Span, Flaw> {
 
 /// Identifies the client by its address and user agent, if there is an address.
 fn browser(address: Option<&str>, browser: Option<&str>) -> Who {
-    address.map_or(Who::Untold, |address| Who::Browser {
-        browser: key(&[address, browser.unwrap_or_default()]),
-        address: network(address),
-    })
+    let Some(address) = address else { return Who::Untold };
+    let agent = browser.unwrap_or_default();
+    let (browser, address) = (key(&[address, agent]), network(address));
+    if is_robot(agent) {
+        Who::Robot { browser, address }
+    } else {
+        Who::Browser { browser, address }
+    }
+}
+
+/// Ends of words in user agents of robots.
+const ROBOTS: [&str; 11] = [
+    "bot",
+    "bots",
+    "crawler",
+    "spider",
+    "slurp",
+    "archiver",
+    "externalhit",
+    "externalagent",
+    "mediapartners",
+    "bingpreview",
+    "pingdom",
+];
+
+/// Returns whether a user agent names a robot. `CUBOT` is a telephone.
+fn is_robot(agent: &str) -> bool {
+    agent
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .any(|word| ROBOTS.iter().any(|name| ends_in(word, name)) && !ends_in(word, "cubot"))
+}
+
+/// Returns whether a word of ASCII ends in a name, in any case.
+fn ends_in(word: &str, name: &str) -> bool {
+    let front = word.len().checked_sub(name.len());
+    front.is_some_and(|front| word[front..].eq_ignore_ascii_case(name))
 }
 
 /// Returns the key of an address; for IPv6 that of its network of 64 bits.
@@ -240,6 +279,34 @@ mod tests {
     fn names_run_together_are_other_names() {
         assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
         assert_eq!(key(&["ab", "c"]), key(&["ab", "c"]));
+    }
+
+    #[test]
+    fn a_robot_is_known_by_the_words_of_its_user_agent() {
+        for robot in [
+            "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+            "Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)",
+            "Mozilla/5.0 (compatible; Baiduspider/2.0)",
+            "facebookexternalhit/1.1",
+            "MJ12bot",
+            "my_crawler",
+            "UptimeRobot/2.0",
+        ] {
+            let who = browser(Some("192.0.2.1"), Some(robot));
+            assert!(matches!(who, Who::Robot { .. }), "{robot}");
+        }
+        for agent in [
+            "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+            "Mozilla/5.0 (Linux; Android 11; CUBOT_X50) AppleWebKit/537.36",
+            "Abbott é 7.0",
+            "-",
+            "",
+        ] {
+            let who = browser(Some("192.0.2.1"), Some(agent));
+            assert!(matches!(who, Who::Browser { .. }), "{agent}");
+        }
+        assert!(matches!(browser(Some("192.0.2.1"), None), Who::Browser { .. }));
+        assert_eq!(browser(None, Some("bot")), Who::Untold);
     }
 
     #[test]

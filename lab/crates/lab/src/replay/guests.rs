@@ -67,7 +67,7 @@ impl Door<'_> {
                 return guest;
             }
             Who::Session { session, address } => (session, Some(address)),
-            Who::Browser { browser, .. } => (browser, None),
+            Who::Browser { browser, .. } | Who::Robot { browser, .. } => (browser, None),
             Who::Untold => return self.new_guest(),
         };
         let known = self.known.get(&key).copied();
