@@ -6,9 +6,10 @@
 //! pages without a template of their own, and the first requests of every page.
 
 use crate::graph::PAGES;
-use crate::limit::ENOUGH;
 use crate::tally::Tally;
 
+/// The number of pages whose mean duration is known to about a seventh.
+pub(crate) const ENOUGH: u64 = 50;
 /// The number of groups of pages.
 pub(crate) const GROUPS: usize = 8;
 /// The group of all pages that have no other.

@@ -50,13 +50,11 @@
 
 use serde::Serialize;
 
-use crate::groups::GROUPS;
+use crate::groups::{ENOUGH, GROUPS};
 
 /// The limit if nothing is known.
 const GUESS: u32 = 16;
 
-/// The number of pages whose mean duration is known to about a seventh.
-pub(crate) const ENOUGH: u64 = 50;
 /// The fewest pages of a group of which a mean is taken.
 const FEW: u32 = 10;
 /// The most minutes that are merged.

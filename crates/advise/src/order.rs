@@ -7,13 +7,11 @@
 //! send it with each load of the checkout.
 
 use crate::graph::Graph;
-use crate::role::like_an_order;
+use crate::role::{NAMES, like_an_order};
 use crate::tally::Tally;
 
 /// Fewer successes may be chance.
 const SOME: u64 = 3;
-/// The score of words that name an order, and not only a step towards it.
-pub(crate) const NAMES: f64 = 0.7;
 /// The least score of words of a checkout. Words that review or change an order have less.
 const STEP: f64 = 0.4;
 /// The score of words that name the page after an order.

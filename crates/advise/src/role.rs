@@ -3,8 +3,6 @@
 
 use serde::Serialize;
 
-use crate::order::NAMES;
-
 /// The purpose of a kind of request. Proposed classes are named by these words, never by text from
 /// a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -168,6 +166,9 @@ const ORDER: [(&str, f64); 17] = [
 const PLACES: ([&str; 3], f64) = (["place", "confirm", "create"], 0.8);
 /// Words of requests that show or change an order without placing it, and the factor for them.
 const ASIDE: ([&str; 3], f64) = (["review", "update", "history"], 0.4);
+
+/// The score of words that name an order, and not only a step towards it.
+pub(crate) const NAMES: f64 = 0.7;
 
 /// Returns whether a target is a file, by the ending of its path.
 pub(crate) fn is_file(target: &str) -> bool {
