@@ -51,14 +51,16 @@ fn ask(args: &Ask) -> Result<(), Failure> {
 }
 
 fn show(args: &Show) -> Result<(), Failure> {
-    let entry = admin_client::get(&args.which, &format!("/v1/elephants/{}", args.number))?;
-    if args.json { print_json(&entry) } else { print(&told(&entry)) }
+    let path = format!("/v1/elephants/{}", args.number);
+    if args.json {
+        return print_json(&admin_client::get(&args.which, &path)?);
+    }
+    print(&told(&admin_client::get(&args.which, &path)?))
 }
 
 fn list(args: &List) -> Result<(), Failure> {
-    let all = admin_client::get(&args.which, "/v1/elephants")?;
     if args.json {
-        return print_json(&all);
+        return print_json(&admin_client::get(&args.which, "/v1/elephants")?);
     }
-    print(&listing(&all))
+    print(&listing(&admin_client::get(&args.which, "/v1/elephants")?))
 }

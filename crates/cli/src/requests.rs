@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use bywash_api::Request;
 use bywash_command::Failure;
 use bywash_command::admin_client;
-use bywash_command::plain_value as plain;
+use bywash_command::plain;
 use bywash_command::request_text::explained;
 use bywash_command::streams::{print, print_json};
 use bywash_control::printable_json;
-use serde_json::Value;
 
 use crate::args::{Explain, Tap};
 
@@ -50,31 +50,29 @@ fn filters(args: &Tap) -> String {
     query
 }
 
+/// Returns a request on one line; a line that describes no request is returned escaped.
 fn one_line(line: &str) -> String {
-    let entry: Value = serde_json::from_str(line).unwrap_or_default();
-    let text = |name: &str| plain(&entry[name]);
-    if !entry["fault"].is_null() {
-        return format!(
-            "{:>3} {:<15} malformed: {}",
-            text("status"),
-            text("client"),
-            text("fault")
-        );
-    }
-    let ms = |name: &str| entry[name].as_u64().unwrap_or(0) as f64 / 1e3;
-    let is_carried_out = entry["mode"] != "observe" || entry["decision"] == "run";
+    let Ok(Request { client, status, fault, life, .. }) = serde_json::from_str(line) else {
+        return plain(line);
+    };
+    let word = |word: Option<&str>| word.map_or("-".to_owned(), plain);
+    let status = status.map_or("-".to_owned(), |status| status.to_string());
+    let Some(life) = life else {
+        let fault = word(fault.as_deref());
+        return format!("{status:>3} {:<15} malformed: {fault}", plain(&client));
+    };
+    let is_carried_out = life.mode != "observe" || life.decision.as_deref() == Some("run");
     format!(
-        "{:>3} {:<14} {:<15} {}{} waited {:.1} ms, ran {:.1} ms  {} {}  [{}]",
-        text("status"),
-        text("outcome"),
-        text("class"),
-        text("reason"),
+        "{status:>3} {:<14} {:<15} {}{} waited {:.1} ms, ran {:.1} ms  {} {}  [{}]",
+        plain(&life.outcome),
+        plain(&life.class),
+        word(life.reason.as_deref()),
         if is_carried_out { "" } else { " (only observed)" },
-        ms("queue_wait_us"),
-        ms("service_us"),
-        text("method"),
-        text("target"),
-        text("request"),
+        life.queue_wait_us as f64 / 1e3,
+        life.service_us as f64 / 1e3,
+        plain(&life.method),
+        plain(&life.target),
+        plain(&life.request),
     )
 }
 
@@ -87,25 +85,45 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
             "the ID of a request is 16 hexadecimal digits, {help}"
         )));
     }
-    let entry = admin_client::get(&args.which, &format!("/v1/requests/{name}"))?;
-    if args.json { print_json(&entry) } else { print(&explained(&entry)) }
+    let path = format!("/v1/requests/{name}");
+    if args.json {
+        return print_json(&admin_client::get(&args.which, &path)?);
+    }
+    print(&explained(&admin_client::get(&args.which, &path)?))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn line(mode: &str, decision: &str) -> String {
-        one_line(&format!(
-            r#"{{"status":200,"outcome":"served","reason":"queue_full","mode":"{mode}","decision":"{decision}"}}"#
-        ))
+        let request = json!({
+            "time": 1, "client": "192.0.2.7", "status": 200, "request": "00000000000000aa",
+            "method": "GET", "target": "/a\u{9b}", "protocol": "HTTP/2", "class": "search",
+            "level": null, "session": null, "standing": null, "mode": mode, "decision": decision,
+            "reason": "queue_full", "outcome": "served", "queue_wait_us": 1500, "service_us": 20,
+            "server": null, "rule": null, "request_bytes": 0, "response_bytes": 0
+        });
+        one_line(&request.to_string())
     }
 
     #[test]
     fn what_was_decided_and_not_carried_out_is_marked() {
-        assert!(line("observe", "shed").contains("queue_full (only observed) waited"));
+        assert_eq!(
+            line("observe", "shed"),
+            "200 served         search          queue_full (only observed) waited 1.5 ms, \
+             ran 0.0 ms  GET /a\\u{9b}  [00000000000000aa]"
+        );
         for carried_out in [line("enforce", "shed"), line("observe", "run")] {
             assert!(!carried_out.contains("observed"), "{carried_out}");
         }
+    }
+
+    #[test]
+    fn a_malformed_message_has_no_decision() {
+        let message = json!({ "time": 1, "client": "192.0.2.7", "status": 400, "fault": "head" });
+        assert_eq!(one_line(&message.to_string()), "400 192.0.2.7       malformed: head");
     }
 }

@@ -1,19 +1,18 @@
 //! `bywash status` prints the state of a running gateway; `bywash bypass` switches all decisions
 //! off or on.
 
-use bywash_api::SetBypass;
+use bywash_api::{MemoryStatus, ServerStatus, SessionCookieStatus, SetBypass, Status};
 use bywash_command::Failure;
 use bywash_command::plain;
 use bywash_command::streams::{print, print_json};
 use bywash_command::{admin_client, operators};
 use bywash_terminal::{Align, Table};
-use serde_json::Value;
 
-use crate::args::{Bypass, Status, Switch};
+use crate::args::{self, Bypass, Switch};
 
 use crate::policy;
 
-pub(crate) fn status(args: &Status) -> Result<(), Failure> {
+pub(crate) fn status(args: &args::Status) -> Result<(), Failure> {
     if args.ready {
         let ready = admin_client::is_ready(&args.which.admin)?;
         return if ready {
@@ -22,10 +21,10 @@ pub(crate) fn status(args: &Status) -> Result<(), Failure> {
             Err(Failure::running("the gateway does not serve"))
         };
     }
-    let status = admin_client::get(&args.which, "/v1/status")?;
     if args.json {
-        return print_json(&status);
+        return print_json(&admin_client::get(&args.which, "/v1/status")?);
     }
+    let status: Status = admin_client::get(&args.which, "/v1/status")?;
     print(&format!("{}{}\n{}", headline(&status), warnings(&status), classes(&status)))
 }
 
@@ -43,47 +42,47 @@ pub(crate) fn bypass(args: &Bypass) -> Result<(), Failure> {
     print(&policy::told(&policy))
 }
 
-fn headline(status: &Value) -> String {
-    let order = if status["newest_first"] == true { "newest first" } else { "oldest first" };
-    let state = match (&status["draining"], &status["newest_first"]) {
-        (Value::Bool(true), _) => "stopping",
-        (_, Value::Bool(true)) => "overload",
-        _ => "no overload",
+fn headline(status: &Status) -> String {
+    let order = if status.newest_first { "newest first" } else { "oldest first" };
+    let state = match (status.draining, status.newest_first) {
+        (true, _) => "stopping",
+        (false, true) => "overload",
+        (false, false) => "no overload",
     };
-    let unwritten = status["unwritten"].as_str().map_or_else(String::new, |why| {
+    let unwritten = status.unwritten.as_deref().map_or_else(String::new, |why| {
         let why = plain(why);
         format!("decisions hold only until the process ends, as they could not be saved: {why}\n")
     });
-    let cookie = session_cookie(&status["session_cookie"]);
+    let cookie = status.session_cookie.as_ref().map_or_else(String::new, session_cookie);
     format!(
         "bywash {} · {} · {state} · {} ({order}) · upstream {} · configuration {}\n\
          running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}{}{}\n{cookie}{unwritten}",
-        word(&status["version"]),
-        word(&status["mode"]),
-        word(&status["policy"]["name"]),
-        servers(status),
-        word(&status["config_hash"]),
-        status["running"],
-        status["limit"],
-        status["waiting"],
-        status["oldest_wait_ms"],
-        status["mean_service_ms"].as_f64().unwrap_or(0.0),
-        status["sessions"],
-        some_of("uploads", &status["uploads"]),
-        some_of("departed", &status["departed"]),
-        memory(&status["memory"]),
+        plain(&status.version),
+        plain(&status.mode),
+        plain(&status.policy.name),
+        servers(&status.servers),
+        plain(&status.config_hash),
+        status.running,
+        status.limit,
+        status.waiting,
+        status.oldest_wait_ms,
+        status.mean_service_ms,
+        status.sessions,
+        some_of("uploads", status.uploads),
+        some_of("departed", status.departed),
+        memory(&status.memory),
     )
 }
 
 /// Returns a line on the session cookie: a warning, or the cookie that `auto` has picked.
-fn session_cookie(cookie: &Value) -> String {
-    match (cookie["warning"].as_str(), cookie["source"].as_str(), cookie["name"].as_str()) {
+fn session_cookie(cookie: &SessionCookieStatus) -> String {
+    let name = cookie.name.as_deref().map(plain);
+    match (&cookie.warning, cookie.source.as_str(), name) {
         (Some(warning), _, _) => format!("warning: {}\n", plain(warning)),
-        (None, Some("auto"), Some(name)) => format!("session cookie `{}` (auto)\n", plain(name)),
-        (None, Some("auto"), None) => "session cookie not picked yet (auto)\n".to_owned(),
+        (None, "auto", Some(name)) => format!("session cookie `{name}` (auto)\n"),
+        (None, "auto", None) => "session cookie not picked yet (auto)\n".to_owned(),
         (None, _, Some(name)) => {
-            let (carried, answered) = (&cookie["carried"], &cookie["answered"]);
-            let name = plain(name);
+            let (carried, answered) = (cookie.carried, cookie.answered);
             format!(
                 "session cookie `{name}`: {carried} of the last {answered} answered requests had \
                  it\n"
@@ -94,74 +93,77 @@ fn session_cookie(cookie: &Value) -> String {
 }
 
 /// Returns the warnings of the last reload and of the classes, each on a line of its own.
-fn warnings(status: &Value) -> String {
-    let reload = status["reload_refused"].as_str().map(|why| {
+fn warnings(status: &Status) -> String {
+    let reload = status.reload_refused.as_deref().map(|why| {
         format!(
             "warning: the last reload was refused, the file in force is an older one: {}\n",
             plain(why)
         )
     });
-    let classes = status["classes"].as_array().into_iter().flatten();
-    let classes = classes.filter_map(|class| {
-        let warning = plain(class["warning"].as_str()?);
-        Some(format!("warning: class {}: {warning}\n", word(&class["name"])))
+    let classes = status.classes.iter().filter_map(|class| {
+        let warning = plain(class.warning.as_deref()?);
+        Some(format!("warning: class {}: {warning}\n", plain(&class.name)))
     });
     reload.into_iter().chain(classes).collect()
 }
 
 /// Returns a count with its name, if it is not 0.
-fn some_of(name: &str, count: &Value) -> String {
-    let some = count.as_u64().filter(|count| *count > 0);
-    some.map_or_else(String::new, |count| format!(" · {name} {count}"))
+fn some_of(name: &str, count: u64) -> String {
+    if count > 0 { format!(" · {name} {count}") } else { String::new() }
 }
 
 /// Returns the use of memory, if it is high enough for the gateway to react.
-fn memory(memory: &Value) -> String {
-    let level = memory["level"].as_str().filter(|level| *level != "calm");
-    let mebibytes = |name: &str| memory[name].as_u64().unwrap_or(0) >> 20;
-    level.map_or_else(String::new, |level| {
-        let (used, budget) = (mebibytes("used"), mebibytes("budget"));
-        format!(" · memory {used} of {budget} MiB ({})", plain(level))
-    })
+fn memory(memory: &MemoryStatus) -> String {
+    if memory.level == "calm" {
+        return String::new();
+    }
+    let (used, budget) = (memory.used >> 20, memory.budget >> 20);
+    format!(" · memory {used} of {budget} MiB ({})", plain(&memory.level))
 }
 
 /// Returns the name of a single server; of several, how many are up.
-fn servers(status: &Value) -> String {
-    let servers = status["servers"].as_array().map_or(&[][..], Vec::as_slice);
-    let out = |server: &&Value| matches!(server["state"].as_str(), Some("down" | "ejected"));
+fn servers(servers: &[ServerStatus]) -> String {
+    let out = |server: &&ServerStatus| matches!(server.state.as_str(), "down" | "ejected");
     match (servers, servers.iter().filter(out).count()) {
-        ([only], 0) => word(&only["server"]),
-        ([only], _) => format!("{} ({})", word(&only["server"]), word(&only["state"])),
+        ([only], 0) => plain(&only.server),
+        ([only], _) => format!("{} ({})", plain(&only.server), plain(&only.state)),
         (several, out) => format!("{} of {} servers", several.len() - out, several.len()),
     }
 }
 
-fn word(value: &Value) -> String {
-    plain(value.as_str().unwrap_or("?"))
-}
-
-const OUTCOMES: [&str; 8] =
-    ["served", "late", "shed", "throttled", "expired", "terminated", "orphaned", "upstream_error"];
-
-fn classes(status: &Value) -> Table {
-    let mut header = vec![
+fn classes(status: &Status) -> Table {
+    let mut table = Table::new(&[
         ("class", Align::Left),
         ("tier", Align::Left),
         ("mode", Align::Left),
         ("waiting", Align::Right),
         ("transaction", Align::Right),
-    ];
-    header.extend(OUTCOMES.map(|outcome| (outcome, Align::Right)));
-    let mut table = Table::new(&header);
-    for class in status["classes"].as_array().into_iter().flatten() {
-        let mut row: Vec<String> = ["name", "tier", "mode"].map(|key| word(&class[key])).into();
-        if let Some(percent) = class["percent"].as_u64().filter(|percent| *percent < 100) {
-            row[2] = format!("{} {percent} %", row[2]);
-        }
-        row.push(class["waiting"].to_string());
-        row.push(class["standings"]["transaction"].to_string());
-        row.extend(OUTCOMES.map(|outcome| class["outcomes"][outcome].to_string()));
-        table.push(row);
+        ("served", Align::Right),
+        ("late", Align::Right),
+        ("shed", Align::Right),
+        ("throttled", Align::Right),
+        ("expired", Align::Right),
+        ("terminated", Align::Right),
+        ("orphaned", Align::Right),
+        ("upstream_error", Align::Right),
+    ]);
+    for class in &status.classes {
+        let (mode, outcomes) = (plain(&class.mode), class.outcomes);
+        table.push(vec![
+            plain(&class.name),
+            plain(&class.tier),
+            if class.percent < 100 { format!("{mode} {} %", class.percent) } else { mode },
+            class.waiting.to_string(),
+            class.standings.transaction.to_string(),
+            outcomes.served.to_string(),
+            outcomes.late.to_string(),
+            outcomes.shed.to_string(),
+            outcomes.throttled.to_string(),
+            outcomes.expired.to_string(),
+            outcomes.terminated.to_string(),
+            outcomes.orphaned.to_string(),
+            outcomes.upstream_error.to_string(),
+        ]);
     }
     table
 }

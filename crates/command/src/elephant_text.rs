@@ -2,48 +2,47 @@
 
 use std::fmt::Write;
 
-use bywash_control::Timestamp;
+use bywash_api::{Elephant, Elephants, Lanes};
+use bywash_control::{
+    Elephant as Found, Entry, Grants, Lot, OneClient, Origin, Resource, State, Timestamp, Trial,
+};
 use bywash_terminal::{Align, Table};
-use serde_json::Value;
 
-use crate::plain::{plain, plain_value};
+use crate::plain::plain;
 
 /// Returns the answer of `/v1/elephants` as text: the state of the resources, and a table.
-pub fn listing(all: &Value) -> String {
-    let entries = all["elephants"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut headline = headline(all, entries.is_empty());
-    if entries.iter().any(|entry| entry["lanes"].is_object()) {
-        let _ = writeln!(headline, "Bytes are limited {}.", lanes(&all["lanes"]));
+pub fn listing(all: &Elephants) -> String {
+    let mut headline = headline(all);
+    if all.elephants.iter().any(|elephant| elephant.lanes.is_some()) {
+        let _ = writeln!(headline, "Bytes are limited {}.", lanes(&all.lanes));
     }
-    if entries.is_empty() {
+    if all.elephants.is_empty() {
         return headline;
     }
-    format!("{headline}\n{}", table(entries))
+    format!("{headline}\n{}", table(&all.elephants))
 }
 
-fn headline(all: &Value, none: bool) -> String {
+fn headline(all: &Elephants) -> String {
     let mut words = String::new();
-    let resources = all["resources"].as_array().map_or(&[][..], Vec::as_slice);
-    if resources.is_empty() {
+    if all.resources.is_empty() {
         return "No resource has been read yet. The first reading comes about ten seconds after the \
                 start; if none comes, name one in the file: [resource.NAME] read = \"host/cpu\".\n"
             .into();
     }
-    let seen = number(&all["seen_s"]);
     let _ = writeln!(
         words,
         "Observed for {}; {}",
-        minutes(seen),
-        if seen < 900.0 {
+        minutes(all.seen_s),
+        if all.seen_s < 900.0 {
             "findings before 15 minutes are provisional"
         } else {
             "costs are per request, with their 95 % interval"
         }
     );
-    for resource in resources {
-        let state = match (resource["trouble"].as_str(), resource["used"].as_f64()) {
+    for resource in &all.resources {
+        let state = match (resource.trouble.as_deref(), resource.used) {
             (Some(trouble), _) => plain(trouble),
-            (None, Some(used)) if used > 1.0 && resource["name"] == bywash_control::SLOTS => {
+            (None, Some(used)) if used > 1.0 && resource.name == bywash_control::SLOTS => {
                 let percent = 100.0 * used;
                 format!(
                     "{percent:.0} % of the present limit: the limit was higher before, or requests \
@@ -53,9 +52,9 @@ fn headline(all: &Value, none: bool) -> String {
             (None, Some(used)) => format!("{:.0} % used", 100.0 * used),
             (None, None) => "not read yet".into(),
         };
-        let _ = writeln!(words, "  {}: {state}", plain_value(&resource["name"]));
+        let _ = writeln!(words, "  {}: {state}", plain(&resource.name));
     }
-    if none {
+    if all.elephants.is_empty() {
         words.push_str(
             "No route stands out: none uses a twentieth of a measured resource, or a fifth of the \
              slots with requests that each run longer than others.\n",
@@ -64,7 +63,7 @@ fn headline(all: &Value, none: bool) -> String {
     words
 }
 
-fn table(entries: &[Value]) -> Table {
+fn table(elephants: &[Elephant]) -> Table {
     let mut table = Table::new(&[
         ("", Align::Right),
         ("requests", Align::Left),
@@ -74,123 +73,116 @@ fn table(entries: &[Value]) -> Table {
         ("share", Align::Right),
         ("state", Align::Left),
     ]);
-    for entry in entries {
-        let found = &entry["found"];
-        let cost = |value: &Value| {
-            let unit = Unit::of(found);
-            value
-                .as_f64()
-                .map_or("—".into(), |cost| format!("{} {}", unit.amount(cost), unit.name))
-        };
-        let percent = |value: &Value| {
-            value.as_f64().map_or("—".into(), |part| format!("{:.0} %", 100.0 * part))
-        };
+    for Elephant { entry, .. } in elephants {
+        let found = entry.found.as_ref();
+        let figure = |text: fn(&Found) -> String| found.map_or("—".to_owned(), text);
         table.push(vec![
-            plain_value(&entry["number"]),
-            plain_value(&entry["pattern"]),
-            plain_value(&found["resource"]),
-            cost(&found["cost"]),
-            found["rate"].as_f64().map_or("—".into(), |rate| format!("{rate:.2}")),
-            percent(&found["share"]),
+            entry.number.to_string(),
+            plain(&entry.pattern),
+            found.map_or("-".to_owned(), |found| plain(&found.resource)),
+            figure(|found| {
+                let unit = Unit::of(found.consists_of);
+                format!("{} {}", unit.amount(found.cost), unit.name)
+            }),
+            figure(|found| format!("{:.2}", found.rate)),
+            figure(|found| format!("{:.0} %", 100.0 * found.share)),
             state(entry),
         ]);
     }
     table
 }
 
-fn state(entry: &Value) -> String {
-    let state = &entry["state"];
-    if let Some(rule) = state.get("ruled") {
-        let until = rule["until"]
-            .as_str()
-            .map_or("without an end".into(), |until| format!("until {}", plain(until)));
-        return format!("{} {until}", plain_value(&rule["origin"]));
+fn state(entry: &Entry) -> String {
+    match &entry.state {
+        State::Ruled(rule) => {
+            let until =
+                rule.until.map_or("without an end".to_owned(), |until| format!("until {until}"));
+            format!("{} {until}", rule.origin.name())
+        }
+        State::Rejected { until, .. } => format!("rejected until {until}"),
+        State::Proposed => {
+            let mut words = String::from("proposed");
+            if entry.found.as_ref().is_some_and(|found| found.provisional) {
+                words.push_str(", provisional");
+            }
+            if let Some(until) = entry.left_alone.filter(|until| Timestamp::now() < *until) {
+                let _ = write!(words, "; \"auto\" leaves it alone until {until}");
+            }
+            words
+        }
     }
-    if let Some(rejected) = state.get("rejected") {
-        return format!("rejected until {}", plain_value(&rejected["until"]));
-    }
-    let mut words = String::from("proposed");
-    if entry["found"]["provisional"] == true {
-        words.push_str(", provisional");
-    }
-    let left_alone = entry["left_alone"].as_str().and_then(|until| until.parse().ok());
-    if let Some(until) = left_alone.filter(|until| Timestamp::now() < *until) {
-        let _ = write!(words, "; \"auto\" leaves it alone until {until}");
-    }
-    words
 }
 
 /// Returns all that is known about one elephant.
-pub fn told(entry: &Value) -> String {
-    let mut words =
-        format!("{} {}\n", plain_value(&entry["number"]), plain_value(&entry["pattern"]));
-    let found = &entry["found"];
-    if found.is_object() {
+pub fn told(elephant: &Elephant) -> String {
+    let entry = &elephant.entry;
+    let mut words = format!("{} {}\n", entry.number, plain(&entry.pattern));
+    if let Some(found) = &entry.found {
         words.push_str(&evidence(found));
     }
-    if entry["remark"].is_string() {
-        let _ = writeln!(words, "remark    {}", plain_value(&entry["remark"]));
+    if let Some(remark) = &elephant.remark {
+        let _ = writeln!(words, "remark    {}", plain(remark));
     }
     let _ = writeln!(words, "state     {}", state(entry));
-    if let Some(rule) = entry["state"].get("ruled") {
-        let _ = writeln!(
-            words,
-            "by        {}: {}",
-            plain_value(&rule["by"]),
-            plain_value(&rule["why"])
-        );
-        let _ = writeln!(words, "rule      {}", grants(&rule["grants"]));
-        if entry["lanes"].is_object() {
-            let _ = writeln!(words, "bytes     {}", lanes(&entry["lanes"]));
+    if let State::Ruled(rule) = &entry.state {
+        let _ = writeln!(words, "by        {}: {}", plain(&rule.by), plain(&rule.why));
+        let _ = writeln!(words, "rule      {}", grants(&rule.grants));
+        if let Some(means) = &elephant.lanes {
+            let _ = writeln!(words, "bytes     {}", lanes(means));
         }
-        let count = |name: &str| entry[name].as_u64().unwrap_or(0);
-        let _ = writeln!(words, "now       {} wait, {} run", count("waiting"), count("running"));
-    } else if entry["proposed"].is_object() {
-        let _ = writeln!(words, "proposed  {}", grants(&entry["proposed"]));
+        let (waiting, running) = (elephant.waiting.unwrap_or(0), elephant.running.unwrap_or(0));
+        let _ = writeln!(words, "now       {waiting} wait, {running} run");
+    } else if let Some(proposed) = &elephant.proposed {
+        let _ = writeln!(words, "proposed  {}", grants(proposed));
     }
-    words.push_str(&others(entry));
-    if let Some(evaded) = entry["evaded"].as_str() {
+    words.push_str(&others(elephant));
+    if let Some(evaded) = &elephant.evaded {
         let _ = writeln!(words, "evaded    {}", plain(evaded));
     }
-    let effect = &entry["effect"];
-    let held_back = number(&effect["held_back"]);
-    if effect.is_object() {
+    if let Some(effect) = &elephant.effect {
+        let held_back = effect.held_back;
         let _ = writeln!(
             words,
             "effect    they use {:.0} % of the resource, and under this rule up to {:.0} %{}",
-            100.0 * number(&effect["elephants_now"]),
-            100.0 * number(&effect["elephants_most"]),
+            100.0 * effect.elephants_now,
+            100.0 * effect.elephants_most,
             if held_back > 0.0 {
                 format!("; at least {held_back:.2} a second would wait longer or be refused")
             } else {
                 String::new()
             },
         );
-    } else if let Some(why) = entry["unpredicted"].as_str() {
+    } else if let Some(why) = &elephant.unpredicted {
         let _ = writeln!(words, "effect    {}", plain(why));
     }
-    if entry["trial"].is_object() {
-        words.push_str(&trial(&entry["trial"]));
+    if let Some(tried) = &entry.trial {
+        words.push_str(&trial(tried));
     }
     words
 }
 
 /// Names the separate routes that the pattern also matches, and says whether they are throttled
 /// with it.
-fn others(entry: &Value) -> String {
-    let rule = entry["state"].get("ruled");
-    let is_of_file = rule.is_some_and(|rule| rule["origin"] == "file");
-    let kinds = rule.filter(|_| !is_of_file).map_or(&entry["within"], |rule| &rule["exempt"]);
-    let kinds = kinds.as_array().map_or(&[][..], Vec::as_slice);
-    if kinds.is_empty() {
+fn others(elephant: &Elephant) -> String {
+    let within = elephant.within.as_deref().unwrap_or_default();
+    let (routes, is_of_file) = match &elephant.entry.state {
+        State::Ruled(rule) if rule.origin == Origin::File => (within, true),
+        State::Ruled(rule) => (rule.exempt.as_slice(), false),
+        State::Proposed | State::Rejected { .. } => (within, false),
+    };
+    if routes.is_empty() {
         return String::new();
     }
-    let names = kinds.iter().map(plain_value).collect::<Vec<_>>().join(", ");
+    let names = list(routes);
     if is_of_file {
         format!("with      {names}: separate routes, but the file's pattern matches them\n")
     } else {
         format!("but not   {names}: separate routes\n")
     }
+}
+
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(", ")
 }
 
 /// The unit in which a cost is shown.
@@ -201,12 +193,12 @@ struct Unit {
 }
 
 impl Unit {
-    fn of(found: &Value) -> Self {
-        match found["consists_of"].as_str() {
-            Some("processors" | "slots") => Self { name: "ms", times: 1e3 },
-            Some("bytes") => Self { name: "kB", times: 1e-3 },
+    const fn of(resource: Resource) -> Self {
+        match resource {
+            Resource::Processors | Resource::Slots => Self { name: "ms", times: 1e3 },
+            Resource::Bytes => Self { name: "kB", times: 1e-3 },
             // Seconds of a disk, bytes received, waiting tasks: shown as they are read.
-            _ => Self { name: "units", times: 1.0 },
+            Resource::Other => Self { name: "units", times: 1.0 },
         }
     }
 
@@ -217,115 +209,103 @@ impl Unit {
     }
 }
 
-fn evidence(found: &Value) -> String {
-    let unit = Unit::of(found);
-    let amount = |value: &Value| unit.amount(number(value));
+fn evidence(found: &Found) -> String {
+    let unit = Unit::of(found.consists_of);
+    let [low, high] = found.interval;
     let mut words = format!(
         "cost      {} {} of {} ({} to {}){}\n",
-        amount(&found["cost"]),
+        unit.amount(found.cost),
         unit.name,
-        plain_value(&found["resource"]),
-        amount(&found["interval"][0]),
-        amount(&found["interval"][1]),
-        if found["provisional"] == true { ", provisional: probably too low" } else { "" },
+        plain(&found.resource),
+        unit.amount(low),
+        unit.amount(high),
+        if found.provisional { ", provisional: probably too low" } else { "" },
     );
     let _ = writeln!(
         words,
         "share     {:.0} % of the used amount, which is {:.0} % of the capacity; {:.2} requests a \
          second",
-        100.0 * number(&found["share"]),
-        100.0 * number(&found["used"]),
-        number(&found["rate"]),
+        100.0 * found.share,
+        100.0 * found.used,
+        found.rate,
     );
-    let lasts = number(&found["lasts"]);
-    let is_too_short = found["consists_of"] == "processors" && number(&found["cost"]) > lasts;
     let _ = writeln!(
         words,
         "lasts     {:.1} ms{}",
-        1e3 * lasts,
-        if is_too_short {
-            ", too short for that cost: other work at the same time, or work after the answer"
-        } else {
+        1e3 * found.lasts,
+        if found.is_plausible() {
             ""
+        } else {
+            ", too short for that cost: other work at the same time, or work after the answer"
         },
     );
-    let at_most = 100.0 * number(&found["by_one"]);
-    let _ = match found["one_client"]["at_least"].as_f64() {
-        Some(at_least) => {
+    let at_most = format!("{:.0}", 100.0 * found.by_one);
+    let _ = match &found.one_client {
+        Some(OneClient { address, at_least }) => {
             let at_least = format!("{:.0}", 100.0 * at_least);
-            let to = if format!("{at_most:.0}") == at_least {
-                at_least
-            } else {
-                format!("{at_least} to {at_most:.0}")
-            };
-            let address = plain_value(&found["one_client"]["address"]);
+            let to =
+                if at_most == at_least { at_least } else { format!("{at_least} to {at_most}") };
+            let address = plain(address);
             writeln!(words, "clients   {address} causes {to} % of their service time")
         }
         None => {
-            writeln!(words, "clients   none causes more than {at_most:.0} % of their service time")
+            writeln!(words, "clients   none causes more than {at_most} % of their service time")
         }
     };
-    let twins = found["twins"].as_array().map_or(&[][..], Vec::as_slice);
-    if !twins.is_empty() {
-        let twins = twins.iter().map(plain_value).collect::<Vec<_>>().join(", ");
+    if !found.twins.is_empty() {
+        let twins = list(&found.twins);
         let _ = writeln!(words, "or        {twins}: these always come together");
     }
-    if let Some(seed) = found["correlation"].as_array() {
-        let of = |at: usize| seed.get(at).map_or(0.0, number);
-        let _ = writeln!(words, "Pearson   r = {:.3}, p = {:.1e}", of(0), of(1));
+    if let Some([r, p]) = found.correlation {
+        let _ = writeln!(words, "Pearson   r = {r:.3}, p = {p:.1e}");
     }
     words
 }
 
-fn grants(grants: &Value) -> String {
-    let mut words = format!("{} at once", plain_value(&grants["at_once"]));
-    if let Some(rate) = grants["rate"].as_f64() {
+fn grants(grants: &Grants) -> String {
+    let mut words = format!("{} at once", grants.at_once);
+    if let Some(rate) = grants.rate {
         let _ = write!(words, ", {rate} a second");
     }
-    let _ = write!(words, ", {} may wait, up to {}", grants["queue"], plain_value(&grants["wait"]));
-    if let Some(bytes) = grants["bytes"].as_u64() {
+    let _ = write!(words, ", {} may wait, up to {}", grants.queue, grants.wait);
+    if let Some(bytes) = grants.bytes {
         let _ = write!(words, ", {bytes} bytes a second");
     }
     words
 }
 
 /// Returns what limits the bytes of answers, and why no better means is used.
-fn lanes(lanes: &Value) -> String {
-    if lanes["in_force"] == true {
+fn lanes(lanes: &Lanes) -> String {
+    if lanes.in_force {
         "by a lane of the network device, at its rates; on HTTP/2 and other devices by a bucket"
             .into()
     } else {
-        format!("by a bucket: {}", plain(lanes["why"].as_str().unwrap_or("—")))
+        format!("by a bucket: {}", plain(lanes.why.as_deref().unwrap_or("—")))
     }
 }
 
-fn trial(trial: &Value) -> String {
-    let mut words = format!("trial     {}\n", grants(&trial["grants"]));
-    for when in ["before", "during"] {
-        let gauge = &trial[when];
-        if !gauge.is_object() {
+fn trial(trial: &Trial) -> String {
+    let mut words = format!("trial     {}\n", grants(&trial.grants));
+    for (when, gauge) in [("before", Some(&trial.before)), ("during", trial.during.as_ref())] {
+        let Some(gauge) = gauge else {
             let _ = writeln!(words, "  {when}  not over yet");
             continue;
-        }
-        if number(&gauge["seconds"]) <= 0.0 {
+        };
+        if gauge.seconds <= 0.0 {
             let _ = writeln!(words, "  {when}  not measured");
             continue;
         }
-        let lot = |name: &str| {
-            let lot = &gauge[name];
-            let times = match (lot["p50"].as_f64(), lot["p99"].as_f64()) {
+        let lot = |name: &str, lot: Lot| {
+            let times = match (lot.p50, lot.p99) {
                 (Some(p50), Some(p99)) => format!(" in {:.0} ms (p99 {:.0})", 1e3 * p50, 1e3 * p99),
                 _ => String::new(),
             };
-            format!(
-                "{name} {:.1}/s{times}, {:.1}/s not answered",
-                number(&lot["answered"]),
-                number(&lot["refused"]),
-            )
+            format!("{name} {:.1}/s{times}, {:.1}/s not answered", lot.answered, lot.refused)
         };
-        let used = gauge["used"].as_f64();
+        let used = gauge.used;
         let used = used.map_or(String::new(), |used| format!("{:.0} % used; ", 100.0 * used));
-        let _ = writeln!(words, "  {when}  {used}{}; {}", lot("ants"), lot("elephants"));
+        let (ants, elephants) = (lot("ants", gauge.ants), lot("elephants", gauge.elephants));
+        let _ = writeln!(words, "  {when}  {used}{ants}; {elephants}");
     }
     words
 }
@@ -334,12 +314,9 @@ fn minutes(seconds: f64) -> String {
     if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
 }
 
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or(0.0)
-}
-
 #[cfg(test)]
 mod tests {
+    use bywash_api::Looked;
     use serde_json::json;
 
     use super::*;
@@ -347,10 +324,91 @@ mod tests {
     #[test]
     fn slots_beyond_the_limit_are_explained() {
         let head = |used: f64| {
-            let slots = json!({ "name": "slots", "used": used, "seen_s": 60.0 });
-            headline(&json!({ "seen_s": 60.0, "resources": [slots] }), false)
+            let slots = Looked { name: "slots".into(), used: Some(used), ..Looked::default() };
+            headline(&Elephants { resources: vec![slots], ..Elephants::default() })
         };
         assert!(head(0.87).contains("slots: 87 % used\n"), "{}", head(0.87));
         assert!(head(2.87).contains("slots: 287 % of the present limit: "), "{}", head(2.87));
+    }
+
+    #[test]
+    fn a_rule_of_the_file_is_listed_without_evidence() {
+        let at = "2026-01-02T03:04:05Z";
+        let elephant = json!({
+            "number": 4, "pattern": "/all", "found": null, "since": at, "seen": at, "trial": null,
+            "state": { "ruled": {
+                "grants": { "at_once": 1, "queue": 0, "wait": "5s" }, "origin": "file",
+                "by": "the file", "why": "so", "since": at, "until": null
+            } }
+        });
+        let text = listing(&Elephants {
+            resources: vec![Looked::default()],
+            elephants: vec![serde_json::from_value(elephant).unwrap()],
+            ..Elephants::default()
+        });
+        let row: Vec<&str> = text.lines().next_back().unwrap().split_whitespace().collect();
+        assert_eq!(
+            row,
+            ["4", "/all", "-", "—", "—", "—", "file", "without", "an", "end"],
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn all_that_is_known_about_an_elephant_is_told() {
+        let at = "2026-01-02T03:04:05Z";
+        let lot =
+            |p50: Option<f64>| json!({ "answered": 20.0, "refused": 1.5, "p50": p50, "p99": 1.2 });
+        let elephant = json!({
+            "number": 3, "pattern": "/slow", "since": at, "seen": at,
+            "found": {
+                "pattern": "/slow", "twins": ["/x"], "resource": "cpu", "consists_of": "processors",
+                "capacity": 2.0, "used": 0.9, "cost": 0.25, "interval": [0.2, 0.3], "share": 0.7,
+                "rate": 5.04, "lasts": 0.1, "provisional": false, "by_one": 0.2,
+                "one_client": { "address": "192.0.2.7", "at_least": 0.12 }, "transacts": false,
+                "correlation": [0.57, 1e-9]
+            },
+            "state": { "ruled": {
+                "grants": {
+                    "at_once": 2, "rate": 0.5, "queue": 9, "wait": "1.001s", "bytes": 8000
+                },
+                "exempt": ["/slow/a\u{9b}"], "origin": "trial", "by": "ana", "why": "too much",
+                "since": at, "until": "2026-01-02T03:05:05Z"
+            } },
+            "trial": {
+                "grants": { "at_once": 1, "queue": 0, "wait": "5s" }, "predicted": null,
+                "before": {
+                    "seconds": 60.0, "used": 0.9, "elephants": lot(Some(0.4)), "ants": lot(None)
+                },
+                "during": null
+            },
+            "effect": { "elephants_most": 0.25, "elephants_now": 0.63, "held_back": 1.5 },
+            "lanes": { "in_force": false, "why": "no device" }, "waiting": 4, "running": 2,
+            "evaded": "by &x=1"
+        });
+        let expected = "\
+            3 /slow\n\
+            cost      250.0 ms of cpu (200.0 to 300.0)\n\
+            share     70 % of the used amount, which is 90 % of the capacity; 5.04 requests \
+            a second\n\
+            lasts     100.0 ms, too short for that cost: other work at the same time, or work \
+            after the answer\n\
+            clients   192.0.2.7 causes 12 to 20 % of their service time\n\
+            or        /x: these always come together\n\
+            Pearson   r = 0.570, p = 1.0e-9\n\
+            state     trial until 2026-01-02T03:05:05Z\n\
+            by        ana: too much\n\
+            rule      2 at once, 0.5 a second, 9 may wait, up to 1.001s, 8000 bytes a second\n\
+            bytes     by a bucket: no device\n\
+            now       4 wait, 2 run\n\
+            but not   /slow/a\\u{9b}: separate routes\n\
+            evaded    by &x=1\n\
+            effect    they use 63 % of the resource, and under this rule up to 25 %; at least \
+            1.50 a second would wait longer or be refused\n\
+            trial     1 at once, 0 may wait, up to 5s\n  \
+            before  90 % used; ants 20.0/s, 1.5/s not answered; elephants 20.0/s in 400 ms \
+            (p99 1200), 1.5/s not answered\n  \
+            during  not over yet\n";
+        assert_eq!(told(&serde_json::from_value(elephant).unwrap()), expected);
     }
 }

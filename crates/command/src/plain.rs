@@ -3,18 +3,7 @@
 //! A path, a reason or a name comes from the sender of a request, and a terminal executes control
 //! sequences in what it shows.
 
-use serde_json::Value;
-
 pub use bywash_control::escaped as plain;
-
-/// Escapes a JSON value in the same way; a text is returned without its quotes.
-pub fn plain_value(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => plain(text),
-        other => plain(&other.to_string()),
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -30,15 +19,10 @@ mod tests {
         };
         assert!(!shown.chars().any(bad), "{shown:?}");
         assert!(shown.starts_with("a\\u{1b}]0;x\\u{7}b") && shown.contains("\\u{202e}"), "{shown}");
-        assert_eq!(
-            plain_value(&serde_json::json!([hostile])).chars().filter(|c| bad(*c)).count(),
-            0
-        );
     }
 
     #[test]
     fn words_of_people_stay_as_they_are() {
         assert_eq!(plain("it's \"slow\", Käufer & 買い手"), "it's \"slow\", Käufer & 買い手");
-        assert_eq!(plain_value(&Value::Null), "-");
     }
 }

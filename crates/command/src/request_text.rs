@@ -2,47 +2,87 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
+use bywash_api::{Explained, Request};
 
-use crate::plain::plain_value as plain;
+use crate::plain::plain;
 
 /// Returns the explanation of `/v1/requests/ID` as text.
-pub fn explained(entry: &Value) -> String {
-    let text = |name: &str| plain(&entry[name]);
-    let ms = |name: &str| entry[name].as_u64().unwrap_or(0) as f64 / 1e3;
-    let decision = match entry["decision"].as_str() {
+pub fn explained(entry: &Explained) -> String {
+    let Explained { request: Request { client, status, life, .. }, explanation } = entry;
+    let client = plain(client);
+    let Some(life) = life else {
+        return format!("{client} sent a malformed message, so there is no decision to explain\n");
+    };
+    let word = |word: &Option<String>| word.as_deref().map_or("-".to_owned(), plain);
+    let decision = match life.decision.as_deref() {
         Some("run") => "was given a slot",
         Some("shed") => "was refused",
         Some("stop") => "was stopped",
         Some(_) => "would still have been waiting when it was answered",
         None => "got no decision: the gateway was bypassed, or its client had left",
     };
-    let level = match &entry["level"] {
-        Value::Null => String::new(),
-        level => format!(", level {}", plain(level)),
-    };
-    let observed =
-        if entry["mode"] == "observe" { " (only observed: this had no effect)" } else { "" };
+    let level = life.level.as_deref();
+    let level = level.map_or_else(String::new, |level| format!(", level {}", plain(level)));
+    let observed = if life.mode == "observe" { " (only observed: this had no effect)" } else { "" };
     let mut words = format!(
-        "{} {} {} from {}\nclass {}{level}, session {}, standing {}\nIt {decision}{observed}",
-        text("method"),
-        text("target"),
-        text("protocol"),
-        text("client"),
-        text("class"),
-        text("session"),
-        text("standing"),
+        "{} {} {} from {client}\nclass {}{level}, session {}, standing {}\nIt {decision}{observed}",
+        plain(&life.method),
+        plain(&life.target),
+        plain(&life.protocol),
+        plain(&life.class),
+        word(&life.session),
+        word(&life.standing),
     );
-    if let Some(explanation) = entry["explanation"].as_str() {
-        let _ = write!(words, ": {explanation} ({})", text("reason"));
+    if let Some(explanation) = explanation {
+        let _ = write!(words, ": {explanation} ({})", word(&life.reason));
     }
     let _ = writeln!(
         words,
         "\nIt waited {:.1} ms and ran {:.1} ms; outcome {}, status {}",
-        ms("queue_wait_us"),
-        ms("service_us"),
-        text("outcome"),
-        text("status"),
+        life.queue_wait_us as f64 / 1e3,
+        life.service_us as f64 / 1e3,
+        plain(&life.outcome),
+        status.map_or("-".to_owned(), |status| status.to_string()),
     );
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told([decision, reason, explanation]: [Option<&str>; 3]) -> String {
+        let entry = json!({
+            "time": 1, "client": "192.0.2.7", "status": null, "request": "00000000000000aa",
+            "method": "GET", "target": "/a\u{9b}", "protocol": "HTTP/2", "class": "search",
+            "level": "gold", "session": null, "standing": "new", "mode": "observe",
+            "decision": decision, "reason": reason, "outcome": "orphaned", "queue_wait_us": 1500,
+            "service_us": 0, "server": null, "rule": null, "request_bytes": 0,
+            "response_bytes": 0, "explanation": explanation
+        });
+        explained(&serde_json::from_value(entry).unwrap())
+    }
+
+    #[test]
+    fn a_decision_is_told_with_its_reason_and_an_unknown_value_is_a_dash() {
+        let request = "GET /a\\u{9b} HTTP/2 from 192.0.2.7\n\
+                       class search, level gold, session -, standing new\n";
+        let end = "It waited 1.5 ms and ran 0.0 ms; outcome orphaned, status -\n";
+        assert_eq!(
+            told([Some("shed"), Some("queue_full"), Some("the queue was full")]),
+            format!(
+                "{request}It was refused (only observed: this had no effect): the queue was full \
+                 (queue_full)\n{end}"
+            )
+        );
+        assert_eq!(
+            told([None, None, None]),
+            format!(
+                "{request}It got no decision: the gateway was bypassed, or its client had left \
+                 (only observed: this had no effect)\n{end}"
+            )
+        );
+    }
 }

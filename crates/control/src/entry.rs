@@ -120,6 +120,18 @@ pub enum Origin {
     File,
 }
 
+impl Origin {
+    /// Returns the origin's name, as in the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Trial => "trial",
+            Self::Auto => "auto",
+            Self::File => "file",
+        }
+    }
+}
+
 /// A trial of a rule: its prediction and its measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {

@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::PathBuf;
 
+use bywash_api::Status;
 use bywash_command::admin_client;
 use bywash_command::plain;
 use bywash_command::which::Which;
 use bywash_config::Config;
-use serde_json::Value;
 
 use super::finding::Finding;
 use super::session;
@@ -30,16 +30,15 @@ impl Place {
     pub(super) fn of(config: &Config) -> (Self, Vec<Finding>) {
         let admin = &config.listen.admin;
         let which = Which { admin: admin.clone(), key: config.listen.operators_key.clone() };
-        let Ok(status) = admin_client::get::<Value>(&which, "/v1/status") else {
+        let Ok(status) = admin_client::get::<Status>(&which, "/v1/status") else {
             let found =
                 format!("no gateway answers at {admin}: the limits below are those of this shell");
             let remedy = "run the doctor again while the service runs, which may have other limits";
             return (Self::here(), vec![Finding::unknown(CHECK, found, remedy)]);
         };
         let cookie = session::findings(&status);
-        let version = plain(status["version"].as_str().unwrap_or("?"));
-        let Some((id, place)) = status["pid"].as_u64().and_then(|id| Some((id, Self::at(id)?)))
-        else {
+        let (version, id) = (plain(&status.version), status.pid);
+        let Some(place) = Self::at(id) else {
             let found = format!("bywash {version} answers, but its process is not visible here");
             let remedy =
                 "run the doctor where the gateway runs: these limits are those of this shell";
@@ -57,7 +56,7 @@ impl Place {
 
     /// Returns the process with this id, unless its name shows that it is another one: a container
     /// has its own process ids.
-    fn at(id: u64) -> Option<Self> {
+    fn at(id: u32) -> Option<Self> {
         let place = Self { folder: PathBuf::from(format!("/proc/{id}")), is_gateway: true };
         place.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(place)
     }

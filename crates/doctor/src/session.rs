@@ -1,30 +1,25 @@
 //! Checks whether requests have the session cookie, by the status of the running gateway.
 
-use bywash_api::SessionCookieStatus;
+use bywash_api::{SessionCookieStatus, Status};
 use bywash_command::plain;
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::finding::Finding;
 
 const CHECK: &str = "session cookie";
 
 /// Judges the sessions and the classes of purchases in a status.
-pub(super) fn findings(status: &Value) -> Vec<Finding> {
-    let classes = status["classes"].as_array().into_iter().flatten();
-    let warnings = classes.filter_map(|class| {
-        let (name, warning) = (class["name"].as_str()?, class["warning"].as_str()?);
-        let found = format!("class {}: {}", plain(name), plain(warning));
+pub(super) fn findings(status: &Status) -> Vec<Finding> {
+    let warnings = status.classes.iter().filter_map(|class| {
+        let warning = class.warning.as_deref()?;
+        let found = format!("class {}: {}", plain(&class.name), plain(warning));
         let remedy = "name a class in `after` that such a session was served, and the cookie of sessions in identify.session";
         Some(Finding::warning("transactions", found, remedy))
     });
-    cookie(&status["session_cookie"]).into_iter().chain(warnings).collect()
+    status.session_cookie.iter().map(cookie).chain(warnings).collect()
 }
 
-/// Judges the `session_cookie` of a status. Returns `None` if sessions are not identified by a
-/// cookie of the application.
-fn cookie(status: &Value) -> Option<Finding> {
-    let cookie = SessionCookieStatus::deserialize(status).ok()?;
+/// Judges the cookie that identifies sessions.
+fn cookie(cookie: &SessionCookieStatus) -> Finding {
     let (answered, carried) = (cookie.answered, cookie.carried);
     let name = cookie.name.as_deref().map(plain);
     let finding = match (&cookie.warning, name) {
@@ -54,22 +49,24 @@ fn cookie(status: &Value) -> Option<Finding> {
             Finding::unknown(CHECK, found, "run the doctor again after more requests of visitors")
         }
     };
-    Some(finding.with("answered", answered).with("carried", carried))
+    finding.with("answered", answered).with("carried", carried)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::super::finding::Verdict;
     use super::*;
 
     fn verdict(name: Option<&str>, carried: u64, warning: Option<&str>) -> Verdict {
-        let status = json!({
-            "source": "auto", "name": name, "answered": 100, "carried": carried, "set": [],
-            "warning": warning,
-        });
-        cookie(&status).unwrap().verdict
+        let status = SessionCookieStatus {
+            source: "auto".into(),
+            name: name.map(str::to_owned),
+            answered: 100,
+            carried,
+            set: Vec::new(),
+            warning: warning.map(str::to_owned),
+        };
+        cookie(&status).verdict
     }
 
     #[test]
@@ -78,6 +75,5 @@ mod tests {
         assert_eq!(verdict(Some("sid"), 1, None), Verdict::Ok);
         assert_eq!(verdict(Some("sid"), 0, None), Verdict::Unknown);
         assert_eq!(verdict(None, 0, None), Verdict::Unknown);
-        assert!(cookie(&Value::Null).is_none());
     }
 }

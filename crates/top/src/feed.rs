@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bywash_api::{Audit, Elephant, Elephants, Policy, Request, Requests, Status};
+use bywash_api::{Audit, Elephant, Elephants, Explained, Policy, Request, Requests, Status};
 use bywash_command::Failure;
 use bywash_command::which::Which;
 use bywash_command::{admin_client, elephant_text, request_text};
@@ -205,7 +205,7 @@ impl Feed {
                 "a malformed message is not a request, so there is no decision to explain",
             ));
         }
-        let entry: Value = self.get(&format!("/v1/requests/{name}"))?;
+        let entry: Explained = self.get(&format!("/v1/requests/{name}"))?;
         Ok(News::Text("Why?", request_text::explained(&entry)))
     }
 
@@ -221,9 +221,9 @@ impl Feed {
     }
 
     fn elephant(&self, number: u32) -> Result<(Elephant, String), Failure> {
-        let entry: Value = self.get(&format!("/v1/elephants/{number}"))?;
-        let told = elephant_text::told(&entry);
-        Ok((serde_json::from_value(entry).map_err(Failure::running)?, told))
+        let elephant: Elephant = self.get(&format!("/v1/elephants/{number}"))?;
+        let told = elephant_text::told(&elephant);
+        Ok((elephant, told))
     }
 
     fn say(&mut self, said: &Said) -> Result<News, Failure> {

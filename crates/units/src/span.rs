@@ -152,7 +152,8 @@ impl FromStr for Span {
         let (number, unit) = text.split_at(split);
         let (_, nanos) = UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(fail)?;
         let number: f64 = number.parse().map_err(|_| fail())?;
-        Ok(Self((number * *nanos as f64) as u64))
+        // Rounded, because the product may be slightly less than a whole number, as for `1.001s`.
+        Ok(Self((number * *nanos as f64 + 0.5) as u64))
     }
 }
 
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_span_reads_back_as_it_was_written() {
-        for text in ["250ms", "1.5s", "20s", "7us", "3ns", "0s"] {
+        for text in ["250ms", "1.001s", "1.5s", "20s", "7us", "3ns", "0s"] {
             assert_eq!(text.parse::<Span>().unwrap().to_string(), text);
         }
     }
