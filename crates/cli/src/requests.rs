@@ -7,7 +7,7 @@ use bywash_command::admin_client;
 use bywash_command::plain_value as plain;
 use bywash_command::request_text::explained;
 use bywash_command::streams::{print, print_json};
-use bywash_control::printable_json;
+use bywash_terminal::text::printable_json;
 use serde_json::Value;
 
 use crate::args::{Explain, Tap};

@@ -3,9 +3,9 @@
 
 use bywash_api::SetBypass;
 use bywash_command::Failure;
-use bywash_command::plain;
 use bywash_command::streams::{print, print_json};
 use bywash_command::{admin_client, operators};
+use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ fn headline(status: &Value) -> String {
         _ => "no overload",
     };
     let unwritten = status["unwritten"].as_str().map_or_else(String::new, |why| {
-        let why = plain(why);
+        let why = escaped(why);
         format!("decisions hold only until the process ends, as they could not be saved: {why}\n")
     });
     let cookie = session_cookie(&status["session_cookie"]);
@@ -78,12 +78,12 @@ fn headline(status: &Value) -> String {
 /// Returns a line on the session cookie: a warning, or the cookie that `auto` has picked.
 fn session_cookie(cookie: &Value) -> String {
     match (cookie["warning"].as_str(), cookie["source"].as_str(), cookie["name"].as_str()) {
-        (Some(warning), _, _) => format!("warning: {}\n", plain(warning)),
-        (None, Some("auto"), Some(name)) => format!("session cookie `{}` (auto)\n", plain(name)),
+        (Some(warning), _, _) => format!("warning: {}\n", escaped(warning)),
+        (None, Some("auto"), Some(name)) => format!("session cookie `{}` (auto)\n", escaped(name)),
         (None, Some("auto"), None) => "session cookie not picked yet (auto)\n".to_owned(),
         (None, _, Some(name)) => {
             let (carried, answered) = (&cookie["carried"], &cookie["answered"]);
-            let name = plain(name);
+            let name = escaped(name);
             format!(
                 "session cookie `{name}`: {carried} of the last {answered} answered requests had \
                  it\n"
@@ -98,12 +98,12 @@ fn warnings(status: &Value) -> String {
     let reload = status["reload_refused"].as_str().map(|why| {
         format!(
             "warning: the last reload was refused, the file in force is an older one: {}\n",
-            plain(why)
+            escaped(why)
         )
     });
     let classes = status["classes"].as_array().into_iter().flatten();
     let classes = classes.filter_map(|class| {
-        let warning = plain(class["warning"].as_str()?);
+        let warning = escaped(class["warning"].as_str()?);
         Some(format!("warning: class {}: {warning}\n", word(&class["name"])))
     });
     reload.into_iter().chain(classes).collect()
@@ -121,7 +121,7 @@ fn memory(memory: &Value) -> String {
     let mebibytes = |name: &str| memory[name].as_u64().unwrap_or(0) >> 20;
     level.map_or_else(String::new, |level| {
         let (used, budget) = (mebibytes("used"), mebibytes("budget"));
-        format!(" · memory {used} of {budget} MiB ({})", plain(level))
+        format!(" · memory {used} of {budget} MiB ({})", escaped(level))
     })
 }
 
@@ -137,7 +137,7 @@ fn servers(status: &Value) -> String {
 }
 
 fn word(value: &Value) -> String {
-    plain(value.as_str().unwrap_or("?"))
+    escaped(value.as_str().unwrap_or("?"))
 }
 
 const OUTCOMES: [&str; 8] =

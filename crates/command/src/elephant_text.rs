@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use bywash_control::Timestamp;
+use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 use serde_json::Value;
 
-use crate::plain::{plain, plain_value};
+use crate::plain::plain_value;
 
 /// Returns the answer of `/v1/elephants` as text: the state of the resources, and a table.
 pub fn listing(all: &Value) -> String {
@@ -42,7 +43,7 @@ fn headline(all: &Value, none: bool) -> String {
     );
     for resource in resources {
         let state = match (resource["trouble"].as_str(), resource["used"].as_f64()) {
-            (Some(trouble), _) => plain(trouble),
+            (Some(trouble), _) => escaped(trouble),
             (None, Some(used)) if used > 1.0 && resource["name"] == bywash_control::SLOTS => {
                 let percent = 100.0 * used;
                 format!(
@@ -103,7 +104,7 @@ fn state(entry: &Value) -> String {
     if let Some(rule) = state.get("ruled") {
         let until = rule["until"]
             .as_str()
-            .map_or("without an end".into(), |until| format!("until {}", plain(until)));
+            .map_or("without an end".into(), |until| format!("until {}", escaped(until)));
         return format!("{} {until}", plain_value(&rule["origin"]));
     }
     if let Some(rejected) = state.get("rejected") {
@@ -150,7 +151,7 @@ pub fn told(entry: &Value) -> String {
     }
     words.push_str(&others(entry));
     if let Some(evaded) = entry["evaded"].as_str() {
-        let _ = writeln!(words, "evaded    {}", plain(evaded));
+        let _ = writeln!(words, "evaded    {}", escaped(evaded));
     }
     let effect = &entry["effect"];
     let held_back = number(&effect["held_back"]);
@@ -167,7 +168,7 @@ pub fn told(entry: &Value) -> String {
             },
         );
     } else if let Some(why) = entry["unpredicted"].as_str() {
-        let _ = writeln!(words, "effect    {}", plain(why));
+        let _ = writeln!(words, "effect    {}", escaped(why));
     }
     if entry["trial"].is_object() {
         words.push_str(&trial(&entry["trial"]));
@@ -295,7 +296,7 @@ fn lanes(lanes: &Value) -> String {
         "by a lane of the network device, at its rates; on HTTP/2 and other devices by a bucket"
             .into()
     } else {
-        format!("by a bucket: {}", plain(lanes["why"].as_str().unwrap_or("—")))
+        format!("by a bucket: {}", escaped(lanes["why"].as_str().unwrap_or("—")))
     }
 }
 

@@ -15,4 +15,4 @@ pub mod streams;
 pub mod which;
 
 pub use failure::Failure;
-pub use plain::{plain, plain_value};
+pub use plain::plain_value;

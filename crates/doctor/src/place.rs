@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use bywash_command::admin_client;
-use bywash_command::plain;
 use bywash_command::which::Which;
 use bywash_config::Config;
+use bywash_terminal::text::escaped;
 use serde_json::Value;
 
 use super::finding::Finding;
@@ -37,7 +37,7 @@ impl Place {
             return (Self::here(), vec![Finding::unknown(CHECK, found, remedy)]);
         };
         let cookie = session::findings(&status);
-        let version = plain(status["version"].as_str().unwrap_or("?"));
+        let version = escaped(status["version"].as_str().unwrap_or("?"));
         let Some((id, place)) = status["pid"].as_u64().and_then(|id| Some((id, Self::at(id)?)))
         else {
             let found = format!("bywash {version} answers, but its process is not visible here");

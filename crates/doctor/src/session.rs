@@ -1,7 +1,7 @@
 //! Checks whether requests have the session cookie, by the status of the running gateway.
 
 use bywash_api::SessionCookieStatus;
-use bywash_command::plain;
+use bywash_terminal::text::escaped;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ pub(super) fn findings(status: &Value) -> Vec<Finding> {
     let classes = status["classes"].as_array().into_iter().flatten();
     let warnings = classes.filter_map(|class| {
         let (name, warning) = (class["name"].as_str()?, class["warning"].as_str()?);
-        let found = format!("class {}: {}", plain(name), plain(warning));
+        let found = format!("class {}: {}", escaped(name), escaped(warning));
         let remedy = "name a class in `after` that such a session was served, and the cookie of sessions in identify.session";
         Some(Finding::warning("transactions", found, remedy))
     });
@@ -26,12 +26,12 @@ pub(super) fn findings(status: &Value) -> Vec<Finding> {
 fn cookie(status: &Value) -> Option<Finding> {
     let cookie = SessionCookieStatus::deserialize(status).ok()?;
     let (answered, carried) = (cookie.answered, cookie.carried);
-    let name = cookie.name.as_deref().map(plain);
+    let name = cookie.name.as_deref().map(escaped);
     let finding = match (&cookie.warning, name) {
         (Some(warning), _) => {
             let remedy = "set identify.session to the application's session cookie, or to \
                           \"auto\", \"token\" or \"none\"; then reload";
-            Finding::warning(CHECK, plain(warning), remedy)
+            Finding::warning(CHECK, escaped(warning), remedy)
         }
         (None, None) => {
             let found =
