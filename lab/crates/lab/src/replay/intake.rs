@@ -12,6 +12,7 @@ use bywash_message::Target;
 use bywash_sense::access_log::{
     End, Flaw, Format, Line, Lines, Logged, Parser, Who, open, unpacked,
 };
+use bywash_terminal::text::{escaped, start};
 use bywash_units::Span;
 
 /// A request of the log.
@@ -154,11 +155,10 @@ impl Intake {
     }
 }
 
-/// Escapes a line for a terminal.
+/// Returns the beginning of a line, escaped.
 fn shown(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]).into_owned();
-    let start: String = text.chars().take(WIDTH).flat_map(char::escape_debug).collect();
-    format!(": {start}")
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]);
+    format!(": {}", escaped(start(&text, WIDTH)))
 }
 
 fn asked(logged: &Logged<'_>, classes: &Classifier) -> Asked {
@@ -199,6 +199,7 @@ fn spread(asked: &mut [Asked]) {
 mod tests {
     use bywash_engine::ClassId;
     use bywash_engine::classify::Rule;
+    use bywash_terminal::text::is_unsafe;
 
     use super::*;
 
@@ -243,7 +244,7 @@ mod tests {
         assert_eq!(lines, [1, 3, 4]);
         let shown: String = account.first.into_iter().map(|(_, why)| why).collect();
         assert!(shown.contains("control characters: \\u{1b}[2J"), "{shown}");
-        assert!(shown.len() < 400 && !shown.contains(char::is_control), "{shown}");
+        assert!(shown.len() < 400 && !shown.contains(is_unsafe), "{shown}");
     }
 
     #[test]
