@@ -1,5 +1,6 @@
 //! Derives the advice from a summary.
 
+use bywash_terminal::text::{escaped, start};
 use serde::Serialize;
 
 use crate::classes::{Places, Proposed, Template};
@@ -517,7 +518,7 @@ fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
     }
 }
 
-/// Returns text from the log in a form that is safe to show: no terminal and no file would obey it.
+/// Returns the beginning of a text from the log, escaped.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().take(200).flat_map(char::escape_debug).collect()
+    escaped(start(text, 200))
 }

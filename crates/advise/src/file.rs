@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use bywash_terminal::text::toml_string;
 use jiff::Timestamp;
 
 use crate::advice::{Advice, plain};
@@ -77,7 +78,8 @@ fn head(advice: &Advice, around: &Around<'_>) -> String {
 }
 
 fn limit(advice: &Advice, around: &Around<'_>) -> String {
-    let mut text = format!("[upstream]\n# Your application.\nserver = {}\n", quoted(around.server));
+    let mut text =
+        format!("[upstream]\n# Your application.\nserver = {}\n", toml_string(around.server));
     text.push_str(&departures(advice));
     if let Some(several) = advice.several_hosts() {
         let _ = writeln!(text, "# {several}");
@@ -172,7 +174,8 @@ fn one(class: &Proposed, advice: &Advice) -> String {
     let mut text = remarks(class, costly, utility);
     let _ = writeln!(text, "[class.{name}]");
     if !class.patterns.is_empty() {
-        let patterns: Vec<String> = class.patterns.iter().map(|pattern| quoted(pattern)).collect();
+        let patterns: Vec<String> =
+            class.patterns.iter().map(|pattern| toml_string(pattern)).collect();
         let _ = match &patterns[..] {
             [one] => writeln!(text, "match = [{one}]"),
             many => writeln!(text, "match = [\n    {},\n]", many.join(",\n    ")),
@@ -185,7 +188,7 @@ fn one(class: &Proposed, advice: &Advice) -> String {
         let _ = writeln!(text, "utility = {utility}");
     }
     if !class.after.is_empty() {
-        let names: Vec<String> = class.after.iter().map(|role| quoted(role.name())).collect();
+        let names: Vec<String> = class.after.iter().map(|role| toml_string(role.name())).collect();
         let _ = writeln!(
             text,
             "# Nearly all sessions come here from these classes.\nafter = [{}]",
@@ -319,26 +322,10 @@ fn elephants(found: &[Seen]) -> String {
             plain(pattern),
             100.0 * one.share,
             plain(&one.resource),
-            quoted(pattern),
+            toml_string(pattern),
         );
     }
     text
-}
-
-/// Returns a text as a basic string of TOML.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]
@@ -347,7 +334,6 @@ mod tests {
 
     #[test]
     fn a_word_stays_within_its_string() {
-        assert_eq!(quoted("a\"\n\\é"), "\"a\\\"\\u000A\\\\é\"");
         let seen = Seen {
             pattern: Some("/x\n[class.y]".into()),
             twins: Vec::new(),

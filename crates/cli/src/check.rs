@@ -5,6 +5,7 @@ use bywash_command::Failure;
 use bywash_command::streams::{draw, has_colour, print_json, say};
 use bywash_config::{Config, Problems, Severity};
 use bywash_doctor::Complaints;
+use bywash_terminal::text::printable;
 use serde_json::{Value, json};
 
 use crate::args::Check;
@@ -64,7 +65,7 @@ fn praise(warnings: &Problems, complaints: &Complaints, names: &[String], file: 
 /// Returns a line for each complaint. A path may contain any character, even a line feed.
 fn lines(complaints: &Complaints) -> String {
     let line = |(severity, message): (Severity, String)| {
-        format!("{}: {}\n", severity.name(), message.replace(char::is_control, "?"))
+        format!("{}: {}\n", severity.name(), printable(&message))
     };
     messages(complaints).map(line).collect()
 }

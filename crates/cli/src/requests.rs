@@ -5,10 +5,10 @@ use std::fmt::Write;
 use bywash_api::Request;
 use bywash_command::Failure;
 use bywash_command::admin_client;
-use bywash_command::plain;
 use bywash_command::request_text::explained;
 use bywash_command::streams::{print, print_json};
-use bywash_control::printable_json;
+use bywash_terminal::text::escaped;
+use bywash_terminal::text::printable_json;
 
 use crate::args::{Explain, Tap};
 
@@ -53,26 +53,26 @@ fn filters(args: &Tap) -> String {
 /// Returns a request on one line; a line that describes no request is returned escaped.
 fn one_line(line: &str) -> String {
     let Ok(Request { client, status, fault, life, .. }) = serde_json::from_str(line) else {
-        return plain(line);
+        return escaped(line);
     };
-    let word = |word: Option<&str>| word.map_or("-".to_owned(), plain);
+    let word = |word: Option<&str>| word.map_or("-".to_owned(), escaped);
     let status = status.map_or("-".to_owned(), |status| status.to_string());
-    let Some(life) = life else {
+    let Some(about) = life else {
         let fault = word(fault.as_deref());
-        return format!("{status:>3} {:<15} malformed: {fault}", plain(&client));
+        return format!("{status:>3} {:<15} malformed: {fault}", escaped(&client));
     };
-    let is_carried_out = life.mode != "observe" || life.decision.as_deref() == Some("run");
+    let is_carried_out = about.mode != "observe" || about.decision.as_deref() == Some("run");
     format!(
         "{status:>3} {:<14} {:<15} {}{} waited {:.1} ms, ran {:.1} ms  {} {}  [{}]",
-        plain(&life.outcome),
-        plain(&life.class),
-        word(life.reason.as_deref()),
+        escaped(&about.outcome),
+        escaped(&about.class),
+        word(about.reason.as_deref()),
         if is_carried_out { "" } else { " (only observed)" },
-        life.queue_wait_us as f64 / 1e3,
-        life.service_us as f64 / 1e3,
-        plain(&life.method),
-        plain(&life.target),
-        plain(&life.request),
+        about.queue_wait_us as f64 / 1e3,
+        about.service_us as f64 / 1e3,
+        escaped(&about.method),
+        escaped(&about.target),
+        escaped(&about.request),
     )
 }
 

@@ -3,9 +3,9 @@
 
 use bywash_api::{MemoryStatus, ServerStatus, SessionCookieStatus, SetBypass, Status};
 use bywash_command::Failure;
-use bywash_command::plain;
 use bywash_command::streams::{print, print_json};
 use bywash_command::{admin_client, operators};
+use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 
 use crate::args::{self, Bypass, Switch};
@@ -50,18 +50,18 @@ fn headline(status: &Status) -> String {
         (false, false) => "no overload",
     };
     let unwritten = status.unwritten.as_deref().map_or_else(String::new, |why| {
-        let why = plain(why);
+        let why = escaped(why);
         format!("decisions hold only until the process ends, as they could not be saved: {why}\n")
     });
     let cookie = status.session_cookie.as_ref().map_or_else(String::new, session_cookie);
     format!(
         "bywash {} · {} · {state} · {} ({order}) · upstream {} · configuration {}\n\
          running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}{}{}\n{cookie}{unwritten}",
-        plain(&status.version),
-        plain(&status.mode),
-        plain(&status.policy.name),
+        escaped(&status.version),
+        escaped(&status.mode),
+        escaped(&status.policy.name),
         servers(&status.servers),
-        plain(&status.config_hash),
+        escaped(&status.config_hash),
         status.running,
         status.limit,
         status.waiting,
@@ -76,9 +76,9 @@ fn headline(status: &Status) -> String {
 
 /// Returns a line on the session cookie: a warning, or the cookie that `auto` has picked.
 fn session_cookie(cookie: &SessionCookieStatus) -> String {
-    let name = cookie.name.as_deref().map(plain);
+    let name = cookie.name.as_deref().map(escaped);
     match (&cookie.warning, cookie.source.as_str(), name) {
-        (Some(warning), _, _) => format!("warning: {}\n", plain(warning)),
+        (Some(warning), _, _) => format!("warning: {}\n", escaped(warning)),
         (None, "auto", Some(name)) => format!("session cookie `{name}` (auto)\n"),
         (None, "auto", None) => "session cookie not picked yet (auto)\n".to_owned(),
         (None, _, Some(name)) => {
@@ -97,12 +97,12 @@ fn warnings(status: &Status) -> String {
     let reload = status.reload_refused.as_deref().map(|why| {
         format!(
             "warning: the last reload was refused, the file in force is an older one: {}\n",
-            plain(why)
+            escaped(why)
         )
     });
     let classes = status.classes.iter().filter_map(|class| {
-        let warning = plain(class.warning.as_deref()?);
-        Some(format!("warning: class {}: {warning}\n", plain(&class.name)))
+        let warning = escaped(class.warning.as_deref()?);
+        Some(format!("warning: class {}: {warning}\n", escaped(&class.name)))
     });
     reload.into_iter().chain(classes).collect()
 }
@@ -118,15 +118,15 @@ fn memory(memory: &MemoryStatus) -> String {
         return String::new();
     }
     let (used, budget) = (memory.used >> 20, memory.budget >> 20);
-    format!(" · memory {used} of {budget} MiB ({})", plain(&memory.level))
+    format!(" · memory {used} of {budget} MiB ({})", escaped(&memory.level))
 }
 
 /// Returns the name of a single server; of several, how many are up.
 fn servers(servers: &[ServerStatus]) -> String {
     let out = |server: &&ServerStatus| matches!(server.state.as_str(), "down" | "ejected");
     match (servers, servers.iter().filter(out).count()) {
-        ([only], 0) => plain(&only.server),
-        ([only], _) => format!("{} ({})", plain(&only.server), plain(&only.state)),
+        ([only], 0) => escaped(&only.server),
+        ([only], _) => format!("{} ({})", escaped(&only.server), escaped(&only.state)),
         (several, out) => format!("{} of {} servers", several.len() - out, several.len()),
     }
 }
@@ -148,10 +148,10 @@ fn classes(status: &Status) -> Table {
         ("upstream_error", Align::Right),
     ]);
     for class in &status.classes {
-        let (mode, outcomes) = (plain(&class.mode), class.outcomes);
+        let (mode, outcomes) = (escaped(&class.mode), class.outcomes);
         table.push(vec![
-            plain(&class.name),
-            plain(&class.tier),
+            escaped(&class.name),
+            escaped(&class.tier),
             if class.percent < 100 { format!("{mode} {} %", class.percent) } else { mode },
             class.waiting.to_string(),
             class.standings.transaction.to_string(),

@@ -8,13 +8,13 @@ use std::time::Duration;
 use bywash_api::{Code, Problem, Proof};
 use bywash_config::AdminAddress;
 use bywash_message::{Decoder, Head, Limits, Part, Response};
+use bywash_terminal::text::escaped;
 use http::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 use crate::operators::{self, Key};
-use crate::plain::plain;
 use crate::which::Which;
 
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -132,7 +132,7 @@ fn refused(admin: &AdminAddress, asks: &Asks<'_>, body: &[u8]) -> Failure {
     if problem.code == Code::Unauthorised && asks.token.is_none() {
         return Failure::running(NO_KEY);
     }
-    Failure::running(plain(&problem.detail))
+    Failure::running(escaped(&problem.detail))
 }
 
 /// Passes each line of a streamed answer to `take`, until it returns `false`.

@@ -6,9 +6,8 @@ use bywash_api::{Elephant, Elephants, Lanes};
 use bywash_control::{
     Elephant as Found, Entry, Grants, Lot, OneClient, Origin, Resource, State, Timestamp, Trial,
 };
+use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
-
-use crate::plain::plain;
 
 /// Returns the answer of `/v1/elephants` as text: the state of the resources, and a table.
 pub fn listing(all: &Elephants) -> String {
@@ -41,7 +40,7 @@ fn headline(all: &Elephants) -> String {
     );
     for resource in &all.resources {
         let state = match (resource.trouble.as_deref(), resource.used) {
-            (Some(trouble), _) => plain(trouble),
+            (Some(trouble), _) => escaped(trouble),
             (None, Some(used)) if used > 1.0 && resource.name == bywash_control::SLOTS => {
                 let percent = 100.0 * used;
                 format!(
@@ -52,7 +51,7 @@ fn headline(all: &Elephants) -> String {
             (None, Some(used)) => format!("{:.0} % used", 100.0 * used),
             (None, None) => "not read yet".into(),
         };
-        let _ = writeln!(words, "  {}: {state}", plain(&resource.name));
+        let _ = writeln!(words, "  {}: {state}", escaped(&resource.name));
     }
     if all.elephants.is_empty() {
         words.push_str(
@@ -78,8 +77,8 @@ fn table(elephants: &[Elephant]) -> Table {
         let figure = |text: fn(&Found) -> String| found.map_or("—".to_owned(), text);
         table.push(vec![
             entry.number.to_string(),
-            plain(&entry.pattern),
-            found.map_or("-".to_owned(), |found| plain(&found.resource)),
+            escaped(&entry.pattern),
+            found.map_or("-".to_owned(), |found| escaped(&found.resource)),
             figure(|found| {
                 let unit = Unit::of(found.consists_of);
                 format!("{} {}", unit.amount(found.cost), unit.name)
@@ -116,16 +115,16 @@ fn state(entry: &Entry) -> String {
 /// Returns all that is known about one elephant.
 pub fn told(elephant: &Elephant) -> String {
     let entry = &elephant.entry;
-    let mut words = format!("{} {}\n", entry.number, plain(&entry.pattern));
+    let mut words = format!("{} {}\n", entry.number, escaped(&entry.pattern));
     if let Some(found) = &entry.found {
         words.push_str(&evidence(found));
     }
     if let Some(remark) = &elephant.remark {
-        let _ = writeln!(words, "remark    {}", plain(remark));
+        let _ = writeln!(words, "remark    {}", escaped(remark));
     }
     let _ = writeln!(words, "state     {}", state(entry));
     if let State::Ruled(rule) = &entry.state {
-        let _ = writeln!(words, "by        {}: {}", plain(&rule.by), plain(&rule.why));
+        let _ = writeln!(words, "by        {}: {}", escaped(&rule.by), escaped(&rule.why));
         let _ = writeln!(words, "rule      {}", grants(&rule.grants));
         if let Some(means) = &elephant.lanes {
             let _ = writeln!(words, "bytes     {}", lanes(means));
@@ -137,7 +136,7 @@ pub fn told(elephant: &Elephant) -> String {
     }
     words.push_str(&others(elephant));
     if let Some(evaded) = &elephant.evaded {
-        let _ = writeln!(words, "evaded    {}", plain(evaded));
+        let _ = writeln!(words, "evaded    {}", escaped(evaded));
     }
     if let Some(effect) = &elephant.effect {
         let held_back = effect.held_back;
@@ -153,7 +152,7 @@ pub fn told(elephant: &Elephant) -> String {
             },
         );
     } else if let Some(why) = &elephant.unpredicted {
-        let _ = writeln!(words, "effect    {}", plain(why));
+        let _ = writeln!(words, "effect    {}", escaped(why));
     }
     if let Some(tried) = &entry.trial {
         words.push_str(&trial(tried));
@@ -182,7 +181,7 @@ fn others(elephant: &Elephant) -> String {
 }
 
 fn list(names: &[String]) -> String {
-    names.iter().map(|name| plain(name)).collect::<Vec<_>>().join(", ")
+    names.iter().map(|name| escaped(name)).collect::<Vec<_>>().join(", ")
 }
 
 /// The unit in which a cost is shown.
@@ -216,7 +215,7 @@ fn evidence(found: &Found) -> String {
         "cost      {} {} of {} ({} to {}){}\n",
         unit.amount(found.cost),
         unit.name,
-        plain(&found.resource),
+        escaped(&found.resource),
         unit.amount(low),
         unit.amount(high),
         if found.provisional { ", provisional: probably too low" } else { "" },
@@ -245,7 +244,7 @@ fn evidence(found: &Found) -> String {
             let at_least = format!("{:.0}", 100.0 * at_least);
             let to =
                 if at_most == at_least { at_least } else { format!("{at_least} to {at_most}") };
-            let address = plain(address);
+            let address = escaped(address);
             writeln!(words, "clients   {address} causes {to} % of their service time")
         }
         None => {
@@ -280,7 +279,7 @@ fn lanes(lanes: &Lanes) -> String {
         "by a lane of the network device, at its rates; on HTTP/2 and other devices by a bucket"
             .into()
     } else {
-        format!("by a bucket: {}", plain(lanes.why.as_deref().unwrap_or("—")))
+        format!("by a bucket: {}", escaped(lanes.why.as_deref().unwrap_or("—")))
     }
 }
 

@@ -7,7 +7,6 @@ pub mod browser;
 pub mod elephant_text;
 mod failure;
 pub mod operators;
-mod plain;
 pub mod replace;
 pub mod request_text;
 pub mod signals;
@@ -15,4 +14,3 @@ pub mod streams;
 pub mod which;
 
 pub use failure::Failure;
-pub use plain::plain;

@@ -3,17 +3,16 @@
 use std::fmt::Write;
 
 use bywash_api::{Explained, Request};
-
-use crate::plain::plain;
+use bywash_terminal::text::escaped;
 
 /// Returns the explanation of `/v1/requests/ID` as text.
 pub fn explained(entry: &Explained) -> String {
     let Explained { request: Request { client, status, life, .. }, explanation } = entry;
-    let client = plain(client);
+    let client = escaped(client);
     let Some(life) = life else {
         return format!("{client} sent a malformed message, so there is no decision to explain\n");
     };
-    let word = |word: &Option<String>| word.as_deref().map_or("-".to_owned(), plain);
+    let word = |word: &Option<String>| word.as_deref().map_or("-".to_owned(), escaped);
     let decision = match life.decision.as_deref() {
         Some("run") => "was given a slot",
         Some("shed") => "was refused",
@@ -22,14 +21,14 @@ pub fn explained(entry: &Explained) -> String {
         None => "got no decision: the gateway was bypassed, or its client had left",
     };
     let level = life.level.as_deref();
-    let level = level.map_or_else(String::new, |level| format!(", level {}", plain(level)));
+    let level = level.map_or_else(String::new, |level| format!(", level {}", escaped(level)));
     let observed = if life.mode == "observe" { " (only observed: this had no effect)" } else { "" };
     let mut words = format!(
         "{} {} {} from {client}\nclass {}{level}, session {}, standing {}\nIt {decision}{observed}",
-        plain(&life.method),
-        plain(&life.target),
-        plain(&life.protocol),
-        plain(&life.class),
+        escaped(&life.method),
+        escaped(&life.target),
+        escaped(&life.protocol),
+        escaped(&life.class),
         word(&life.session),
         word(&life.standing),
     );
@@ -41,7 +40,7 @@ pub fn explained(entry: &Explained) -> String {
         "\nIt waited {:.1} ms and ran {:.1} ms; outcome {}, status {}",
         life.queue_wait_us as f64 / 1e3,
         life.service_us as f64 / 1e3,
-        plain(&life.outcome),
+        escaped(&life.outcome),
         status.map_or("-".to_owned(), |status| status.to_string()),
     );
     words

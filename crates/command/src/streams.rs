@@ -7,8 +7,8 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::time::Duration;
 
-use bywash_control::printable_json;
 use bywash_terminal::stderr;
+use bywash_terminal::text::printable_json;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use bywash_terminal::text::is_unsafe;
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
     MietteSpanContents, SourceCode, SourceSpan, SpanContents,
@@ -150,11 +151,10 @@ impl SourceCode for Excerpts<'_> {
     }
 }
 
-/// Adds `c`, or a harmless replacement with as many bytes if a terminal could obey it.
+/// Adds `c`, or a replacement with as many bytes if `c` is unsafe.
 fn add_harmless(clean: &mut String, c: char) {
-    let plain = matches!(c, '\n' | '\t' | '"' | '\'' | '\\') || c.escape_debug().len() == 1;
     match c.len_utf8() {
-        _ if plain => clean.push(c),
+        _ if matches!(c, '\n' | '\t') || !is_unsafe(c) => clean.push(c),
         1 => clean.push('?'),
         2 => clean.push('¿'),
         3 => clean.push('\u{fffd}'),

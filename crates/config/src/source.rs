@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use bywash_terminal::text::{escaped, start};
+
 /// A text with its name.
 #[derive(Clone)]
 pub(crate) struct Source {
@@ -56,21 +58,10 @@ pub(crate) fn floor(text: &str, offset: usize) -> usize {
 /// The most characters of a name or value that a message shows.
 const SHOWN: usize = 60;
 
-/// Returns a text from the file in a form that is safe in a message: truncated, and without
-/// characters that could control a terminal (control characters, changes of writing direction).
+/// Returns a text from the file for a message: truncated and escaped.
 pub(crate) fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().take(SHOWN).map(visible).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push('…');
-    }
-    shown
-}
-
-fn visible(c: char) -> String {
-    match c {
-        '"' | '\'' | '\\' => c.to_string(),
-        _ => c.escape_debug().to_string(),
-    }
+    let kept = start(text, SHOWN);
+    escaped(kept) + if kept.len() < text.len() { "…" } else { "" }
 }
 
 #[cfg(test)]

@@ -63,6 +63,5 @@ pub use overrides::{MOST_OVERRIDES, NotOverridden, Override, Overrides, Override
 pub use recent::{Answers, WINDOW as ANSWERS_WINDOW};
 pub use refused::{MOST_ENTRIES, MOST_RULES, Refused};
 pub use spent::{Lot as Spending, Spent, Window};
-pub use text::{escaped, printable_json};
 pub use watch::{BYTES, MOST_EXEMPT, Part, SLOTS, Seen, Watch, Watched};
 pub use word::{Word, WordError};

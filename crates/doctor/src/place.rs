@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use bywash_api::Status;
 use bywash_command::admin_client;
-use bywash_command::plain;
 use bywash_command::which::Which;
 use bywash_config::Config;
+use bywash_terminal::text::escaped;
 
 use super::finding::Finding;
 use super::session;
@@ -37,7 +37,7 @@ impl Place {
             return (Self::here(), vec![Finding::unknown(CHECK, found, remedy)]);
         };
         let cookie = session::findings(&status);
-        let (version, id) = (plain(&status.version), status.pid);
+        let (version, id) = (escaped(&status.version), status.pid);
         let Some(place) = Self::at(id) else {
             let found = format!("bywash {version} answers, but its process is not visible here");
             let remedy =

@@ -1,7 +1,7 @@
 //! Checks whether requests have the session cookie, by the status of the running gateway.
 
 use bywash_api::{SessionCookieStatus, Status};
-use bywash_command::plain;
+use bywash_terminal::text::escaped;
 
 use super::finding::Finding;
 
@@ -11,7 +11,7 @@ const CHECK: &str = "session cookie";
 pub(super) fn findings(status: &Status) -> Vec<Finding> {
     let warnings = status.classes.iter().filter_map(|class| {
         let warning = class.warning.as_deref()?;
-        let found = format!("class {}: {}", plain(&class.name), plain(warning));
+        let found = format!("class {}: {}", escaped(&class.name), escaped(warning));
         let remedy = "name a class in `after` that such a session was served, and the cookie of sessions in identify.session";
         Some(Finding::warning("transactions", found, remedy))
     });
@@ -21,12 +21,12 @@ pub(super) fn findings(status: &Status) -> Vec<Finding> {
 /// Judges the cookie that identifies sessions.
 fn cookie(cookie: &SessionCookieStatus) -> Finding {
     let (answered, carried) = (cookie.answered, cookie.carried);
-    let name = cookie.name.as_deref().map(plain);
+    let name = cookie.name.as_deref().map(escaped);
     let finding = match (&cookie.warning, name) {
         (Some(warning), _) => {
             let remedy = "set identify.session to the application's session cookie, or to \
                           \"auto\", \"token\" or \"none\"; then reload";
-            Finding::warning(CHECK, plain(warning), remedy)
+            Finding::warning(CHECK, escaped(warning), remedy)
         }
         (None, None) => {
             let found =

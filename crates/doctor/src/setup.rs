@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bywash_config::{Config, Problems, Severity};
+use bywash_terminal::text::escaped;
 use bywash_tls::Warning;
 
 use super::finding::Finding;
@@ -23,7 +24,7 @@ pub(super) fn config(file: &Path) -> (Option<Config>, Finding) {
 }
 
 fn judge(file: &Path, problems: &Problems) -> Finding {
-    let name = file.display().to_string().escape_debug().to_string();
+    let name = escaped(&file.display().to_string());
     let errors = problems.count(Severity::Error);
     let warnings = problems.count(Severity::Warning) + problems.more();
     let quoted: Vec<&str> =

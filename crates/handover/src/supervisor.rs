@@ -12,6 +12,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::time::Duration;
 
+use bywash_terminal::text::{printable, start};
 use sd_notify::NotifyState;
 
 /// The supervisor that started this process and wants its state. Without a supervisor all messages
@@ -58,11 +59,10 @@ impl Supervisor {
         self.tell(&[NotifyState::Stopping], PATIENCE)
     }
 
-    /// Reports a status in one line for people. Control characters become spaces, so that no text
-    /// can contain another message.
+    /// Reports a status in one line for people. The text is made [`printable`], so that it cannot
+    /// contain another message.
     pub fn status(&self, text: &str) -> io::Result<()> {
-        let shown = text.chars().take(MOST_STATUS);
-        let line: String = shown.map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let line = printable(start(text, MOST_STATUS));
         self.tell(&[NotifyState::Status(&line)], PATIENCE)
     }
 

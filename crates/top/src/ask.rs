@@ -3,8 +3,8 @@
 //! two concurrent operators gets an error.
 
 use bywash_api::{ClassPolicy, Decision, Elephant, Mode, Policy, SetClass, Undo};
-use bywash_command::plain;
 use bywash_control::Change;
+use bywash_terminal::text::escaped;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ impl Ask {
     pub(super) fn class(of: &ClassPolicy, policy: &Policy, by: &str) -> Self {
         let told = format!(
             "Class {}: {} for {} % of visitors; the file says {} for {} %.\n",
-            plain(&of.name),
+            escaped(&of.name),
             of.mode.name(),
             of.percent,
             of.file_mode.name(),
@@ -112,12 +112,12 @@ impl Ask {
         let one = policy.overrides.iter().find(|one| one.number == number)?;
         let told = format!(
             "Class {}: {} for {} % of visitors until {}, {}: {}\n",
-            plain(&of.name),
+            escaped(&of.name),
             of.mode.name(),
             of.percent,
             one.until,
-            plain(&one.by),
-            plain(&one.why),
+            escaped(&one.by),
+            escaped(&one.why),
         );
         let about = About::UndoClass { name: of.name.clone(), number, revision: policy.revision };
         let step = Step::Why(Line::default());
@@ -129,14 +129,17 @@ impl Ask {
         match &self.step {
             Step::Mode => "e: enforce, o: only observe, Esc: cancel _".into(),
             Step::Percent(line, usual) => {
-                format!("For what percentage of visitors? (Enter: {usual}) {}_", plain(line.text()))
+                format!(
+                    "For what percentage of visitors? (Enter: {usual}) {}_",
+                    escaped(line.text())
+                )
             }
-            Step::Why(line) => format!("Why? {}_", plain(line.text())),
+            Step::Why(line) => format!("Why? {}_", escaped(line.text())),
             Step::Sure => format!(
                 "{} By {}: {}\ny: confirm, any other key: cancel _",
                 self.will(),
-                plain(&self.by),
-                plain(&self.why)
+                escaped(&self.by),
+                escaped(&self.why)
             ),
         }
     }
@@ -154,13 +157,13 @@ impl Ask {
                 )
             }
             About::Class { name, mode: Mode::Enforce, percent, .. } => {
-                format!("Enforce class {} for {percent} % of visitors, for {LASTS}.", plain(name))
+                format!("Enforce class {} for {percent} % of visitors, for {LASTS}.", escaped(name))
             }
             About::Class { name, mode: Mode::Observe, .. } => {
-                format!("Only observe class {} for {LASTS}.", plain(name))
+                format!("Only observe class {} for {LASTS}.", escaped(name))
             }
             About::UndoClass { name, .. } => {
-                format!("Class {}: the configuration file applies again.", plain(name))
+                format!("Class {}: the configuration file applies again.", escaped(name))
             }
         }
     }
@@ -286,12 +289,12 @@ impl Said {
             About::Class { name, mode, percent, .. } => {
                 format!(
                     "Class {}: {} for {percent} % of visitors for {LASTS}; u undoes it.",
-                    plain(name),
+                    escaped(name),
                     mode.name()
                 )
             }
             About::UndoClass { name, .. } => {
-                format!("Class {}: the configuration file applies again.", plain(name))
+                format!("Class {}: the configuration file applies again.", escaped(name))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bywash_command::plain;
+use bywash_terminal::text::escaped;
 
 use super::amount::{duration, percent, rate, short};
 use super::lists::{decision_id, subject};
@@ -16,16 +16,16 @@ pub(super) fn class(model: &Model, name: &str) -> String {
     let (of, sums) = (class.of, &class.sums);
     let mut words = format!(
         "{}, {}, utility {}\nmode      {} for {} % of visitors\n",
-        plain(&of.name),
-        plain(&of.tier),
+        escaped(&of.name),
+        escaped(&of.tier),
         short(of.utility),
-        plain(&of.mode),
+        escaped(&of.mode),
         of.percent
     );
     if let Some(policy) = model.policy_of(name) {
         let _ =
             writeln!(words, "the file  {} for {} %", policy.file_mode.name(), policy.file_percent);
-        let matches: Vec<String> = policy.matches.iter().map(|pattern| plain(pattern)).collect();
+        let matches: Vec<String> = policy.matches.iter().map(|pattern| escaped(pattern)).collect();
         let _ = writeln!(
             words,
             "matches   {}",
@@ -37,8 +37,13 @@ pub(super) fn class(model: &Model, name: &str) -> String {
         );
         let overrides = model.policy.iter().flat_map(|policy| &policy.overrides);
         for one in overrides.filter(|one| Some(one.number) == policy.overridden) {
-            let _ =
-                writeln!(words, "until     {}, {}: {}", one.until, plain(&one.by), plain(&one.why));
+            let _ = writeln!(
+                words,
+                "until     {}, {}: {}",
+                one.until,
+                escaped(&one.by),
+                escaped(&one.why)
+            );
         }
     }
     if let Some(patience) = of.patience_ms {
@@ -75,8 +80,8 @@ pub(super) fn decision(model: &Model, id: &str) -> String {
         "{what} {}\nat        {}\nby        {}: {}\n",
         subject(&note.subject),
         note.at,
-        plain(&note.by),
-        plain(&note.why)
+        escaped(&note.by),
+        escaped(&note.why)
     );
     if let Some(grants) = &note.grants {
         let _ = writeln!(

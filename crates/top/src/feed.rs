@@ -210,7 +210,7 @@ impl Feed {
     }
 
     fn explain_last(&self, class: &str) -> Result<News, Failure> {
-        let class = escaped(class);
+        let class = percent_encoded(class);
         let path = format!("/v1/requests?limit=1&decision=shed&class={class}");
         let last: Requests = self.get(&path)?;
         let name =
@@ -241,15 +241,15 @@ impl Feed {
     }
 }
 
-/// Escapes a name for a query.
-fn escaped(name: &str) -> String {
-    let escaped = |byte: u8| match byte {
+/// Returns a name percent-encoded, for a query.
+fn percent_encoded(name: &str) -> String {
+    let spelled = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
             char::from(byte).to_string()
         }
         byte => format!("%{byte:02X}"),
     };
-    name.bytes().map(escaped).collect()
+    name.bytes().map(spelled).collect()
 }
 
 #[cfg(test)]
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_name_cannot_become_another_question() {
-        assert_eq!(escaped("add-to_cart.1"), "add-to_cart.1");
-        assert_eq!(escaped("a&limit=9 #\r\né"), "a%26limit%3D9%20%23%0D%0A%C3%A9");
+        assert_eq!(percent_encoded("add-to_cart.1"), "add-to_cart.1");
+        assert_eq!(percent_encoded("a&limit=9 #\r\né"), "a%26limit%3D9%20%23%0D%0A%C3%A9");
     }
 }

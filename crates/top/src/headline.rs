@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bywash_command::plain;
+use bywash_terminal::text::escaped;
 
 use super::amount::{NONE, duration, percent, rate};
 use super::model::Model;
@@ -29,8 +29,8 @@ pub(super) fn headline(model: &Model) -> Headline {
         let _ = write!(now, "  held {}", status.held);
     }
     Headline {
-        program: format!("bywash {}", plain(&status.version)),
-        mode: plain(&status.mode).to_uppercase(),
+        program: format!("bywash {}", escaped(&status.version)),
+        mode: escaped(&status.mode).to_uppercase(),
         state,
         now,
         window: window(model),

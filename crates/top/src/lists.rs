@@ -1,9 +1,9 @@
 //! The four tables: classes, elephants, requests, decisions. Texts from outside are escaped here.
 
 use bywash_api::{ClassStatus, Elephant, Request};
-use bywash_command::plain;
 use bywash_control::{Note, Origin, State, Subject};
 use bywash_terminal::Align;
+use bywash_terminal::text::escaped;
 
 use super::amount::{NONE, bar, clock, duration, percent, rate, short, used};
 use super::grid::{Cell, Column, Grid, Row};
@@ -104,8 +104,8 @@ fn of_class(Class { of, sums, overridden }: &Class<'_>, waiting: u32) -> Vec<Cel
     let time = |ms: Option<f64>| Cell::number(ms, ms.map_or(NONE.into(), duration));
     let queue = |columns| bar(of.waiting, waiting, columns);
     vec![
-        Cell::text(plain(&of.name)),
-        Cell::text(plain(&of.tier)).or(initial(&of.tier)),
+        Cell::text(escaped(&of.name)),
+        Cell::text(escaped(&of.tier)).or(initial(&of.tier)),
         Cell::number(ended, rate(ended)),
         part(outcomes.served),
         part(outcomes.late),
@@ -126,7 +126,7 @@ fn of_class(Class { of, sums, overridden }: &Class<'_>, waiting: u32) -> Vec<Cel
 }
 
 fn initial(tier: &str) -> String {
-    plain(tier)
+    escaped(tier)
         .chars()
         .next()
         .map(|first| first.to_ascii_uppercase().to_string())
@@ -135,7 +135,7 @@ fn initial(tier: &str) -> String {
 
 fn mode(of: &ClassStatus, overridden: bool) -> Cell {
     let star = if overridden { "*" } else { "" };
-    let mode = plain(&of.mode);
+    let mode = escaped(&of.mode);
     if mode != "enforce" || of.percent >= 100 {
         return Cell::text(format!("{mode}{star}"));
     }
@@ -171,8 +171,8 @@ fn of_elephant(one: &Elephant) -> Vec<Cell> {
     let is_provisional = found.is_some_and(|found| found.provisional);
     vec![
         Cell::number(f64::from(entry.number), entry.number.to_string()),
-        Cell::text(plain(&entry.pattern)),
-        Cell::text(found.map_or(NONE.into(), |found| plain(&found.resource))),
+        Cell::text(escaped(&entry.pattern)),
+        Cell::text(found.map_or(NONE.into(), |found| escaped(&found.resource))),
         Cell::number(cost, cost.map_or(NONE.into(), amount)),
         Cell::text(interval),
         number(found.map(|found| found.rate), rate),
@@ -230,10 +230,10 @@ fn of_request(one: &Request) -> Vec<Cell> {
         one.status.map_or(NONE.into(), |status| status.to_string()),
     );
     let Some(life) = &one.life else {
-        let fault = plain(one.fault.as_deref().unwrap_or(NONE));
+        let fault = escaped(one.fault.as_deref().unwrap_or(NONE));
         let nothing = || Cell::text(NONE);
         let number = || Cell::number(None, NONE);
-        let from = Cell::text(format!("{fault}, from {}", plain(&one.client)));
+        let from = Cell::text(format!("{fault}, from {}", escaped(&one.client)));
         return vec![
             ended,
             Cell::text("malformed"),
@@ -246,14 +246,14 @@ fn of_request(one: &Request) -> Vec<Cell> {
             from,
         ];
     };
-    let word = |word: &Option<String>| word.as_deref().map_or(NONE.into(), plain);
+    let word = |word: &Option<String>| word.as_deref().map_or(NONE.into(), escaped);
     let would = life.mode == "observe"
         && life.decision.as_deref().is_some_and(|decision| decision != "run");
     let time = |us: u64| Cell::number(us as f64, duration(us as f64 / 1e3));
     vec![
         ended,
-        Cell::text(plain(&life.outcome)),
-        Cell::text(plain(&life.class)),
+        Cell::text(escaped(&life.outcome)),
+        Cell::text(escaped(&life.class)),
         Cell::text(if would {
             format!("would {}", word(&life.decision))
         } else {
@@ -263,7 +263,7 @@ fn of_request(one: &Request) -> Vec<Cell> {
         time(life.queue_wait_us),
         time(life.service_us),
         status,
-        Cell::text(format!("{} {}", plain(&life.method), plain(&life.target))),
+        Cell::text(format!("{} {}", escaped(&life.method), escaped(&life.target))),
     ]
 }
 
@@ -288,8 +288,8 @@ fn of_decision(note: &Note) -> Vec<Cell> {
         Cell::number(note.at.as_millisecond() as f64, moment(&at)),
         Cell::text(what),
         Cell::text(subject(&note.subject)),
-        Cell::text(plain(&note.by)),
-        Cell::text(plain(&note.why)),
+        Cell::text(escaped(&note.by)),
+        Cell::text(escaped(&note.why)),
         Cell::number(
             note.until.map(|until| until.as_millisecond() as f64),
             until.map_or(NONE.into(), |until| moment(&until)),
@@ -304,9 +304,9 @@ fn moment(text: &str) -> String {
 
 pub(super) fn subject(subject: &Subject) -> String {
     match subject {
-        Subject::Elephant { number, pattern } => format!("{number} {}", plain(pattern)),
+        Subject::Elephant { number, pattern } => format!("{number} {}", escaped(pattern)),
         Subject::Class { class, mode, percent } => {
-            format!("{} {} {percent} %", plain(class), mode.name())
+            format!("{} {} {percent} %", escaped(class), mode.name())
         }
         Subject::Bypass => "bypass".into(),
         Subject::File => "the file".into(),

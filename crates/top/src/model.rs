@@ -242,6 +242,7 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
+    use bywash_terminal::text::is_unsafe;
     use serde_json::json;
 
     use super::*;
@@ -368,7 +369,7 @@ mod tests {
             assert!(!grid.rows.is_empty());
             for cell in grid.rows.iter().flat_map(|row| &row.cells) {
                 let all = format!("{}{}", cell.text, cell.short.as_deref().unwrap_or_default());
-                assert!(!all.contains(|c: char| c.is_control() || c == '\u{202e}'), "{all:?}");
+                assert!(!all.contains(is_unsafe), "{all:?}");
             }
         }
     }

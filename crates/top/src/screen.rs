@@ -3,7 +3,7 @@
 
 use std::sync::mpsc::Sender;
 
-use bywash_command::plain;
+use bywash_terminal::text::escaped;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::ask::{Answer, Ask, Verb};
@@ -68,7 +68,7 @@ impl Screen {
             News::Considered(verb, elephant, told) => {
                 self.over = Over::Ask(Box::new(Ask::elephant(verb, &elephant, told, &self.by)));
             }
-            News::Refused(why) => self.read("Not done", plain(&why)),
+            News::Refused(why) => self.read("Not done", escaped(&why)),
             News::Done(what) => self.notice = Some(what),
         }
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use bywash_advise::{Client, End, Request, Summary, agreed};
 use bywash_command::Failure;
 use bywash_sense::access_log::{self, Flaw, Format, Line, Lines, Logged, Parser, Who, unpacked};
+use bywash_terminal::text::{escaped, start};
 use bywash_units::Time;
 use serde_json::{Value, json};
 
@@ -73,7 +74,7 @@ pub(super) fn read(args: &Advise, summary: &mut Summary) -> Result<Account, Fail
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     Failure::configuration(format!(
         "bywash: cannot read {}: {error}",
-        path.display().to_string().escape_debug()
+        escaped(&path.display().to_string())
     ))
 }
 
@@ -158,7 +159,7 @@ impl Account {
         format: Option<&Format>,
         progress: &Progress,
     ) -> Result<Option<Log>, Failure> {
-        let name = path.display().to_string().escape_debug().to_string();
+        let name = escaped(&path.display().to_string());
         let opened = if path == Path::new("-") {
             unpacked(BufReader::with_capacity(PIECE, progress.counting(io::stdin())))
         } else {
@@ -283,11 +284,10 @@ impl Account {
     }
 }
 
-/// Escapes a line for a terminal.
+/// Returns the beginning of a line, escaped.
 fn shown(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]).into_owned();
-    let start: String = text.chars().take(WIDTH).flat_map(char::escape_debug).collect();
-    format!(": {start}")
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]);
+    format!(": {}", escaped(start(&text, WIDTH)))
 }
 
 fn request<'a>(logged: &'a Logged<'_>) -> Request<'a> {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use bywash_advise::{Advice, Quantiles};
+use bywash_terminal::text::{escaped, start};
 use bywash_terminal::{Align, Table};
 
 use super::forecast::Forecast;
@@ -303,8 +304,9 @@ fn named(template: Option<&str>) -> String {
     template.map_or("(all others)".into(), plain)
 }
 
+/// Returns the beginning of a text from the log, escaped.
 fn plain(text: &str) -> String {
-    text.chars().take(80).flat_map(char::escape_debug).collect()
+    escaped(start(text, 80))
 }
 
 fn percent(part: f64) -> String {

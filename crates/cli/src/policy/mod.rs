@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 use bywash_api::{ClassPolicy, Mode, Policy, SetClass, Undo};
 use bywash_command::Failure;
-use bywash_command::plain;
 use bywash_command::streams::{print, print_json};
 use bywash_command::{admin_client, operators};
+use bywash_terminal::text::escaped;
 use bywash_terminal::{Align, Table};
 
 use crate::args::policy::{OfClass, Policy as What, Show, Undone};
@@ -54,23 +54,23 @@ fn undo(args: &Undone) -> Result<(), Failure> {
 }
 
 pub(crate) fn told(policy: &Policy) -> String {
-    let file = policy.file.as_deref().map_or("no file".into(), plain);
+    let file = policy.file.as_deref().map_or("no file".into(), escaped);
     let mut words = format!(
         "{file}: order {}, limit {}, terminate {}{}\n\n{}",
-        plain(&policy.order.name),
-        plain(&policy.limit.name),
-        plain(&policy.terminate.name),
+        escaped(&policy.order.name),
+        escaped(&policy.limit.name),
+        escaped(&policy.terminate.name),
         if policy.bypassed { "; bypassed: no decisions" } else { "" },
         classes(policy),
     );
     for one in &policy.overrides {
         let what = match &one.target {
             bywash_control::Target::Class { class, mode, percent } => {
-                format!("{} {} {percent} %", plain(class), mode.name())
+                format!("{} {} {percent} %", escaped(class), mode.name())
             }
             bywash_control::Target::Bypass => "bypass".to_owned(),
         };
-        let (number, by, why, until) = (one.number, plain(&one.by), plain(&one.why), one.until);
+        let (number, by, why, until) = (one.number, escaped(&one.by), escaped(&one.why), one.until);
         let _ = write!(words, "\n{number}  {what} until {until}, {by}: {why}");
     }
     if !policy.overrides.is_empty() {
@@ -85,7 +85,7 @@ pub(crate) fn told(policy: &Policy) -> String {
         );
     }
     for remark in &policy.remarks {
-        let _ = writeln!(words, "\n{}", plain(remark));
+        let _ = writeln!(words, "\n{}", escaped(remark));
     }
     words
 }
@@ -102,8 +102,8 @@ fn classes(policy: &Policy) -> Table {
     for class in &policy.classes {
         let ClassPolicy { name, tier, mode, percent, file_mode, file_percent, utility, .. } = class;
         table.push(vec![
-            plain(name),
-            plain(tier),
+            escaped(name),
+            escaped(tier),
             mode.name().to_owned(),
             format!("{percent} %"),
             match class.overridden {

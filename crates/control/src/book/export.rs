@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
+use bywash_terminal::text::toml_string;
+
 use super::Book;
 use crate::entry::{Entry, Origin, Rule, State};
-use crate::text::quoted;
 
 impl Book {
     /// Returns the rules that are not in the file, in its syntax.
@@ -28,14 +29,14 @@ fn write(to: &mut String, entry: &Entry, rule: &Rule) {
         to.push_str(&text);
         to.push('\n');
     };
-    line(format!("# {}, since {}, {until}", quoted(&rule.by), rule.since));
+    line(format!("# {}, since {}, {until}", toml_string(&rule.by), rule.since));
     line(format!("[throttle.elephant-{}]", entry.number));
-    line(format!("match = {}", quoted(&entry.pattern)));
-    line(format!("why = {}", quoted(&rule.why)));
+    line(format!("match = {}", toml_string(&entry.pattern)));
+    line(format!("why = {}", toml_string(&rule.why)));
     // The rule is enforced even if the file only observes.
     line("mode = \"enforce\"".to_owned());
     if !rule.exempt.is_empty() {
-        let exempt: Vec<String> = rule.exempt.iter().map(|name| quoted(name)).collect();
+        let exempt: Vec<String> = rule.exempt.iter().map(|name| toml_string(name)).collect();
         line(format!("# in the file, the rule also applies to: {}", exempt.join(", ")));
     }
     let grants = &rule.grants;

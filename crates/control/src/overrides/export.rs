@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use bywash_terminal::text::toml_string;
+
 use super::{Override, Target};
-use crate::text::quoted;
 
 /// Returns a table for each class. A bypass does not belong in a file and is left out.
 pub(super) fn toml(list: &[Override]) -> String {
@@ -11,7 +12,7 @@ pub(super) fn toml(list: &[Override]) -> String {
     for one in list {
         let Target::Class { class, mode, percent } = &one.target else { continue };
         let Override { by, why, since, until, .. } = one;
-        let (by, why) = (quoted(by), quoted(why));
+        let (by, why) = (toml_string(by), toml_string(why));
         // Class names are letters, digits, `-` and `_`.
         let _ = write!(
             text,

@@ -9,6 +9,7 @@
 
 mod export;
 
+use bywash_terminal::text::{escaped, start};
 use bywash_units::Span;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mode::Mode;
 use crate::note::{Note, Subject, What};
-use crate::text::{escaped, next_revision};
+use crate::text::next_revision;
 use crate::time::{after, began_by};
 use crate::word::{Word, WordError};
 
@@ -91,7 +92,7 @@ pub enum NotOverridden {
 
 /// Returns the beginning of a text, escaped.
 fn shown(text: &str) -> String {
-    escaped(&text.chars().take(40).collect::<String>())
+    escaped(start(text, 40))
 }
 
 /// Why stored overrides cannot be read.

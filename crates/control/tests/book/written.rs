@@ -3,6 +3,7 @@
 use bywash_control::{
     Act, Book, Change, Elephant, Grants, Limit, Note, Refused, What, Word, Written,
 };
+use bywash_terminal::text::is_unsafe;
 
 use crate::{at, book, nothing, other, search, word};
 
@@ -71,11 +72,12 @@ fn what_is_exported_can_stand_in_the_file() {
 #[test]
 fn what_is_exported_of_a_name_with_a_control_character_is_toml() {
     let mut book = Book::default();
-    let pattern = "/a\u{7f}\u{1}\"\\b";
+    let pattern = "/a\u{7f}\u{1}\"\\b\u{202e}\u{e0001}";
     book.found(at(0), vec![Elephant { pattern: pattern.into(), ..search() }], Act::Propose);
     book.approve(at(1), 1, Change::default(), word(1)).expect("a rule");
     let text = book.exported();
     let read: toml::Table = text.parse().unwrap_or_else(|why| panic!("{why}: {text:?}"));
     let rules = read["throttle"].as_table().expect("rules by name");
     assert!(rules.values().all(|rule| rule["match"].as_str() == Some(pattern)), "{text}");
+    assert!(!text.contains(|c: char| c != '\n' && is_unsafe(c)), "{text:?}");
 }

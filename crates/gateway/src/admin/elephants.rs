@@ -1,11 +1,10 @@
 //! `/v1/elephants`: the elephants that were found, the decisions about them, and new decisions.
 
 use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
-use bywash_control::{
-    Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State, escaped,
-};
+use bywash_control::{Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State};
 use bywash_engine::RuleId;
 use bywash_engine::classify::Pattern;
+use bywash_terminal::text::{escaped, start};
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
@@ -129,7 +128,7 @@ pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
     let word = word(who.author(by)?, why, None)?;
     let (slots, _) = capacities(shared);
     let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
-        let name = escaped(&pattern.chars().take(80).collect::<String>());
+        let name = escaped(start(&pattern, 80));
         return Err(Refused::not_found(format!(
             "no kind of request has the name `{name}`: `/v1/kinds` lists them all; the list is \
              empty while the configuration file has no [resource.NAME]"

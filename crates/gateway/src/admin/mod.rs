@@ -31,10 +31,10 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use bywash_api::{Code, Route, routes};
-use bywash_control::escaped;
 use bywash_handover::Listener;
 use bywash_message::{Fault, Limits, Request};
 use bywash_shaper::Mark;
+use bywash_terminal::text::escaped;
 use http::{Method, StatusCode};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;

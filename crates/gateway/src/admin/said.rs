@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 
 use bywash_api::Code;
-use bywash_control::{Word, escaped};
+use bywash_control::Word;
 use bywash_message::Request;
+use bywash_terminal::text::{escaped, start};
 use bywash_units::Span;
 use serde::de::DeserializeOwned;
 
@@ -87,7 +88,7 @@ pub(super) fn query(
         form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     match pairs.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => {
-            let name = escaped(&name.chars().take(40).collect::<String>());
+            let name = escaped(start(name, 40));
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             Err(Refused::invalid(format!(
                 "unknown query parameter `{name}`; known parameters: {known}"

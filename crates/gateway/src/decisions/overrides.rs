@@ -14,8 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bywash_control::{Mode, NotOverridden, Note, Overrides, Target, Word, escaped};
+use bywash_control::{Mode, NotOverridden, Note, Overrides, Target, Word};
 use bywash_terminal::stderr::say;
+use bywash_terminal::text::escaped;
 use bywash_units::Span;
 
 use crate::process::wall;

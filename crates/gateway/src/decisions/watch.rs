@@ -13,7 +13,7 @@ use std::time::Duration;
 use bywash_config::{ReadFrom, Resource};
 use bywash_control::{
     self as control, Act, Book, Client, Elephant, Entry, Gauge, Seen, Subject, Timestamp, Watch,
-    Watched, What, escaped,
+    Watched, What,
 };
 use bywash_engine::RuleId;
 use bywash_engine::Tier;
@@ -22,6 +22,7 @@ use bywash_sense::series::{
     Windows,
 };
 use bywash_terminal::stderr::say;
+use bywash_terminal::text::escaped;
 use bywash_units::{Span, Time};
 use tokio::sync::{mpsc, watch};
 

@@ -12,8 +12,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bywash_control::{Note, printable_json};
+use bywash_control::Note;
 use bywash_terminal::stderr::say;
+use bywash_terminal::text::printable_json;
 
 use crate::state::writer::{StateWriter, Version};
 
@@ -160,6 +161,7 @@ fn read(path: &Path) -> io::Result<Vec<Note>> {
 #[cfg(test)]
 mod tests {
     use bywash_control::{Subject, Timestamp, What};
+    use bywash_terminal::text::is_unsafe;
 
     use super::*;
 
@@ -169,7 +171,7 @@ mod tests {
             subject: Subject::Bypass,
             what: What::Overridden,
             by: "ana".into(),
-            why: format!("because of\n{number}\u{1b}[31m \u{202e}\u{200b}"),
+            why: format!("because of\n{number}\u{1b}[31m \u{202e}\u{200b}\u{e0001}"),
             grants: None,
             until: None,
             unwritten: None,
@@ -185,7 +187,7 @@ mod tests {
         }
         let mut text = std::fs::read_to_string(&file).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
-        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{text:?}");
+        assert!(!text.contains(|c: char| c != '\n' && is_unsafe(c)), "{text:?}");
         text.push_str("what is this?\n{\"at\":\"2026-");
         std::fs::write(&file, text).unwrap();
         append(folder.path(), &line(&note(3))).unwrap();

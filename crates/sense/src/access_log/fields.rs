@@ -2,8 +2,7 @@
 //! times.
 //!
 //! A field is valid as a whole or not at all: numbers consist of digits (no sign, no exponent, no
-//! `inf`), a duration is at most a day, and an escape becomes a character only if a terminal may
-//! show it.
+//! `inf`), a duration is at most a day, and an escape of a control character stays an escape.
 
 use std::borrow::Cow;
 
@@ -157,7 +156,7 @@ pub(super) fn unescaped<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
     Cow::Owned(plain)
 }
 
-/// Appends printable characters as they are, and escapes all other bytes again.
+/// Appends characters as they are, and escapes control characters and invalid bytes again.
 fn push_shown(plain: &mut String, bytes: &[u8], mark: &str) {
     let escape = |plain: &mut String, bytes: &[u8]| {
         plain.extend(bytes.iter().map(|byte| format!("{mark}{byte:02x}")));

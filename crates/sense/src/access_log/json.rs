@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use bywash_terminal::text::{printable, start};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, Visitor};
 
@@ -26,12 +27,10 @@ pub(super) fn missing(key: &str) -> Flaw {
     Flaw::Json(format!("no `{key}`"))
 }
 
-/// Returns the text of an error, which may quote the line. It is truncated to a readable length,
-/// and contains no control characters that a terminal would interpret.
+/// Returns the text of an error, which may quote the line: its beginning, printable.
 fn told(error: &serde_json::Error) -> String {
     const LONGEST: usize = 100;
-    let harmless = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    error.to_string().chars().take(LONGEST).map(harmless).collect()
+    printable(start(&error.to_string(), LONGEST))
 }
 
 /// A string or a number, as text. `null` becomes `-`, which servers write for a missing value. The

@@ -15,6 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 use std::{io, thread};
 
+use bywash_terminal::text::{escaped, start};
 use bywash_units::Span;
 use thiserror::Error;
 use ureq::Agent;
@@ -62,7 +63,7 @@ pub enum Failed {
     Http {
         /// The URL of the exporter.
         exporter: String,
-        /// The message of the HTTP library, shortened and with control characters escaped.
+        /// The message of the HTTP library, shortened and escaped.
         why: String,
     },
     /// The response has another status than 200.
@@ -98,7 +99,7 @@ impl Exporter {
             return Err(Refused::Password);
         }
         // Leave out the query, which may contain a secret.
-        let name = format!("http://{authority}{}", url.path()).escape_debug().to_string();
+        let name = escaped(&format!("http://{authority}{}", url.path()));
         let (ask, asked) = sync_channel::<Clock>(1);
         let (tell, answers) = sync_channel(1);
         let asking = Asking { agent: agent(patience), url, name: name.clone() };
@@ -172,8 +173,8 @@ impl Asking {
 
     fn http(&self, error: &dyn std::error::Error) -> Failed {
         const SHOWN: usize = 200;
-        let why = error.to_string().chars().take(SHOWN).collect::<String>();
-        Failed::Http { exporter: self.name.clone(), why: why.escape_debug().to_string() }
+        let why = escaped(start(&error.to_string(), SHOWN));
+        Failed::Http { exporter: self.name.clone(), why }
     }
 }
 

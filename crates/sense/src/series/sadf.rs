@@ -15,6 +15,7 @@ use std::cell::Cell;
 use std::io::{self, BufReader, Read};
 use std::rc::Rc;
 
+use bywash_terminal::text::{escaped, start};
 use bywash_units::{Span, Time};
 use serde::Deserialize;
 use serde::de::{
@@ -55,8 +56,8 @@ pub struct Told {
 /// The reason for which a file cannot be read.
 #[derive(Debug, Error)]
 pub enum NoSadf {
-    /// The file is not output of `sadf -j`. Holds the message of the parser, with control
-    /// characters escaped.
+    /// The file is not output of `sadf -j`. Holds the message of the parser, shortened and
+    /// escaped.
     #[error("the file is not what `sadf -j` prints: {0}")]
     Form(String),
     /// The times are local and the zone is unknown.
@@ -107,8 +108,7 @@ impl Sadf {
 /// Returns the message of the parser, which may quote the file.
 fn cut(error: &serde_json::Error) -> String {
     const SHOWN: usize = 200;
-    let shown: String = error.to_string().chars().take(SHOWN).collect();
-    shown.escape_debug().to_string()
+    escaped(start(&error.to_string(), SHOWN))
 }
 
 /// The maximum number of bytes from one record to the next. With many processors and a thousand

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
+use bywash_terminal::text::escaped;
 use bywash_units::{Span, Time};
 use thiserror::Error;
 
@@ -156,7 +157,7 @@ impl Root {
     }
 }
 
-/// Returns a path with control characters escaped.
+/// Returns a path, escaped.
 pub(super) fn shown(path: &Path) -> String {
-    path.display().to_string().escape_debug().to_string()
+    escaped(&path.display().to_string())
 }

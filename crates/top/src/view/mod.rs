@@ -8,8 +8,8 @@ mod tests;
 
 use std::fmt::Write;
 
-use bywash_command::plain;
 use bywash_control::State;
+use bywash_terminal::text::escaped;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -98,7 +98,7 @@ fn first(headline: Headline, paint: Paint) -> Line<'static> {
 /// Returns the third line: whether the gateway answers, and which part of the table is shown.
 fn third(screen: &Screen, paint: Paint) -> Line<'static> {
     if let Some(silence) = &screen.model.silence {
-        let words = format!("STALE since {} UTC: {}", clock(silence.since), plain(&silence.why));
+        let words = format!("STALE since {} UTC: {}", clock(silence.since), escaped(&silence.why));
         return Line::styled(words, paint.bold(Color::Red));
     }
     let model = &screen.model;
@@ -110,7 +110,7 @@ fn third(screen: &Screen, paint: Paint) -> Line<'static> {
     }
     if !look.filter.is_empty() {
         let all = model.all(model.view).rows.len();
-        let _ = write!(words, "  {} of {all} with \"{}\"", grid.rows.len(), plain(&look.filter));
+        let _ = write!(words, "  {} of {all} with \"{}\"", grid.rows.len(), escaped(&look.filter));
     }
     let pause = if screen.paused { "PAUSED  " } else { "" };
     Line::from(vec![Span::styled(pause, STRONG), Span::raw(words)])
@@ -181,10 +181,10 @@ fn titled(frame: &mut Frame<'_>, area: Rect, title: &'static str, grid: &Grid) {
 fn foot(screen: &Screen) -> Line<'static> {
     match (&screen.over, &screen.notice) {
         (Over::Filter(line), _) => Line::styled(
-            format!("/{}_  Enter: keep the filter, Esc: show all", plain(line.text())),
+            format!("/{}_  Enter: keep the filter, Esc: show all", escaped(line.text())),
             STRONG,
         ),
-        (_, Some(notice)) => Line::styled(plain(notice), STRONG),
+        (_, Some(notice)) => Line::styled(escaped(notice), STRONG),
         _ => Line::styled(
             "s sort  / filter  Enter more  e why  a approve  m mode  w window  ? help  q quit",
             WEAK,

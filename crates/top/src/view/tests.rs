@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::channel;
 
+use bywash_terminal::text::is_unsafe;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
@@ -166,13 +167,13 @@ fn what_others_wrote_cannot_leave_its_place() {
     for keys in ["", "3", "1j\n", "jm"] {
         typed(&mut screen, keys);
         for line in lines(&screen, 80, 24) {
-            assert!(!line.contains(|c: char| c.is_control() || c == '\u{202e}'), "{line:?}");
+            assert!(!line.contains(is_unsafe), "{line:?}");
         }
     }
     screen.hear(News::Silence(hostile.into()), 0);
     screen.hear(News::Refused(hostile.into()), 0);
     for line in lines(&screen, 80, 24) {
-        assert!(!line.contains(|c: char| c.is_control() || c == '\u{202e}'), "{line:?}");
+        assert!(!line.contains(is_unsafe), "{line:?}");
     }
 }
 

@@ -23,6 +23,7 @@ use bywash_command::Failure;
 use bywash_command::streams::{print, print_json, say, to_json};
 use bywash_report::{result_report, table};
 use bywash_scenario::{RunResult, Scenario, ScenarioError};
+use bywash_terminal::text::{printable, start};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use args::LabCommand;
@@ -61,19 +62,18 @@ fn wrong(path: &Path, why: &str) -> Failure {
     Failure::configuration(format!("bywash: {}: {}", path.display(), presentable(why)))
 }
 
-/// Makes text that may quote a file safe to print: long lines are cut, and control characters are
-/// replaced. Our own messages, with lists of names, fit in the limit.
+/// Returns text that may quote a file [`printable`] line by line, with long lines cut. Our own
+/// messages, with lists of names, fit in the limit.
 fn presentable(text: &str) -> String {
     const QUOTED: usize = 100;
     const SAID: usize = 500;
-    let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let is_quoted = |line: &str| {
         line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with('|')
     };
     let line = |line: &str| {
         let most = if is_quoted(line) { QUOTED } else { SAID };
-        let cut = if line.chars().nth(most).is_some() { "…" } else { "" };
-        line.chars().take(most).map(harmless).collect::<String>() + cut
+        let kept = start(line, most);
+        printable(kept) + if kept.len() < line.len() { "…" } else { "" }
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -1,15 +1,15 @@
 //! Makes text from outside safe to show.
 //!
-//! A policy label or a class name may come from a log that an attacker filled. In a terminal an
-//! escape sequence could rewrite the screen; in HTML a tag could run; in both a change of writing
-//! direction could make a line read as its opposite. Every such text passes through this module.
+//! A policy label or a class name may come from a log that an attacker filled. In HTML a tag could
+//! run. Every such text passes through this module, which also replaces the characters that are
+//! unsafe in a terminal.
 
-use bywash_terminal::text::{columns, printable, shown};
+use bywash_terminal::text::{columns, printable, start};
 
 /// Returns [`printable`] `text` for HTML and SVG, as content or inside a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
-    for c in text.chars().map(shown) {
+    for c in printable(text).chars() {
         match c {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),
@@ -33,12 +33,13 @@ pub(crate) fn elided(text: &str, most: usize) -> String {
     if columns(&text) <= most {
         return text;
     }
-    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
-    kept.trim_end().to_owned() + "…"
+    start(&text, most.saturating_sub(1)).trim_end().to_owned() + "…"
 }
 
 #[cfg(test)]
 mod tests {
+    use bywash_terminal::text::is_unsafe;
+
     use super::*;
 
     #[test]
@@ -47,8 +48,8 @@ mod tests {
     }
 
     #[test]
-    fn no_control_character_stays() {
-        assert!(!escape("\0\x01").chars().any(char::is_control));
+    fn no_unsafe_character_stays() {
+        assert!(!escape("\0\x01\u{202e}\u{feff}").contains(is_unsafe));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod line;
 use std::fmt;
 use std::str::FromStr;
 
+use bywash_terminal::text::{escaped, start};
 use bywash_units::Span;
 
 use clock::Clock;
@@ -95,9 +96,9 @@ impl FormatFlaw {
     }
 }
 
-/// Returns a readable length of a text, with control characters escaped.
+/// Returns a readable length of a text, escaped.
 fn shown(text: &str) -> String {
-    text.chars().take(60).flat_map(char::escape_debug).collect()
+    escaped(start(text, 60))
 }
 
 impl fmt::Display for FormatFlaw {

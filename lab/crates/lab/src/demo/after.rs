@@ -7,11 +7,11 @@
 use std::path::Path;
 
 use bywash_command::Failure;
-use bywash_command::plain;
 use bywash_command::streams::say;
 use bywash_control::{Note, Subject, What};
 use bywash_load::Options;
 use bywash_scenario::{Profile, Scenario};
+use bywash_terminal::text::escaped;
 
 use super::side::Side;
 
@@ -69,7 +69,7 @@ fn decided(state: &Path) -> String {
 /// Returns the line to print for a decision or an event when it happens.
 pub(super) fn told(note: &Note) -> Option<String> {
     let Subject::Elephant { pattern, .. } = &note.subject else { return of_people(note) };
-    let pattern = plain(pattern);
+    let pattern = escaped(pattern);
     match note.what {
         What::Proposed => Some(format!(
             "bywash found that requests for {pattern} cause much of the load, and proposes a rule"
@@ -82,9 +82,9 @@ pub(super) fn told(note: &Note) -> Option<String> {
 /// Returns the line for a person's decision, `None` for an automatic event.
 fn of_people(note: &Note) -> Option<String> {
     let of = match &note.subject {
-        Subject::Elephant { pattern, .. } => plain(pattern),
+        Subject::Elephant { pattern, .. } => escaped(pattern),
         Subject::Class { class, mode, percent } => {
-            format!("class {}, {} for {percent} %", plain(class), mode.name())
+            format!("class {}, {} for {percent} %", escaped(class), mode.name())
         }
         Subject::Bypass => "the bypass".into(),
         Subject::File => return None,
@@ -97,7 +97,7 @@ fn of_people(note: &Note) -> Option<String> {
         What::Undone => "undid the decision on",
         What::Proposed | What::Asked | What::Ended | What::Reloaded => return None,
     };
-    let [by, why] = [&note.by, &note.why].map(|text| plain(text));
+    let [by, why] = [&note.by, &note.why].map(|text| escaped(text));
     Some(format!("{by} {what} {of}: {why}"))
 }
 

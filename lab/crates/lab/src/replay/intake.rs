@@ -13,6 +13,7 @@ use bywash_message::Target;
 use bywash_sense::access_log::{
     End, Flaw, Format, Line, Lines, Logged, Parser, Who, open, unpacked,
 };
+use bywash_terminal::text::{escaped, start};
 use bywash_units::Span;
 
 /// A request of the log.
@@ -156,11 +157,10 @@ impl Intake {
     }
 }
 
-/// Escapes a line for a terminal.
+/// Returns the beginning of a line, escaped.
 fn shown(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]).into_owned();
-    let start: String = text.chars().take(WIDTH).flat_map(char::escape_debug).collect();
-    format!(": {start}")
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]);
+    format!(": {}", escaped(start(&text, WIDTH)))
 }
 
 fn asked(logged: &Logged<'_>, config: &Config) -> Asked {
@@ -206,6 +206,8 @@ fn spread(asked: &mut [Asked]) {
 
 #[cfg(test)]
 mod tests {
+    use bywash_terminal::text::is_unsafe;
+
     use super::*;
 
     const CLASSES: &str = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
@@ -267,7 +269,7 @@ mod tests {
         assert_eq!(lines, [1, 3, 4]);
         let shown: String = account.first.into_iter().map(|(_, why)| why).collect();
         assert!(shown.contains("control characters: \\u{1b}[2J"), "{shown}");
-        assert!(shown.len() < 400 && !shown.contains(char::is_control), "{shown}");
+        assert!(shown.len() < 400 && !shown.contains(is_unsafe), "{shown}");
     }
 
     #[test]
