@@ -24,7 +24,7 @@ import stack
 HAPROXY = [4, 8, 16]
 STARTS = [16, 64]  # limits that slope starts with and that are too high
 SLOPES = ["slope", *(f"slope-{limit}" for limit in STARTS)]
-CONFIGURATIONS = ["bywash", *SLOPES, "init", "tokens"]
+CONFIGURATIONS = ["bywash", *SLOPES, "init", "noticed", "tokens"]
 PROGRAMS = ["bare", *(f"haproxy-{maxconn}" for maxconn in HAPROXY), *CONFIGURATIONS]
 PROBE, WINDOW = 20, 30  # seconds
 CLIENTS = 20  # clients of the probe
@@ -88,8 +88,9 @@ def show_ramp(found):
 
 def configurations(kind, url, root):
     """Writes the files of bywash: that of `advise` for the ramp's log, the same with slope from there and from limits that are
-    too high, that of `init`, and the same with tokens as sessions."""
-    files = {"bywash": root / "advise.toml", "init": root / "init.toml", "tokens": root / "tokens.toml"}
+    too high, that of `init`, and the same with slots that departures free at once, and with tokens as sessions."""
+    files = {"bywash": root / "advise.toml", "init": root / "init.toml"}
+    files |= {name: root / f"{name}.toml" for name in ("noticed", "tokens")}
     files |= {name: root / f"{name}.toml" for name in SLOPES}
     advise = [play.BYWASH, "advise", root / "ramp.log", "--upstream", url, "--out", files["bywash"], "--force"]
     (root / "advise.txt").write_text(subprocess.run(advise, check=True, capture_output=True, text=True).stdout)
@@ -103,9 +104,11 @@ def configurations(kind, url, root):
     if re.search(r"^  init ", commands, re.M):
         init = [play.BYWASH, "init", kind.PRESET, "--upstream", url, "--out", files["init"], "--force"]
         subprocess.run(init, check=True, stdout=sys.stderr)
-        files["tokens"].write_text(tokens(enforce(files["init"]), root))
+        text = enforce(files["init"])
+        files["tokens"].write_text(tokens(text, root))
+        files["noticed"].write_text(re.sub(r"^departures = .*", 'departures = "noticed"', text, flags=re.M))
     else:
-        del files["init"], files["tokens"]
+        del files["init"], files["noticed"], files["tokens"]
     for file in files.values():
         subprocess.run([play.BYWASH, "check", file], check=True, stdout=sys.stderr)
     return files
