@@ -17,6 +17,16 @@ PRESET = "mediawiki"
 SCENARIO = "lab/scenarios/application-mediawiki.toml"
 GOAL = "pages read"
 TRANSACTIONS = "/index.php/Special:UserLogin"
+# What `scripts/applications classes` asks for in addition to links, and the classes that URLs must have.
+FORMS = ["/index.php?title=Special:Search&search=word1", "/index.php?search=word1&title=Special%3ASearch&go=Go"]
+CLASSES = [
+    (r"[?&](search|diff|oldid)=", "heavy"),
+    (r"[?&]action=(history|info)", "heavy"),
+    (r"Special:(RecentChanges|WhatLinksHere|Search|AllPages)", "heavy"),
+    (r"[?&]action=edit|Special:UserLogin", "edit"),
+    (r"^/load\.php", "load"),
+    (r"^/index\.php/Page_\d+$", "other"),
+]
 PACKAGE = "/usr/share/mediawiki"
 PAGES, REVISIONS, WORDS, LENGTH = 3000, 3, 2000, 300
 SETTINGS = """

@@ -13,6 +13,14 @@ PRESET = "django"
 SCENARIO = "lab/scenarios/application-oscar.toml"
 GOAL = "orders"
 TRANSACTIONS = "/basket/ /checkout/"
+# What `scripts/applications classes` asks for in addition to links, and the classes that URLs must have.
+FORMS = ["/search/?q=word1"]
+CLASSES = [
+    (r"^/(\w+/)?search/", "search"),
+    (r"^/basket/", "checkout"),
+    (r"^/(\w+/)?catalogue/", "other"),
+    (r"^/$", "other"),
+]
 WORKERS = 5  # two for each core and one more, as gunicorn recommends
 
 HERE = pathlib.Path(__file__).resolve().parent / "sandbox"

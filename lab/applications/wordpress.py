@@ -16,6 +16,15 @@ PRESET = "wordpress"
 SCENARIO = "lab/scenarios/application-wordpress.toml"
 GOAL = "posts read"  # in time; the first column of a table
 TRANSACTIONS = "/wp-login.php /wp-comments-post.php /wp-admin/"  # paths that HAProxy puts first
+# What `scripts/applications classes` asks for in addition to links, and the classes that URLs must have.
+FORMS = ["/?s=word1", "/?s=word1&paged=2"]
+CLASSES = [
+    (r"[?&]s=", "search"),
+    (r"/feed/?(\?|$)|[?&]feed=", "search"),
+    (r"^/wp-json/wp/v2/.*[?&]search=", "search"),
+    (r"^/xmlrpc\.php", "machine"),
+    (r"^/$|^/\?(p|page_id|paged|m|cat|author|tag)=[^&]*$", "other"),
+]
 POSTS = int(os.environ.get("APPLICATIONS_POSTS", 12000))
 
 _spec = importlib.util.spec_from_file_location("elephants_wordpress", stack.ROOT / "lab/elephants/wordpress.py")
