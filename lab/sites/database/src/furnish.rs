@@ -3,7 +3,7 @@
 //! What fills them is one transaction, and with it goes the word that they are full: a database is full or empty,
 //! whenever whoever filled it was killed.
 
-use crate::{Pooled, Trouble, Value};
+use crate::{DbError, Pooled, Value};
 
 /// Rows in one statement.
 const BATCH: usize = 100;
@@ -15,9 +15,9 @@ pub fn furnish<F>(
     pooled: &mut Pooled,
     tables: &[(&str, String)],
     indices: &[&str],
-    found: impl Fn(&mut Pooled) -> Result<Option<F>, Trouble>,
-    fill: impl FnOnce(&mut Pooled) -> Result<F, Trouble>,
-) -> Result<F, Trouble> {
+    found: impl Fn(&mut Pooled) -> Result<Option<F>, DbError>,
+    fill: impl FnOnce(&mut Pooled) -> Result<F, DbError>,
+) -> Result<F, DbError> {
     pooled.ready(String::new())?;
     let dialect = pooled.dialect();
     if let Some(alone) = dialect.alone {
@@ -41,9 +41,9 @@ fn full<F>(
     pooled: &mut Pooled,
     tables: &[(&str, String)],
     indices: &[&str],
-    found: impl Fn(&mut Pooled) -> Result<Option<F>, Trouble>,
-    fill: impl FnOnce(&mut Pooled) -> Result<F, Trouble>,
-) -> Result<F, Trouble> {
+    found: impl Fn(&mut Pooled) -> Result<Option<F>, DbError>,
+    fill: impl FnOnce(&mut Pooled) -> Result<F, DbError>,
+) -> Result<F, DbError> {
     // Before the word that it is full: what is full has them.
     for index in indices {
         pooled.command(&format!("CREATE INDEX IF NOT EXISTS {index}"))?;
@@ -65,7 +65,7 @@ pub fn insert(
     pooled: &mut Pooled,
     columns: &str,
     mut rows: impl Iterator<Item = Vec<Value>>,
-) -> Result<(), Trouble> {
+) -> Result<(), DbError> {
     loop {
         let batch: Vec<_> = rows.by_ref().take(BATCH).collect();
         let Some(first) = batch.first() else { return Ok(()) };

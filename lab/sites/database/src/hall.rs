@@ -8,10 +8,10 @@ use std::time::Instant;
 use bywash_site::{Body, Owed, Queue, Refusal, Reply, exchange, text};
 use http::{Response, StatusCode};
 
-use crate::{Busy, Counters, Fate, Trouble};
+use crate::{Busy, Counters, DbError, Fate};
 
 /// What comes of a request: a page, or why there is none.
-pub type Outcome<P> = Result<P, Trouble>;
+pub type Outcome<P> = Result<P, DbError>;
 
 /// The queue between the HTTP thread, which pushes, and the workers, who pop. Closing happens once and is never undone.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl<A, P> Hall<A, P> {
             let _running = self.counters.run();
             let begun = Instant::now();
             let outcome = serve(job.kind, &job.ask);
-            let stopped = outcome.as_ref().err().map(Trouble::fate);
+            let stopped = outcome.as_ref().err().map(DbError::fate);
             let done = Instant::now();
             let left = job.reply.send(outcome);
             let answered = if left.is_none() { Fate::Served } else { Fate::Orphaned };
@@ -78,7 +78,7 @@ impl<A, P> Hall<A, P> {
     }
 }
 
-impl Trouble {
+impl DbError {
     fn fate(&self) -> Fate {
         match self {
             Self::Cancelled => Fate::Cancelled,

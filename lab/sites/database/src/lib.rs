@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod counters;
+mod error;
 mod furnish;
 mod hall;
 mod mariadb;
@@ -14,7 +15,6 @@ mod place;
 mod pooled;
 mod postgres;
 mod sqlite;
-mod trouble;
 mod value;
 
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use counters::{Busy, Counters, Fate, Running, ServiceStats};
+pub use error::DbError;
 pub use furnish::{furnish, insert};
 pub use hall::{Hall, Outcome};
 pub use place::{Place, PlaceError};
 pub use pooled::{Pool, Pooled};
-pub use trouble::Trouble;
 pub use value::{Row, Value};
 
 /// How long a connection may take to be made.
@@ -38,13 +38,13 @@ pub trait Connection: Send {
     fn number(&self) -> u64;
 
     /// The rows of a statement.
-    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble>;
+    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DbError>;
 
     /// How many rows a statement has changed.
-    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble>;
+    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, DbError>;
 
     /// A statement without parameters or result.
-    fn command(&mut self, sql: &str) -> Result<(), Trouble>;
+    fn command(&mut self, sql: &str) -> Result<(), DbError>;
 
     /// Set while the statement that runs shall end as cancelled, for a database that nobody can ask for that from
     /// outside.
@@ -73,11 +73,11 @@ pub struct Dialect {
 }
 
 /// Opens a connection.
-fn connect(place: &Place, silence: Duration) -> Result<Box<dyn Connection>, Trouble> {
+fn connect(place: &Place, silence: Duration) -> Result<Box<dyn Connection>, DbError> {
     match place {
         Place::Sqlite(Some(path)) => Ok(Box::new(sqlite::Sqlite::open(path)?)),
         Place::Sqlite(None) => {
-            Err(Trouble::Failed("the caller makes the temporary file".to_owned()))
+            Err(DbError::Failed("the caller makes the temporary file".to_owned()))
         }
         Place::Postgres(config) => Ok(Box::new(postgres::Postgres::open(config, silence)?)),
         Place::MariaDb(opts) => Ok(Box::new(mariadb::MariaDb::open(opts, silence)?)),

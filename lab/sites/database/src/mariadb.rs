@@ -11,7 +11,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Params, Statement};
 
-use crate::{CONNECT, Connection, Dialect, Row, Trouble, Value};
+use crate::{CONNECT, Connection, DbError, Dialect, Row, Value};
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "mariadb",
@@ -44,7 +44,7 @@ pub(crate) struct MariaDb {
 }
 
 impl MariaDb {
-    pub(crate) fn open(opts: &Opts, silence: Duration) -> Result<Self, Trouble> {
+    pub(crate) fn open(opts: &Opts, silence: Duration) -> Result<Self, DbError> {
         let opts = OptsBuilder::from_opts(opts.clone())
             .tcp_connect_timeout(Some(CONNECT))
             .read_timeout(Some(silence))
@@ -53,7 +53,7 @@ impl MariaDb {
             .init(vec![SETTINGS])
             // The address that was given is the one that is used.
             .prefer_socket(false);
-        let made = Conn::new(opts).map_err(|cause| Trouble::Lost(cause.to_string()))?;
+        let made = Conn::new(opts).map_err(|cause| DbError::Lost(cause.to_string()))?;
         Ok(Self { connection: made })
     }
 
@@ -63,12 +63,12 @@ impl MariaDb {
         &mut self,
         sql: &str,
         run: impl FnOnce(&mut Conn, &Statement) -> mysql::Result<T>,
-    ) -> Result<T, Trouble> {
-        let statement = self.connection.prep(sql).map_err(trouble)?;
+    ) -> Result<T, DbError> {
+        let statement = self.connection.prep(sql).map_err(db_error)?;
         let done = run(&mut self.connection, &statement);
         let closed = self.connection.close(statement);
-        let value = done.map_err(trouble)?;
-        closed.map_err(trouble).map(|()| value)
+        let value = done.map_err(db_error)?;
+        closed.map_err(db_error).map(|()| value)
     }
 }
 
@@ -77,7 +77,7 @@ impl Connection for MariaDb {
         self.connection.connection_id().into()
     }
 
-    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
+    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DbError> {
         let run = |connection: &mut Conn, statement: &Statement| {
             connection.exec::<mysql::Row, _, _>(statement, params(values))
         };
@@ -85,15 +85,15 @@ impl Connection for MariaDb {
         rows.into_iter().map(row).collect()
     }
 
-    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
+    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, DbError> {
         self.prepared(sql, |connection, statement| {
             connection.exec_drop(statement, params(values))?;
             Ok(connection.affected_rows())
         })
     }
 
-    fn command(&mut self, sql: &str) -> Result<(), Trouble> {
-        self.connection.query_drop(sql).map_err(trouble)
+    fn command(&mut self, sql: &str) -> Result<(), DbError> {
+        self.connection.query_drop(sql).map_err(db_error)
     }
 
     fn stop(&self) -> Option<Arc<AtomicBool>> {
@@ -113,31 +113,31 @@ fn params(values: &[Value]) -> Params {
     Params::Positional(values.iter().map(param).collect())
 }
 
-fn row(row: mysql::Row) -> Result<Row, Trouble> {
+fn row(row: mysql::Row) -> Result<Row, DbError> {
     let fields = row.unwrap_raw().into_iter();
     fields.map(|field| read(field.unwrap_or(mysql::Value::NULL))).collect::<Result<_, _>>().map(Row)
 }
 
-fn read(value: mysql::Value) -> Result<Value, Trouble> {
+fn read(value: mysql::Value) -> Result<Value, DbError> {
     match value {
         mysql::Value::NULL => Ok(Value::Null),
         mysql::Value::Int(number) => Ok(Value::Number(number)),
         mysql::Value::Bytes(bytes) => String::from_utf8(bytes)
             .map(Value::Text)
-            .map_err(|error| Trouble::Failed(error.to_string())),
-        other => Err(Trouble::Failed(format!("a field of an unexpected type: {other:?}"))),
+            .map_err(|error| DbError::Failed(error.to_string())),
+        other => Err(DbError::Failed(format!("a field of an unexpected type: {other:?}"))),
     }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn trouble(error: mysql::Error) -> Trouble {
+fn db_error(error: mysql::Error) -> DbError {
     match &error {
-        mysql::Error::MySqlError(told) if told.code == INTERRUPTED => Trouble::Cancelled,
-        mysql::Error::MySqlError(told) if told.code == DUPLICATE => Trouble::Duplicate,
+        mysql::Error::MySqlError(told) if told.code == INTERRUPTED => DbError::Cancelled,
+        mysql::Error::MySqlError(told) if told.code == DUPLICATE => DbError::Duplicate,
         mysql::Error::MySqlError(told) if !ENDS.contains(&told.code) => {
-            Trouble::Failed(told.message.clone())
+            DbError::Failed(told.message.clone())
         }
-        mysql::Error::IoError(cause) if SILENT.contains(&cause.kind()) => Trouble::Silent,
-        _ => Trouble::Lost(error.to_string()),
+        mysql::Error::IoError(cause) if SILENT.contains(&cause.kind()) => DbError::Silent,
+        _ => DbError::Lost(error.to_string()),
     }
 }

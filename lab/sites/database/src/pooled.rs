@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::{Connection, Dialect, Place, Row, Trouble, Value, connect};
+use crate::{Connection, DbError, Dialect, Place, Row, Value, connect};
 
 /// What all workers' connections have in common.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl Pool {
 impl Pooled {
     /// Makes the connection if there is none; statements from here on have `mark` in front. Says whether it has been
     /// there before: then it may have broken without being looked at.
-    pub fn ready(&mut self, mark: String) -> Result<bool, Trouble> {
+    pub fn ready(&mut self, mark: String) -> Result<bool, DbError> {
         self.mark = mark;
         self.begun = 0;
         let was_there = self.connection.is_some();
@@ -80,25 +80,25 @@ impl Pooled {
     }
 
     /// The rows of a statement.
-    pub fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
+    pub fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DbError> {
         self.with(sql, |connection, sql| connection.query(sql, values))
     }
 
     /// How many rows a statement has changed.
-    pub fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
+    pub fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, DbError> {
         self.with(sql, |connection, sql| connection.change(sql, values))
     }
 
     /// A statement without parameters or result.
-    pub fn command(&mut self, sql: &str) -> Result<(), Trouble> {
+    pub fn command(&mut self, sql: &str) -> Result<(), DbError> {
         self.with(sql, |connection, sql| connection.command(sql))
     }
 
     /// Runs `work` as one writing transaction. What it returns is committed.
     pub fn transaction<T>(
         &mut self,
-        work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        work: impl FnOnce(&mut Self) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
         let turn = self.pool.turn.clone();
         // A poisoned turn protects nothing that could be half done: the database has rolled back.
         let _held = turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
@@ -124,16 +124,16 @@ impl Pooled {
     fn with<T>(
         &mut self,
         sql: &str,
-        run: impl FnOnce(&mut dyn Connection, &str) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
-        let lost = || Trouble::Lost("the connection broke earlier".to_owned());
+        run: impl FnOnce(&mut dyn Connection, &str) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        let lost = || DbError::Lost("the connection broke earlier".to_owned());
         let connection = self.connection.as_deref_mut().ok_or_else(lost)?;
         self.begun += 1;
         let result = match self.mark.as_str() {
             "" => run(connection, sql),
             mark => run(connection, &format!("{mark}{sql}")),
         };
-        if result.as_ref().is_err_and(Trouble::ends_connection) {
+        if result.as_ref().is_err_and(DbError::ends_connection) {
             self.discard();
         }
         result

@@ -15,7 +15,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, NoTls};
 
-use crate::{CONNECT, Connection, Dialect, Row, Trouble, Value};
+use crate::{CONNECT, Connection, DbError, Dialect, Row, Value};
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "postgres",
@@ -42,15 +42,15 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    pub(crate) fn open(config: &Config, silence: Duration) -> Result<Self, Trouble> {
+    pub(crate) fn open(config: &Config, silence: Duration) -> Result<Self, DbError> {
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|cause| Trouble::Lost(cause.to_string()))?;
+        let runtime = runtime.map_err(|cause| DbError::Lost(cause.to_string()))?;
         let mut config = config.clone();
         config.connect_timeout(CONNECT).application_name("bywash-site").options(SETTINGS);
         let client = runtime.block_on(async {
             let made = time::timeout(CONNECT, config.connect(NoTls)).await;
-            let made = made.map_err(|_| Trouble::Silent)?;
-            let (client, connection) = made.map_err(|cause| Trouble::Lost(words(&cause)))?;
+            let made = made.map_err(|_| DbError::Silent)?;
+            let (client, connection) = made.map_err(|cause| DbError::Lost(words(&cause)))?;
             // Its end is seen by the next statement.
             tokio::spawn(connection);
             Ok(client)
@@ -59,7 +59,7 @@ impl Postgres {
         let rows = postgres.query("SELECT pg_backend_pid()::bigint", &[])?;
         let row = rows
             .first()
-            .ok_or_else(|| Trouble::Lost("the server gave no process number".to_owned()))?;
+            .ok_or_else(|| DbError::Lost("the server gave no process number".to_owned()))?;
         postgres.number = row.number(0)?.unsigned_abs();
         Ok(postgres)
     }
@@ -67,9 +67,9 @@ impl Postgres {
     fn wait<T>(
         &self,
         asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, DbError> {
         let answered = self.runtime.block_on(async { time::timeout(self.silence, asked).await });
-        answered.map_err(|_| Trouble::Silent)?.map_err(trouble)
+        answered.map_err(|_| DbError::Silent)?.map_err(db_error)
     }
 }
 
@@ -78,18 +78,18 @@ impl Connection for Postgres {
         self.number
     }
 
-    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
+    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DbError> {
         let (sql, values) = (numbered(sql), typed(values));
         let rows = self.wait(self.client.query_typed(&sql, &values))?;
-        rows.iter().map(row).collect::<Result<_, _>>().map_err(trouble)
+        rows.iter().map(row).collect::<Result<_, _>>().map_err(db_error)
     }
 
-    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
+    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, DbError> {
         let (sql, values) = (numbered(sql), typed(values));
         self.wait(self.client.execute_typed(&sql, &values))
     }
 
-    fn command(&mut self, sql: &str) -> Result<(), Trouble> {
+    fn command(&mut self, sql: &str) -> Result<(), DbError> {
         self.wait(self.client.batch_execute(sql))
     }
 
@@ -128,14 +128,14 @@ fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
 
 /// What PostgreSQL says when it ends, and what the connection says when it has ended.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn trouble(error: tokio_postgres::Error) -> Trouble {
+fn db_error(error: tokio_postgres::Error) -> DbError {
     let ends = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
     match error.as_db_error() {
-        Some(told) if *told.code() == SqlState::QUERY_CANCELED => Trouble::Cancelled,
-        Some(told) if *told.code() == SqlState::UNIQUE_VIOLATION => Trouble::Duplicate,
-        Some(told) if ends.contains(told.code()) => Trouble::Lost(told.message().to_owned()),
-        Some(_) => Trouble::Failed(words(&error)),
-        None => Trouble::Lost(words(&error)),
+        Some(told) if *told.code() == SqlState::QUERY_CANCELED => DbError::Cancelled,
+        Some(told) if *told.code() == SqlState::UNIQUE_VIOLATION => DbError::Duplicate,
+        Some(told) if ends.contains(told.code()) => DbError::Lost(told.message().to_owned()),
+        Some(_) => DbError::Failed(words(&error)),
+        None => DbError::Lost(words(&error)),
     }
 }
 

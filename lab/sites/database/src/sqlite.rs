@@ -12,7 +12,7 @@ use std::time::Duration;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, ToSql, params_from_iter};
 
-use crate::{Connection, Dialect, Row, Trouble, Value};
+use crate::{Connection, DbError, Dialect, Row, Value};
 
 pub(crate) const DIALECT: Dialect = Dialect {
     name: "sqlite",
@@ -43,7 +43,7 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn open(path: &Path) -> Result<Self, DbError> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let stop = Arc::new(AtomicBool::new(false));
         let open = || {
@@ -58,7 +58,7 @@ impl Sqlite {
             Ok(connection)
         };
         let connection =
-            open().map_err(|cause: rusqlite::Error| Trouble::Lost(cause.to_string()))?;
+            open().map_err(|cause: rusqlite::Error| DbError::Lost(cause.to_string()))?;
         Ok(Self { connection, number: NEXT.fetch_add(1, Ordering::Relaxed), stop })
     }
 
@@ -77,17 +77,17 @@ impl Connection for Sqlite {
         self.number
     }
 
-    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
-        self.rows(sql, values).map_err(trouble)
+    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DbError> {
+        self.rows(sql, values).map_err(db_error)
     }
 
-    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
-        let changed = self.connection.execute(sql, params_from_iter(values)).map_err(trouble)?;
+    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, DbError> {
+        let changed = self.connection.execute(sql, params_from_iter(values)).map_err(db_error)?;
         Ok(changed as u64)
     }
 
-    fn command(&mut self, sql: &str) -> Result<(), Trouble> {
-        self.connection.execute_batch(sql).map_err(trouble)
+    fn command(&mut self, sql: &str) -> Result<(), DbError> {
+        self.connection.execute_batch(sql).map_err(db_error)
     }
 
     fn stop(&self) -> Option<Arc<AtomicBool>> {
@@ -116,12 +116,12 @@ fn read(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn trouble(error: rusqlite::Error) -> Trouble {
+fn db_error(error: rusqlite::Error) -> DbError {
     match error.sqlite_error_code() {
-        Some(ErrorCode::OperationInterrupted) => Trouble::Cancelled,
+        Some(ErrorCode::OperationInterrupted) => DbError::Cancelled,
         // Of the constraints that we have, an index is the only one that good values can hurt.
-        Some(ErrorCode::ConstraintViolation) => Trouble::Duplicate,
-        _ => Trouble::Failed(error.to_string()),
+        Some(ErrorCode::ConstraintViolation) => DbError::Duplicate,
+        _ => DbError::Failed(error.to_string()),
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
             let stop = Arc::clone(&stop);
             move || stop.store(true, Ordering::Relaxed)
         });
-        assert_eq!(sqlite.query(ENDLESS, &[]).unwrap_err(), Trouble::Cancelled);
+        assert_eq!(sqlite.query(ENDLESS, &[]).unwrap_err(), DbError::Cancelled);
         stopper.join().unwrap();
         stop.store(false, Ordering::Relaxed);
         assert_eq!(sqlite.query("SELECT ? + 1", &[2.into()]).unwrap()[0].number(0), Ok(3));

@@ -1,6 +1,6 @@
 //! What goes to a database and what comes back: three databases, one kind of value.
 
-use crate::Trouble;
+use crate::DbError;
 
 /// A parameter, or a field of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,18 +19,18 @@ pub struct Row(pub(crate) Vec<Value>);
 
 impl Row {
     /// The number in a column.
-    pub fn number(&self, column: usize) -> Result<i64, Trouble> {
+    pub fn number(&self, column: usize) -> Result<i64, DbError> {
         match self.0.get(column) {
             Some(Value::Number(number)) => Ok(*number),
-            other => Err(Trouble::Failed(format!("column {column} is not a number: {other:?}"))),
+            other => Err(DbError::Failed(format!("column {column} is not a number: {other:?}"))),
         }
     }
 
     /// The text in a column.
-    pub fn text(&self, column: usize) -> Result<String, Trouble> {
+    pub fn text(&self, column: usize) -> Result<String, DbError> {
         match self.0.get(column) {
             Some(Value::Text(text)) => Ok(text.clone()),
-            other => Err(Trouble::Failed(format!("column {column} is not a text: {other:?}"))),
+            other => Err(DbError::Failed(format!("column {column} is not a text: {other:?}"))),
         }
     }
 }

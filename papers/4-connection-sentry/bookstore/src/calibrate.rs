@@ -74,9 +74,9 @@ fn serve(
     store: &mut Store,
 ) -> Result<(Duration, Answer), BookstoreError> {
     let begun = Instant::now();
-    let answer = store.serve(visit).map_err(|trouble| BookstoreError::Calibrate {
+    let answer = store.serve(visit).map_err(|error| BookstoreError::Calibrate {
         service: service.name(),
-        why: trouble.to_string(),
+        why: error.to_string(),
     })?;
     Ok((begun.elapsed(), answer))
 }

@@ -31,7 +31,7 @@ use std::time::Duration;
 use bywash_lease::{Answer, DatabaseName, Fault, Message, Order, RequestId};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use bywash_database::Trouble;
+use bywash_database::DbError;
 
 /// How long an answer is waited for.
 const ANSWER: Duration = Duration::from_millis(100);
@@ -139,7 +139,7 @@ impl Desk {
         request: &'a RequestId,
         connection: u64,
         stop: Option<Arc<AtomicBool>>,
-    ) -> Result<Lease<'a>, Trouble> {
+    ) -> Result<Lease<'a>, DbError> {
         let mut lease = Lease { desk: self, request, connection, told: None };
         if let Some(stop) = stop {
             self.shared.lock().stops.insert(lease.key(), stop);
@@ -151,18 +151,18 @@ impl Desk {
             not_after: None,
         };
         let (conversation, answer) = self.shared.ask(order, None);
-        let trouble = match answer {
+        let error = match answer {
             Ok(Answer::Done) | Err(Unheard::Silent) => {
                 lease.told = Some(conversation);
                 return Ok(lease);
             }
-            Ok(Answer::Stopped(_)) => Trouble::Cancelled,
-            Ok(Answer::Refused(Fault::Taken, _)) => Trouble::Taken,
+            Ok(Answer::Stopped(_)) => DbError::Cancelled,
+            Ok(Answer::Refused(Fault::Taken, _)) => DbError::Taken,
             Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::Told { .. })
             | Err(Unheard::Absent) => return Ok(lease),
         };
         lease.forget();
-        Err(trouble)
+        Err(error)
     }
 }
 

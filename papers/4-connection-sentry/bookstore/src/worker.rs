@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use bywash_database::Trouble;
+use bywash_database::DbError;
 
 use crate::Service;
 use crate::ask::Ask;
@@ -31,16 +31,16 @@ impl Worker {
                 Ask::Store(visit) => visit,
             };
             let served = store.serve(visit);
-            let is_away = served.as_ref().is_err_and(Trouble::is_away);
+            let is_away = served.as_ref().is_err_and(DbError::is_away);
             if is_away || store.has_asked() {
                 house.hall.counters.met_database(!is_away);
             }
-            if let Err(trouble) = &served
-                && *trouble != Trouble::Cancelled
+            if let Err(error) = &served
+                && *error != DbError::Cancelled
             {
                 let name = Service::ALL[service].name();
                 // Nobody reading it is no reason not to serve.
-                let _unread = writeln!(std::io::stderr(), "bookstore: {name}: {trouble}");
+                let _unread = writeln!(std::io::stderr(), "bookstore: {name}: {error}");
             }
             served.map(Made::Page)
         });

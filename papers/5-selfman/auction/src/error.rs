@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bywash_database::Trouble;
+use bywash_database::DbError;
 use bywash_site::Closed;
 
 /// Everything that can go wrong outside a request. The message carries the cause.
@@ -53,8 +53,8 @@ impl AuctionError {
     }
 }
 
-impl From<Trouble> for AuctionError {
-    fn from(trouble: Trouble) -> Self {
-        Self::Database(trouble.to_string())
+impl From<DbError> for AuctionError {
+    fn from(error: DbError) -> Self {
+        Self::Database(error.to_string())
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use bywash_database::{Hall, Trouble};
+use bywash_database::{DbError, Hall};
 
 use crate::ask::Wish;
 use crate::stats::DatabaseStats;
@@ -47,14 +47,14 @@ impl House {
 pub(crate) fn work(house: Arc<House>, mut store: Store) {
     house.hall.work(|page, wish| {
         let served = store.serve(wish);
-        let is_away = served.as_ref().is_err_and(Trouble::is_away);
+        let is_away = served.as_ref().is_err_and(DbError::is_away);
         if is_away || store.has_asked() {
             house.hall.counters.met_database(!is_away);
         }
-        if let Err(trouble) = &served {
+        if let Err(error) = &served {
             // Nobody reading it is no reason not to serve.
             let _unread =
-                writeln!(std::io::stderr(), "auction: {}: {trouble}", Page::ALL[page].path());
+                writeln!(std::io::stderr(), "auction: {}: {error}", Page::ALL[page].path());
         }
         served
     });

@@ -9,7 +9,7 @@ use bywash_site::Sid;
 
 use super::{Page, Receipt};
 use crate::books::Cents;
-use bywash_database::{Pooled, Trouble, Value};
+use bywash_database::{DbError, Pooled, Value};
 
 /// What adding to a cart made of it.
 pub(super) struct Added {
@@ -25,7 +25,7 @@ pub(super) fn add(
     claimed: Option<Sid>,
     fresh: Sid,
     book: i64,
-) -> Result<Option<Added>, Trouble> {
+) -> Result<Option<Added>, DbError> {
     pooled.transaction(|pooled| {
         let known = pooled.query("SELECT id FROM books WHERE id = ?", &[book.into()])?;
         if known.is_empty() {
@@ -53,7 +53,7 @@ pub(super) fn buy(
     pooled: &mut Pooled,
     sid: Option<Sid>,
     request: Option<&str>,
-) -> Result<Page, Trouble> {
+) -> Result<Page, DbError> {
     let Some(sid) = sid else { return Ok(Page::EmptyCart) };
     pooled.transaction(|pooled| {
         let is_known = touch(pooled, sid)?;
@@ -64,20 +64,20 @@ pub(super) fn buy(
         let insert = "INSERT INTO orders (sid, books, total_cents, at_ms, request) VALUES (?, ?, ?, ?, ?) RETURNING id";
         let row = [name(sid), books.into(), total.0.into(), now_ms().into(), request.into()];
         let rows = pooled.query(insert, &row)?;
-        let row = rows.first().ok_or_else(|| Trouble::Failed("an order without a number".to_owned()))?;
+        let row = rows.first().ok_or_else(|| DbError::Failed("an order without a number".to_owned()))?;
         pooled.change("DELETE FROM cart WHERE sid = ?", &[name(sid)])?;
         Ok(Page::Ordered(Receipt { number: row.number(0)?, total }))
     })
 }
 
 /// Takes the session's row; whether there is one.
-fn touch(pooled: &mut Pooled, sid: Sid) -> Result<bool, Trouble> {
+fn touch(pooled: &mut Pooled, sid: Sid) -> Result<bool, DbError> {
     let update = "UPDATE sessions SET changes = changes + 1 WHERE sid = ?";
     Ok(pooled.change(update, &[name(sid)])? == 1)
 }
 
 /// How many books are in the cart, and what they cost. Added up here, as databases differ in what a sum is.
-fn content(pooled: &mut Pooled, sid: Sid) -> Result<(i64, Cents), Trouble> {
+fn content(pooled: &mut Pooled, sid: Sid) -> Result<(i64, Cents), DbError> {
     let select = "SELECT cart.quantity, books.price_cents FROM cart
                   JOIN books ON books.id = cart.book WHERE cart.sid = ?";
     let mut all = (0, Cents(0));

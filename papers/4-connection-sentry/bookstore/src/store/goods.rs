@@ -5,7 +5,7 @@
 //! of it, a shelf through a ninth ([`crate::books::half`], [`crate::books::shelf`]).
 
 use crate::books::{BOOKS, Book, CATEGORIES, Cents, FAVOURITE, half, shelf};
-use bywash_database::{Pooled, Row, Trouble};
+use bywash_database::{DbError, Pooled, Row};
 
 /// Columns of a [`Book`].
 const COLUMNS: &str = "b.id, b.title, b.author, b.category, b.price_cents";
@@ -14,7 +14,7 @@ const COLUMNS: &str = "b.id, b.title, b.author, b.category, b.price_cents";
 const LISTED: u32 = 20;
 
 /// The front page's books.
-pub(super) fn front(pooled: &mut Pooled) -> Result<Vec<Book>, Trouble> {
+pub(super) fn front(pooled: &mut Pooled) -> Result<Vec<Book>, DbError> {
     let select = format!("SELECT {COLUMNS} FROM books b WHERE b.id <= 12 ORDER BY b.id");
     pooled.query(&select, &[])?.iter().map(book).collect()
 }
@@ -23,14 +23,14 @@ pub(super) fn front(pooled: &mut Pooled) -> Result<Vec<Book>, Trouble> {
 pub(super) fn browse(
     pooled: &mut Pooled,
     category: Option<&str>,
-) -> Result<Option<Vec<Book>>, Trouble> {
+) -> Result<Option<Vec<Book>>, DbError> {
     let wanted = category.unwrap_or(CATEGORIES[0]);
     let place = CATEGORIES.iter().position(|category| *category == wanted);
     place.map(|place| mentioning(pooled, FAVOURITE, shelf(place))).transpose()
 }
 
 /// The books whose pages say `words` most often, whatever the case.
-pub(super) fn search(pooled: &mut Pooled, words: &str) -> Result<Vec<Book>, Trouble> {
+pub(super) fn search(pooled: &mut Pooled, words: &str) -> Result<Vec<Book>, DbError> {
     mentioning(pooled, &words.to_ascii_lowercase(), (1, BOOKS.into()))
 }
 
@@ -38,7 +38,7 @@ pub(super) fn search(pooled: &mut Pooled, words: &str) -> Result<Vec<Book>, Trou
 pub(super) fn select(
     pooled: &mut Pooled,
     id: i64,
-) -> Result<Option<(Book, String, Vec<Book>)>, Trouble> {
+) -> Result<Option<(Book, String, Vec<Book>)>, DbError> {
     let select = format!("SELECT {COLUMNS}, b.description FROM books b WHERE b.id = ?");
     let rows = pooled.query(&select, &[id.into()])?;
     let Some(row) = rows.first() else { return Ok(None) };
@@ -51,7 +51,7 @@ fn mentioning(
     pooled: &mut Pooled,
     words: &str,
     (first, last): (i64, i64),
-) -> Result<Vec<Book>, Trouble> {
+) -> Result<Vec<Book>, DbError> {
     let position = pooled.dialect().position;
     let select = format!(
         "SELECT {COLUMNS} FROM books b JOIN (
@@ -64,7 +64,7 @@ fn mentioning(
     rows.iter().map(book).collect()
 }
 
-fn book(row: &Row) -> Result<Book, Trouble> {
+fn book(row: &Row) -> Result<Book, DbError> {
     Ok(Book {
         id: row.number(0)?,
         title: row.text(1)?,

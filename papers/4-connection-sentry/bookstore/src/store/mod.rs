@@ -16,7 +16,7 @@ use crate::ask::{Visit, Wish};
 use crate::books::{Book, Cents};
 use crate::lease::{Desk, Lease};
 use crate::request_id::comment;
-use bywash_database::{Pool, Pooled, Trouble};
+use bywash_database::{DbError, Pool, Pooled};
 
 pub use schema::SchemaError;
 
@@ -75,16 +75,16 @@ impl Store {
     /// A connection may have broken since its last use, with the database behind it there again. So a request whose
     /// first statement meets that is tried once more: none of it has been done, or it only reads. The same goes for
     /// one that cannot be leased.
-    pub(crate) fn serve(&mut self, visit: &Visit) -> Result<Answer, Trouble> {
+    pub(crate) fn serve(&mut self, visit: &Visit) -> Result<Answer, DbError> {
         let was_there = self.pooled.ready(self.mark(visit))?;
         match self.lent(visit) {
-            Err(Trouble::Lost(_)) if was_there && self.pooled.begun() <= 1 => self.again(visit),
-            Err(Trouble::Taken) => self.again(visit),
+            Err(DbError::Lost(_)) if was_there && self.pooled.begun() <= 1 => self.again(visit),
+            Err(DbError::Taken) => self.again(visit),
             answer => answer,
         }
     }
 
-    fn again(&mut self, visit: &Visit) -> Result<Answer, Trouble> {
+    fn again(&mut self, visit: &Visit) -> Result<Answer, DbError> {
         self.pooled.ready(self.mark(visit))?;
         self.lent(visit)
     }
@@ -95,14 +95,14 @@ impl Store {
     }
 
     /// Makes the connection before anybody needs it.
-    pub(crate) fn open(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn open(&mut self) -> Result<(), DbError> {
         self.pooled.ready(String::new()).map(drop)
     }
 
     /// The one place where a request is given a connection and gives it back, and where that is announced: nothing
     /// of it runs before the desk has agreed, and what the desk does not take back is closed. What writes is not
     /// announced: nobody shall stop it.
-    fn lent(&mut self, visit: &Visit) -> Result<Answer, Trouble> {
+    fn lent(&mut self, visit: &Visit) -> Result<Answer, DbError> {
         let stop = self.pooled.stop();
         if let Some(stop) = &stop {
             stop.store(false, Ordering::Relaxed);
@@ -112,7 +112,7 @@ impl Store {
         let lease = match (&desk, &visit.request, connection) {
             (Some(desk), Some(request), Some(connection)) => {
                 let lease = desk.lease(request, connection, stop);
-                if lease.as_ref().is_err_and(Trouble::ends_connection) {
+                if lease.as_ref().is_err_and(DbError::ends_connection) {
                     self.pooled.discard();
                 }
                 Some(lease?)
@@ -126,7 +126,7 @@ impl Store {
         answer
     }
 
-    fn answer(&mut self, visit: &Visit) -> Result<Answer, Trouble> {
+    fn answer(&mut self, visit: &Visit) -> Result<Answer, DbError> {
         let pooled = &mut self.pooled;
         let page = match &visit.wish {
             Wish::Home => Page::Home(goods::front(pooled)?),
@@ -146,9 +146,9 @@ impl Store {
         Ok(Answer { page, new_session: None })
     }
 
-    fn add(&mut self, claimed: Option<Sid>, book: i64) -> Result<Answer, Trouble> {
+    fn add(&mut self, claimed: Option<Sid>, book: i64) -> Result<Answer, DbError> {
         let fresh = Sid::draw(&self.entropy).map_err(|cause| {
-            Trouble::Failed(format!("the operating system provides no random numbers: {cause}"))
+            DbError::Failed(format!("the operating system provides no random numbers: {cause}"))
         })?;
         let added = cart::add(&mut self.pooled, claimed, fresh, book)?;
         Ok(added.map_or(Answer { page: Page::NoSuchBook, new_session: None }, |added| Answer {

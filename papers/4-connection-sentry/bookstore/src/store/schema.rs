@@ -3,7 +3,7 @@
 //! The books, their pages and the word that they are there are committed together: a database is full or empty,
 //! whenever whoever filled it was killed.
 
-use bywash_database::{Dialect, Pooled, Row, Trouble, Value, furnish, insert};
+use bywash_database::{DbError, Dialect, Pooled, Row, Value, furnish, insert};
 
 use crate::books::{BOOKS, Book};
 
@@ -35,9 +35,9 @@ pub enum SchemaError {
     },
 }
 
-impl From<Trouble> for SchemaError {
-    fn from(trouble: Trouble) -> Self {
-        Self::Database(trouble.to_string())
+impl From<DbError> for SchemaError {
+    fn from(error: DbError) -> Self {
+        Self::Database(error.to_string())
     }
 }
 
@@ -72,7 +72,7 @@ struct Facts {
     pages: i64,
 }
 
-fn facts(pooled: &mut Pooled) -> Result<Option<Facts>, Trouble> {
+fn facts(pooled: &mut Pooled) -> Result<Option<Facts>, DbError> {
     let rows = pooled.query("SELECT version, pages FROM facts", &[])?;
     let facts = |row: &Row| Ok(Facts { version: row.number(0)?, pages: row.number(1)? });
     rows.first().map(facts).transpose()
@@ -112,7 +112,7 @@ fn tables(dialect: &Dialect) -> [(&'static str, String); 6] {
     ]
 }
 
-fn fill(pooled: &mut Pooled, pages: u32) -> Result<(), Trouble> {
+fn fill(pooled: &mut Pooled, pages: u32) -> Result<(), DbError> {
     let books: Vec<_> = (1..=BOOKS).map(Book::new).collect();
     let rows = books.iter().map(|book| {
         let Book { id, title, author, category, price } = book;

@@ -14,7 +14,7 @@ pub(super) fn outcome(outcome: Outcome<Made>) -> Response<Body> {
     match outcome {
         Ok(Made::Page(answer)) => shown(&answer),
         Ok(Made::File(file)) => respond(StatusCode::OK, file.kind, file.content),
-        Err(trouble) => trouble.answer(),
+        Err(error) => error.answer(),
     }
 }
 

@@ -5,7 +5,7 @@
 //! why the categories differ as much as they do. A search in a region looks up its sellers' items first, and also
 //! counts what was said of each seller: few rows, each dearer, as every bid meets every comment.
 
-use bywash_database::{Pooled, Row, Trouble};
+use bywash_database::{DbError, Pooled, Row};
 
 use super::{Answer, now};
 use crate::Page;
@@ -29,20 +29,20 @@ pub(crate) struct Listed {
     pub(crate) bidders: i64,
 }
 
-pub(super) fn categories(pooled: &mut Pooled) -> Result<Vec<Named>, Trouble> {
+pub(super) fn categories(pooled: &mut Pooled) -> Result<Vec<Named>, DbError> {
     named(pooled, "SELECT id, name FROM categories ORDER BY id")
 }
 
-pub(super) fn regions(pooled: &mut Pooled) -> Result<Vec<Named>, Trouble> {
+pub(super) fn regions(pooled: &mut Pooled) -> Result<Vec<Named>, DbError> {
     named(pooled, "SELECT id, name FROM regions ORDER BY id")
 }
 
-fn named(pooled: &mut Pooled, select: &str) -> Result<Vec<Named>, Trouble> {
+fn named(pooled: &mut Pooled, select: &str) -> Result<Vec<Named>, DbError> {
     let name = |row: &Row| Ok(Named { id: row.number(0)?, name: row.text(1)? });
     pooled.query(select, &[])?.iter().map(name).collect()
 }
 
-pub(super) fn search(pooled: &mut Pooled, search: &Search) -> Result<Answer, Trouble> {
+pub(super) fn search(pooled: &mut Pooled, search: &Search) -> Result<Answer, DbError> {
     let Search { category, region, page, listed } = *search;
     let (sellers, order, local) = match region {
         None => ("", "", ""),
@@ -78,7 +78,7 @@ fn address(search: &Search) -> String {
     }
 }
 
-fn item(row: &Row) -> Result<Listed, Trouble> {
+fn item(row: &Row) -> Result<Listed, DbError> {
     Ok(Listed {
         id: row.number(0)?,
         name: row.text(1)?,

@@ -7,7 +7,7 @@ mod trade;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bywash_database::{Pool, Pooled, Trouble};
+use bywash_database::{DbError, Pool, Pooled};
 
 use crate::ask::{Who, Wish};
 use crate::deed::{Deed, Still};
@@ -75,7 +75,7 @@ impl Store {
     }
 
     /// Makes the connection before anybody needs it.
-    pub(crate) fn open(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn open(&mut self) -> Result<(), DbError> {
         self.pooled.ready(String::new()).map(drop)
     }
 
@@ -88,10 +88,10 @@ impl Store {
     ///
     /// A connection may have broken since its last use, with the database behind it there again. So a request whose
     /// first statement meets that is tried once more: none of it has been done.
-    pub(crate) fn serve(&mut self, wish: &Wish) -> Result<Answer, Trouble> {
+    pub(crate) fn serve(&mut self, wish: &Wish) -> Result<Answer, DbError> {
         let was_there = self.pooled.ready(String::new())?;
         match self.answer(wish) {
-            Err(Trouble::Lost(_)) if was_there && self.pooled.begun() <= 1 => {
+            Err(DbError::Lost(_)) if was_there && self.pooled.begun() <= 1 => {
                 self.pooled.ready(String::new())?;
                 self.answer(wish)
             }
@@ -99,7 +99,7 @@ impl Store {
         }
     }
 
-    fn answer(&mut self, wish: &Wish) -> Result<Answer, Trouble> {
+    fn answer(&mut self, wish: &Wish) -> Result<Answer, DbError> {
         let pooled = &mut self.pooled;
         match wish {
             Wish::Still(page) => Ok(Answer::Still(*page)),

@@ -2,7 +2,7 @@
 //!
 //! Amounts of money are in hundredths, times in seconds since 1970.
 
-use bywash_database::{Dialect, Pool, Pooled, Trouble, Value, furnish, insert};
+use bywash_database::{DbError, Dialect, Pool, Pooled, Value, furnish, insert};
 
 use super::now;
 use crate::goods::{CATEGORIES, Comment, Item, REGIONS, home, nickname, password, region};
@@ -48,7 +48,7 @@ fn words(sizes: &Sizes) -> String {
     format!("{users} users, {items} items, {bids} bids an item, {comments} comments of seed {seed}")
 }
 
-fn facts(pooled: &mut Pooled) -> Result<Option<Facts>, Trouble> {
+fn facts(pooled: &mut Pooled) -> Result<Option<Facts>, DbError> {
     let select = "SELECT version, users, items, bids, comments, seed FROM sizes";
     let rows = pooled.query(select, &[])?;
     let Some(row) = rows.first() else { return Ok(None) };
@@ -102,7 +102,7 @@ fn tables(dialect: &Dialect) -> [(&'static str, String); 8] {
 }
 
 /// The databases number the rows from 1, in the order in which they come: a name of a user or an item is its number.
-fn fill(pooled: &mut Pooled, sizes: &Sizes) -> Result<Facts, Trouble> {
+fn fill(pooled: &mut Pooled, sizes: &Sizes) -> Result<Facts, DbError> {
     let opening = now();
     let named = |(id, name): (i64, String)| vec![id.into(), name.as_str().into()];
     let regions = (1..=REGIONS).map(|id| named((id, region(id))));
@@ -132,7 +132,7 @@ fn fill(pooled: &mut Pooled, sizes: &Sizes) -> Result<Facts, Trouble> {
     Ok(Facts { version: VERSION, sizes: *sizes })
 }
 
-fn users(pooled: &mut Pooled, sizes: &Sizes, opening: i64) -> Result<(), Trouble> {
+fn users(pooled: &mut Pooled, sizes: &Sizes, opening: i64) -> Result<(), DbError> {
     let mut praise = vec![(0, 0); sizes.users as usize];
     for number in 1..=sizes.comments {
         let comment = Comment::new(sizes, number);

@@ -1,6 +1,6 @@
 //! What is shown of one item, one user, one account.
 
-use bywash_database::{Pooled, Row, Trouble, Value};
+use bywash_database::{DbError, Pooled, Row, Value};
 
 use super::{Answer, now};
 use crate::ask::Who;
@@ -62,20 +62,20 @@ pub(crate) struct Account {
 }
 
 /// The number of who somebody says to be, if the password is right.
-pub(super) fn known(pooled: &mut Pooled, who: &Who) -> Result<Option<i64>, Trouble> {
+pub(super) fn known(pooled: &mut Pooled, who: &Who) -> Result<Option<i64>, DbError> {
     let select = "SELECT id FROM users WHERE nickname = ? AND password = ?";
     let values = [who.nickname.as_str().into(), who.password.as_str().into()];
     pooled.query(select, &values)?.first().map(|row| row.number(0)).transpose()
 }
 
 pub(super) fn or_missing<T>(
-    found: Result<Option<T>, Trouble>,
+    found: Result<Option<T>, DbError>,
     answer: impl FnOnce(T) -> Answer,
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, DbError> {
     found.map(|found| found.map_or(Answer::Missing("item"), answer))
 }
 
-pub(super) fn item(pooled: &mut Pooled, id: i64) -> Result<Option<Item>, Trouble> {
+pub(super) fn item(pooled: &mut Pooled, id: i64) -> Result<Option<Item>, DbError> {
     let select = "SELECT i.id, i.name, i.description, i.seller, u.nickname, i.initial_price, i.buy_now, i.quantity,
                   i.bid_count, i.highest, i.ends
                   FROM items i JOIN users u ON u.id = i.seller WHERE i.id = ?";
@@ -96,12 +96,12 @@ pub(super) fn item(pooled: &mut Pooled, id: i64) -> Result<Option<Item>, Trouble
     }))
 }
 
-pub(super) fn user(pooled: &mut Pooled, id: i64) -> Result<Answer, Trouble> {
+pub(super) fn user(pooled: &mut Pooled, id: i64) -> Result<Answer, DbError> {
     let Some(user) = user_of(pooled, id)? else { return Ok(Answer::Missing("user")) };
     Ok(Answer::User { user, said: said(pooled, id)? })
 }
 
-pub(super) fn bids(pooled: &mut Pooled, id: i64) -> Result<Answer, Trouble> {
+pub(super) fn bids(pooled: &mut Pooled, id: i64) -> Result<Answer, DbError> {
     let Some(item) = item(pooled, id)? else { return Ok(Answer::Missing("item")) };
     let select = "SELECT u.id, u.nickname, b.amount FROM bids b JOIN users u ON u.id = b.bidder
                   WHERE b.item = ? ORDER BY b.amount DESC, b.id LIMIT ?";
@@ -109,14 +109,14 @@ pub(super) fn bids(pooled: &mut Pooled, id: i64) -> Result<Answer, Trouble> {
 }
 
 /// The form for something that `who` wants to do with an item.
-pub(super) fn form(pooled: &mut Pooled, deed: Deed, who: &Who, id: i64) -> Result<Answer, Trouble> {
+pub(super) fn form(pooled: &mut Pooled, deed: Deed, who: &Who, id: i64) -> Result<Answer, DbError> {
     if known(pooled, who)?.is_none() {
         return Ok(Answer::Stranger);
     }
     or_missing(item(pooled, id), |item| Answer::Form { deed, who: who.clone(), item })
 }
 
-pub(super) fn about(pooled: &mut Pooled, who: &Who) -> Result<Answer, Trouble> {
+pub(super) fn about(pooled: &mut Pooled, who: &Who) -> Result<Answer, DbError> {
     let Some(id) = known(pooled, who)? else { return Ok(Answer::Stranger) };
     let Some(user) = user_of(pooled, id)? else { return Ok(Answer::Stranger) };
     let bids = "SELECT i.id, i.name, max(b.amount) FROM bids b JOIN items i ON i.id = b.item
@@ -133,7 +133,7 @@ pub(super) fn about(pooled: &mut Pooled, who: &Who) -> Result<Answer, Trouble> {
     })))
 }
 
-fn user_of(pooled: &mut Pooled, id: i64) -> Result<Option<User>, Trouble> {
+fn user_of(pooled: &mut Pooled, id: i64) -> Result<Option<User>, DbError> {
     let select = "SELECT u.nickname, r.name, u.rating, u.comments FROM users u
                   JOIN regions r ON r.id = u.region WHERE u.id = ?";
     let rows = pooled.query(select, &[id.into()])?;
@@ -148,7 +148,7 @@ fn user_of(pooled: &mut Pooled, id: i64) -> Result<Option<User>, Trouble> {
     rows.first().map(user).transpose()
 }
 
-fn said(pooled: &mut Pooled, user: i64) -> Result<Vec<Said>, Trouble> {
+fn said(pooled: &mut Pooled, user: i64) -> Result<Vec<Said>, DbError> {
     let select = "SELECT u.id, u.nickname, c.rating, c.words FROM comments c JOIN users u ON u.id = c.from_user
                   WHERE c.to_user = ? ORDER BY c.id DESC LIMIT ?";
     let said = |row: &Row| {
@@ -162,7 +162,7 @@ fn said(pooled: &mut Pooled, user: i64) -> Result<Vec<Said>, Trouble> {
     pooled.query(select, &[user.into(), LISTED.into()])?.iter().map(said).collect()
 }
 
-fn trades(pooled: &mut Pooled, select: &str, of: i64) -> Result<Vec<Trade>, Trouble> {
+fn trades(pooled: &mut Pooled, select: &str, of: i64) -> Result<Vec<Trade>, DbError> {
     let trade =
         |row: &Row| Ok(Trade { id: row.number(0)?, name: row.text(1)?, amount: row.number(2)? });
     pooled.query(select, &[of, LISTED].map(Value::from))?.iter().map(trade).collect()

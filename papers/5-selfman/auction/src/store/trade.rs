@@ -4,7 +4,7 @@
 //! database looks at the row again when it is her turn: no bid is stored that does not exceed the highest, nothing is sold
 //! that is not there, and nothing after the end.
 
-use bywash_database::{Pooled, Trouble, Value};
+use bywash_database::{DbError, Pooled, Value};
 
 use super::shown::{item, known};
 use super::{Answer, now};
@@ -12,7 +12,7 @@ use crate::ask::{Sale, Who};
 
 const DAY: i64 = 86_400;
 
-pub(super) fn bid(pooled: &mut Pooled, who: &Who, id: i64, amount: i64) -> Result<Answer, Trouble> {
+pub(super) fn bid(pooled: &mut Pooled, who: &Who, id: i64, amount: i64) -> Result<Answer, DbError> {
     pooled.transaction(|pooled| {
         let Some(bidder) = known(pooled, who)? else { return Ok(Answer::Stranger) };
         let update = "UPDATE items SET highest = ?, bid_count = bid_count + 1
@@ -28,7 +28,7 @@ pub(super) fn bid(pooled: &mut Pooled, who: &Who, id: i64, amount: i64) -> Resul
 }
 
 /// When the last piece is sold the auction is over.
-pub(super) fn buy(pooled: &mut Pooled, who: &Who, id: i64, count: i64) -> Result<Answer, Trouble> {
+pub(super) fn buy(pooled: &mut Pooled, who: &Who, id: i64, count: i64) -> Result<Answer, DbError> {
     pooled.transaction(|pooled| {
         let Some(buyer) = known(pooled, who)? else { return Ok(Answer::Stranger) };
         let update = "UPDATE items SET quantity = quantity - ?
@@ -54,7 +54,7 @@ pub(super) fn comment(
     id: i64,
     to: i64,
     (rating, words): (i64, &str),
-) -> Result<Answer, Trouble> {
+) -> Result<Answer, DbError> {
     pooled.transaction(|pooled| {
         let Some(from) = known(pooled, who)? else { return Ok(Answer::Stranger) };
         if item(pooled, id)?.is_none() {
@@ -71,7 +71,7 @@ pub(super) fn comment(
     })
 }
 
-pub(super) fn sell(pooled: &mut Pooled, who: &Who, sale: &Sale) -> Result<Answer, Trouble> {
+pub(super) fn sell(pooled: &mut Pooled, who: &Who, sale: &Sale) -> Result<Answer, DbError> {
     pooled.transaction(|pooled| {
         let Some(seller) = known(pooled, who)? else { return Ok(Answer::Stranger) };
         let Sale { name, description, category, initial, buy_now, quantity, days } = sale;
@@ -85,7 +85,7 @@ pub(super) fn sell(pooled: &mut Pooled, who: &Who, sale: &Sale) -> Result<Answer
     })
 }
 
-pub(super) fn register(pooled: &mut Pooled, who: &Who, region: i64) -> Result<Answer, Trouble> {
+pub(super) fn register(pooled: &mut Pooled, who: &Who, region: i64) -> Result<Answer, DbError> {
     let made = pooled.transaction(|pooled| {
         let insert = "INSERT INTO users (nickname, password, region, rating, comments, since) VALUES (?, ?, ?, 0, 0, ?)";
         let texts = [who.nickname.as_str(), &who.password].map(Value::from);
@@ -93,13 +93,13 @@ pub(super) fn register(pooled: &mut Pooled, who: &Who, region: i64) -> Result<An
     });
     match made {
         Ok(_) => Ok(Answer::Done("Welcome.")),
-        Err(Trouble::Duplicate) => Ok(Answer::Declined("another user has this nickname")),
-        Err(trouble) => Err(trouble),
+        Err(DbError::Duplicate) => Ok(Answer::Declined("another user has this nickname")),
+        Err(error) => Err(error),
     }
 }
 
 /// Why an item was not changed.
-fn declined(pooled: &mut Pooled, id: i64, why: &'static str) -> Result<Answer, Trouble> {
+fn declined(pooled: &mut Pooled, id: i64, why: &'static str) -> Result<Answer, DbError> {
     Ok(match item(pooled, id)? {
         None => Answer::Missing("item"),
         Some(item) if item.is_over => Answer::Declined("the auction is over"),

@@ -19,6 +19,6 @@ pub(super) fn outcome(outcome: Outcome<Answer>) -> Response<Body> {
         Ok(Answer::Stranger) => text(StatusCode::FORBIDDEN, "wrong nickname or password"),
         Ok(Answer::Declined(why)) => text(StatusCode::CONFLICT, why),
         Ok(answer) => respond(StatusCode::OK, HTML, html::render(&answer)),
-        Err(trouble) => trouble.answer(),
+        Err(error) => error.answer(),
     }
 }

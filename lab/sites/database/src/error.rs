@@ -2,7 +2,7 @@
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum DbError {
     /// Somebody cancelled the statement. The connection is as good as before.
     #[error("the request was stopped in the database")]
     Cancelled,
@@ -23,7 +23,7 @@ pub enum Trouble {
     Failed(String),
 }
 
-impl Trouble {
+impl DbError {
     /// Whether the connection is of no more use.
     pub fn ends_connection(&self) -> bool {
         match self {
