@@ -35,7 +35,7 @@ pub struct ServiceStats {
 
 /// How a request that was received ended.
 #[derive(Clone, Copy, Debug)]
-pub enum Fate {
+pub enum Outcome {
     /// Never queued, or thrown out of the queue when the store closed.
     Refused,
     /// Answered, and the client was there to take it.
@@ -99,7 +99,7 @@ impl Counters {
     }
 
     /// A worker was busy for so long with a request that ended so.
-    pub fn ended(&self, kind: usize, fate: Fate, busy: Busy) {
+    pub fn ended(&self, kind: usize, outcome: Outcome, busy: Busy) {
         let counters = self.of(kind);
         let add = |counter: &AtomicU64, time: Duration| {
             counter.fetch_add(time.as_micros() as u64, Relaxed);
@@ -109,12 +109,12 @@ impl Counters {
             add(&counters.busy_us_departed, busy.all);
             add(&counters.busy_us_in_vain, in_vain);
         }
-        let count = match fate {
-            Fate::Refused => &counters.refused,
-            Fate::Served => &counters.served,
-            Fate::Orphaned => &counters.orphaned,
-            Fate::Cancelled => &counters.cancelled,
-            Fate::Failed => &counters.failed,
+        let count = match outcome {
+            Outcome::Refused => &counters.refused,
+            Outcome::Served => &counters.served,
+            Outcome::Orphaned => &counters.orphaned,
+            Outcome::Cancelled => &counters.cancelled,
+            Outcome::Failed => &counters.failed,
         };
         count.fetch_add(1, Relaxed);
     }

@@ -8,10 +8,10 @@ use std::time::Instant;
 use bywash_site::{Body, Owed, Queue, Refusal, Reply, exchange, text};
 use http::{Response, StatusCode};
 
-use crate::{Busy, Counters, DbError, Fate};
+use crate::{Busy, Counters, DbError, Outcome};
 
 /// What comes of a request: a page, or why there is none.
-pub type Outcome<P> = Result<P, DbError>;
+pub type DbResult<P> = Result<P, DbError>;
 
 /// The queue between the HTTP thread, which pushes, and the workers, who pop. Closing happens once and is never undone.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct Job<A, P> {
     kind: usize,
     ask: A,
     /// Dropped unused, it tells the HTTP side that the application gave the request up.
-    reply: Reply<Outcome<P>>,
+    reply: Reply<DbResult<P>>,
 }
 
 impl<A, P> Hall<A, P> {
@@ -37,7 +37,7 @@ impl<A, P> Hall<A, P> {
     }
 
     /// Puts a request into the queue; what comes of it is owed. If it never comes, the hall was closed first.
-    pub fn offer(&self, kind: usize, ask: A) -> Result<Owed<Outcome<P>>, Refusal> {
+    pub fn offer(&self, kind: usize, ask: A) -> Result<Owed<DbResult<P>>, Refusal> {
         let (reply, answer) = exchange();
         self.counters.received(kind);
         self.queue.push(Job { kind, ask, reply }).map_err(|job| self.refuse(&job))?;
@@ -57,15 +57,15 @@ impl<A, P> Hall<A, P> {
     }
 
     /// One worker's life: serves one request after the other until the hall is closed.
-    pub fn work(&self, mut serve: impl FnMut(usize, &A) -> Outcome<P>) {
+    pub fn work(&self, mut serve: impl FnMut(usize, &A) -> DbResult<P>) {
         while let Some(job) = self.queue.pop() {
             let _running = self.counters.run();
             let begun = Instant::now();
-            let outcome = serve(job.kind, &job.ask);
-            let stopped = outcome.as_ref().err().map(DbError::fate);
+            let result = serve(job.kind, &job.ask);
+            let stopped = result.as_ref().err().map(DbError::outcome);
             let done = Instant::now();
-            let left = job.reply.send(outcome);
-            let answered = if left.is_none() { Fate::Served } else { Fate::Orphaned };
+            let left = job.reply.send(result);
+            let answered = if left.is_none() { Outcome::Served } else { Outcome::Orphaned };
             let in_vain = left.map(|left| done.saturating_duration_since(left.max(begun)));
             let busy = Busy { all: done - begun, in_vain };
             self.counters.ended(job.kind, stopped.unwrap_or(answered), busy);
@@ -73,17 +73,17 @@ impl<A, P> Hall<A, P> {
     }
 
     fn refuse(&self, job: &Job<A, P>) -> Refusal {
-        self.counters.ended(job.kind, Fate::Refused, Busy::default());
+        self.counters.ended(job.kind, Outcome::Refused, Busy::default());
         Refusal::Busy
     }
 }
 
 impl DbError {
-    fn fate(&self) -> Fate {
+    fn outcome(&self) -> Outcome {
         match self {
-            Self::Cancelled => Fate::Cancelled,
+            Self::Cancelled => Outcome::Cancelled,
             Self::Lost(_) | Self::Silent | Self::Taken | Self::Duplicate | Self::Failed(_) => {
-                Fate::Failed
+                Outcome::Failed
             }
         }
     }

@@ -21,10 +21,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-pub use counters::{Busy, Counters, Fate, Running, ServiceStats};
+pub use counters::{Busy, Counters, Outcome, Running, ServiceStats};
 pub use error::DbError;
 pub use furnish::{furnish, insert};
-pub use hall::{Hall, Outcome};
+pub use hall::{DbResult, Hall};
 pub use place::{Place, PlaceError};
 pub use pooled::{Pool, Pooled};
 pub use value::{Row, Value};

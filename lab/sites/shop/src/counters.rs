@@ -10,7 +10,7 @@ use crate::{Stage, StageStats};
 
 /// How a request that was received ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fate {
+pub(crate) enum Outcome {
     /// Never queued, or thrown out of the queue when the shop closed.
     Refused,
     /// Taken from the queue after its client had left, and dropped.
@@ -53,13 +53,13 @@ impl Counters {
         self.of(stage).received.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn ended(&self, stage: Stage, fate: Fate) {
+    pub(crate) fn ended(&self, stage: Stage, outcome: Outcome) {
         let counters = self.of(stage);
-        let (count, busy) = match fate {
-            Fate::Refused => (&counters.refused, None),
-            Fate::Skipped => (&counters.skipped, None),
-            Fate::Answered(busy) => (&counters.answered, Some((&counters.busy_us_useful, busy))),
-            Fate::Wasted(busy) => (&counters.wasted, Some((&counters.busy_us_wasted, busy))),
+        let (count, busy) = match outcome {
+            Outcome::Refused => (&counters.refused, None),
+            Outcome::Skipped => (&counters.skipped, None),
+            Outcome::Answered(busy) => (&counters.answered, Some((&counters.busy_us_useful, busy))),
+            Outcome::Wasted(busy) => (&counters.wasted, Some((&counters.busy_us_wasted, busy))),
         };
         if let Some((total, busy)) = busy {
             total.fetch_add(busy.as_micros() as u64, Relaxed);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bywash_site::{Owed, Queue, Refusal, Reply, exchange};
 
 use crate::ask::Ask;
-use crate::counters::{Counters, Fate};
+use crate::counters::{Counters, Outcome};
 use crate::store::Answer;
 use crate::{Options, Stage, Stats};
 
@@ -85,7 +85,7 @@ impl House {
     }
 
     fn refuse(&self, job: &Job) -> Refusal {
-        self.counters.ended(job.ask.stage, Fate::Refused);
+        self.counters.ended(job.ask.stage, Outcome::Refused);
         Refusal::Busy
     }
 }

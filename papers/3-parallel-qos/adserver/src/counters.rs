@@ -19,7 +19,7 @@ pub(crate) enum Kind {
 
 /// How a request that was received ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fate {
+pub(crate) enum Outcome {
     Refused,
     /// It took so long.
     Answered(Duration),
@@ -59,16 +59,16 @@ impl Counters {
         self.of(kind).received.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn ended(&self, kind: Kind, fate: Fate) {
+    pub(crate) fn ended(&self, kind: Kind, outcome: Outcome) {
         let counters = self.of(kind);
-        let count = match fate {
-            Fate::Refused => &counters.refused,
-            Fate::Answered(latency) => {
+        let count = match outcome {
+            Outcome::Refused => &counters.refused,
+            Outcome::Answered(latency) => {
                 counters.latency_us.fetch_add(latency.as_micros() as u64, Relaxed);
                 &counters.answered
             }
-            Fate::Failed => &counters.failed,
-            Fate::Orphaned => &counters.orphaned,
+            Outcome::Failed => &counters.failed,
+            Outcome::Orphaned => &counters.orphaned,
         };
         count.fetch_add(1, Relaxed);
     }

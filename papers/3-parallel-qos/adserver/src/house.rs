@@ -16,7 +16,7 @@ use bywash_site::{Owed, Queue, Refusal, exchange};
 use crate::answer::{Answer, Receipt};
 use crate::ask::Ask;
 use crate::board::{Banner, Board, Register};
-use crate::counters::{Counters, Fate, Kind};
+use crate::counters::{Counters, Kind, Outcome};
 use crate::ids::SlotId;
 use crate::serve::Chance;
 use crate::store::{Write, Writing};
@@ -154,18 +154,18 @@ impl House {
     /// Answers, and counts how the request ended.
     pub(crate) fn answer(&self, receipt: Receipt, answer: Answer) {
         let Receipt { reply, kind, since } = receipt;
-        let fate = match answer {
-            Answer::Failed => Fate::Failed,
-            Answer::Busy => Fate::Refused,
-            Answer::Json(..) | Answer::Go(_) | Answer::No(_) => Fate::Answered(since.elapsed()),
+        let outcome = match answer {
+            Answer::Failed => Outcome::Failed,
+            Answer::Busy => Outcome::Refused,
+            Answer::Json(..) | Answer::Go(_) | Answer::No(_) => Outcome::Answered(since.elapsed()),
         };
         let is_gone = reply.send(answer).is_some();
-        self.counters.ended(kind, if is_gone { Fate::Orphaned } else { fate });
+        self.counters.ended(kind, if is_gone { Outcome::Orphaned } else { outcome });
     }
 
     /// The client left before anybody had begun.
     pub(crate) fn skip(&self, receipt: &Receipt) {
-        self.counters.ended(receipt.kind, Fate::Orphaned);
+        self.counters.ended(receipt.kind, Outcome::Orphaned);
     }
 
     /// Takes no more requests, and turns away the waiting ones.
@@ -201,7 +201,7 @@ impl House {
     }
 
     pub(crate) fn refuse(&self, receipt: &Receipt) -> Refusal {
-        self.counters.ended(receipt.kind, Fate::Refused);
+        self.counters.ended(receipt.kind, Outcome::Refused);
         Refusal::Busy
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::burn::{Burner, Cut};
 use crate::ask::Ask;
-use crate::counters::Fate;
+use crate::counters::Outcome;
 use crate::house::{House, Job};
 use crate::store::{Answer, Page, Store, Verdict};
 
@@ -42,18 +42,18 @@ impl Worker {
         let house = Arc::clone(&self.house);
         let _running = house.counters.run();
         let stage = job.ask.stage;
-        let fate = if self.notices_departure(&job) { Fate::Skipped } else { self.work(job) };
-        house.counters.ended(stage, fate);
+        let outcome = if self.notices_departure(&job) { Outcome::Skipped } else { self.work(job) };
+        house.counters.ended(stage, outcome);
     }
 
     /// Useful is what reaches a client who is still there; nothing else is.
-    fn work(&mut self, job: Job) -> Fate {
+    fn work(&mut self, job: Job) -> Outcome {
         let begun = Instant::now();
         let answer = self.occupy(&job).map(|()| self.answer(&job.ask));
         let busy = begun.elapsed();
         match answer.map(|answer| job.reply.send(answer)) {
-            Ok(None) => Fate::Answered(busy),
-            Ok(Some(_)) | Err(Cut) => Fate::Wasted(busy),
+            Ok(None) => Outcome::Answered(busy),
+            Ok(Some(_)) | Err(Cut) => Outcome::Wasted(busy),
         }
     }
 

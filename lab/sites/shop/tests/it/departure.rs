@@ -78,7 +78,7 @@ fn a_noticing_shop_stops_the_running_work_of_who_has_left() {
 }
 
 #[test]
-fn at_rest_every_request_received_has_met_exactly_one_fate() {
+fn at_rest_every_request_received_has_exactly_one_outcome() {
     let site =
         Site::with(|options| Options { workers: 2, backlog: 4, notice_close: true, ..options });
     let sent: Vec<_> =

@@ -27,7 +27,7 @@ impl Application for House {
         let ask = Ask::read(service, &head, &body)?;
         let waiting =
             Waiting::new(self.hall.offer(service.index(), ask)?, self.hall.counters.departures());
-        waiting.answer().await.map(respond::outcome).ok_or(Refusal::Closing)
+        waiting.answer().await.map(respond::response).ok_or(Refusal::Closing)
     }
 
     fn stats(&self) -> impl Serialize {

@@ -1,6 +1,6 @@
 //! The one place where outcomes become HTTP responses.
 
-use bywash_database::Outcome;
+use bywash_database::DbResult;
 use bywash_site::{Body, HTML, add, respond, text};
 use http::header::SET_COOKIE;
 use http::{Response, StatusCode};
@@ -10,8 +10,8 @@ use crate::house::Made;
 use crate::store::{Answer, Page};
 
 /// What a worker made of a request.
-pub(super) fn outcome(outcome: Outcome<Made>) -> Response<Body> {
-    match outcome {
+pub(super) fn response(result: DbResult<Made>) -> Response<Body> {
+    match result {
         Ok(Made::Page(answer)) => shown(&answer),
         Ok(Made::File(file)) => respond(StatusCode::OK, file.kind, file.content),
         Err(error) => error.answer(),

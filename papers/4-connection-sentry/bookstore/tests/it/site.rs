@@ -65,7 +65,7 @@ impl Site {
         })
     }
 
-    /// Waits until every request received so far has met its fate.
+    /// Waits until every request received so far has had its outcome.
     pub(crate) fn wait_until_settled(&self) -> Stats {
         self.wait_until(|stats| stats.services.values().all(is_settled))
     }

@@ -22,7 +22,7 @@ impl Application for House {
         let wish = Wish::read(page, &head, &body)?;
         let owed = self.hall.offer(page.index(), wish)?;
         let waiting = Waiting::new(owed, self.hall.counters.departures());
-        waiting.answer().await.map(respond::outcome).ok_or(Refusal::Closing)
+        waiting.answer().await.map(respond::response).ok_or(Refusal::Closing)
     }
 
     fn stats(&self) -> impl Serialize {

@@ -1,6 +1,6 @@
 //! The one place where outcomes become HTTP responses.
 
-use bywash_database::Outcome;
+use bywash_database::DbResult;
 use bywash_site::{Body, HTML, respond, text};
 use http::{Response, StatusCode};
 
@@ -12,8 +12,8 @@ use crate::store::Answer;
 const LOGO: &[u8] = include_bytes!("logo.jpg");
 
 /// What a worker made of a request.
-pub(super) fn outcome(outcome: Outcome<Answer>) -> Response<Body> {
-    match outcome {
+pub(super) fn response(result: DbResult<Answer>) -> Response<Body> {
+    match result {
         Ok(Answer::Still(Still::Logo)) => respond(StatusCode::OK, "image/jpeg", LOGO),
         Ok(Answer::Missing(what)) => text(StatusCode::NOT_FOUND, &format!("no such {what}")),
         Ok(Answer::Stranger) => text(StatusCode::FORBIDDEN, "wrong nickname or password"),
