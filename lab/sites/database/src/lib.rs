@@ -2,17 +2,17 @@
 //!
 //! [`Connection`] has what they need of each, so that every page is made by the same statements. Parameters are
 //! never text of a statement. Where dialects differ, [`Dialect`] has the difference. A worker has one [`Pooled`], made when
-//! it is needed; [`furnish`] makes and fills tables
+//! it is needed; [`populate`] makes and fills tables
 //! once. Requests wait in a [`Hall`] for their worker, and [`Counters`] says what became of them.
 #![forbid(unsafe_code)]
 
 mod counters;
 mod error;
-mod furnish;
 mod hall;
 mod mariadb;
 mod place;
 mod pooled;
+mod populate;
 mod postgres;
 mod sqlite;
 mod value;
@@ -23,10 +23,10 @@ use std::time::Duration;
 
 pub use counters::{Busy, Counters, Outcome, Running, ServiceStats};
 pub use error::DbError;
-pub use furnish::{furnish, insert};
 pub use hall::{DbResult, Hall};
 pub use place::{Place, PlaceError};
 pub use pooled::{Pool, Pooled};
+pub use populate::{insert, populate};
 pub use value::{Row, Value};
 
 /// How long a connection may take to be made.

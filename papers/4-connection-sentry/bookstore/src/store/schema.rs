@@ -3,7 +3,7 @@
 //! The books, their pages and the word that they are there are committed together: a database is full or empty,
 //! whenever whoever filled it was killed.
 
-use bywash_database::{DbError, Dialect, Pooled, Row, Value, furnish, insert};
+use bywash_database::{DbError, Dialect, Pooled, Row, Value, insert, populate};
 
 use crate::books::{BOOKS, Book};
 
@@ -48,7 +48,7 @@ pub(super) fn prepare(
     usual: u32,
 ) -> Result<u32, SchemaError> {
     let tables = tables(pooled.dialect());
-    let facts = furnish(pooled, &tables, &[], facts, |pooled| {
+    let facts = populate(pooled, &tables, &[], facts, |pooled| {
         let pages = wanted.unwrap_or(usual);
         fill(pooled, pages)?;
         let facts = "INSERT INTO facts (version, pages) VALUES (?, ?)";

@@ -2,7 +2,7 @@
 //!
 //! Amounts of money are in hundredths, times in seconds since 1970.
 
-use bywash_database::{DbError, Dialect, Pool, Pooled, Value, furnish, insert};
+use bywash_database::{DbError, Dialect, Pool, Pooled, Value, insert, populate};
 
 use super::now;
 use crate::goods::{CATEGORIES, Comment, Item, REGIONS, home, nickname, password, region};
@@ -33,7 +33,7 @@ const INDICES: [&str; 7] = [
 pub(crate) fn prepare(pool: &Pool, sizes: &Sizes) -> Result<(), AuctionError> {
     let mut pooled = pool.pooled();
     let tables = tables(pool.place.dialect());
-    let facts = furnish(&mut pooled, &tables, &INDICES, facts, |pooled| fill(pooled, sizes))?;
+    let facts = populate(&mut pooled, &tables, &INDICES, facts, |pooled| fill(pooled, sizes))?;
     if facts.version != VERSION {
         return Err(AuctionError::Version { found: facts.version, known: VERSION });
     }

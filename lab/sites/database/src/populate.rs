@@ -11,7 +11,7 @@ const BATCH: usize = 100;
 /// Makes `tables`, each its name and its columns, where they are missing. Then `found` says what the database knows of
 /// itself, and if that is nothing, `fill` fills it and says it too. What it fills has
 /// `indices`, each a name, `ON`, and what is indexed.
-pub fn furnish<F>(
+pub fn populate<F>(
     pooled: &mut Pooled,
     tables: &[(&str, String)],
     indices: &[&str],
@@ -29,7 +29,7 @@ pub fn furnish<F>(
     }
     let facts = match found(pooled)? {
         Some(facts) => facts,
-        None => full(pooled, tables, indices, found, fill)?,
+        None => populate_empty(pooled, tables, indices, found, fill)?,
     };
     if let Some(together) = dialect.together {
         pooled.command(together)?;
@@ -37,7 +37,7 @@ pub fn furnish<F>(
     Ok(facts)
 }
 
-fn full<F>(
+fn populate_empty<F>(
     pooled: &mut Pooled,
     tables: &[(&str, String)],
     indices: &[&str],
