@@ -3,12 +3,11 @@
 //! [`Connection`] has what they need of each, so that every page is made by the same statements. Parameters are
 //! never text of a statement. Where dialects differ, [`Dialect`] has the difference. A worker has one [`Pooled`], made when
 //! it is needed; [`populate`] makes and fills tables
-//! once. Requests wait in a [`Hall`] for their worker, and [`Counters`] says what became of them.
+//! once. Requests wait in a [`WorkQueue`] for their worker, and [`Counters`] says what became of them.
 #![forbid(unsafe_code)]
 
 mod counters;
 mod error;
-mod hall;
 mod mariadb;
 mod place;
 mod pooled;
@@ -16,6 +15,7 @@ mod populate;
 mod postgres;
 mod sqlite;
 mod value;
+mod work_queue;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,11 +23,11 @@ use std::time::Duration;
 
 pub use counters::{Busy, Counters, Outcome, Running, ServiceStats};
 pub use error::DbError;
-pub use hall::{DbResult, Hall};
 pub use place::{Place, PlaceError};
 pub use pooled::{Pool, Pooled};
 pub use populate::{insert, populate};
 pub use value::{Row, Value};
+pub use work_queue::{DbResult, WorkQueue};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);

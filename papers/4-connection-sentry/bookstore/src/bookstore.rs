@@ -110,7 +110,7 @@ impl Bookstore {
 
 impl Drop for Bookstore {
     fn drop(&mut self) {
-        self.house.hall.close();
+        self.house.queue.close();
         self.door.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.

@@ -1,9 +1,9 @@
-//! What the HTTP thread and the workers share: the hall between them, and what there is to say of it.
+//! What the HTTP thread and the workers share: the queue between them, and what there is to say of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use bywash_database::Hall;
+use bywash_database::WorkQueue;
 
 use crate::ask::Ask;
 use crate::files::File;
@@ -21,7 +21,7 @@ pub(crate) enum Made {
 #[derive(Debug)]
 pub(crate) struct House {
     pub(crate) options: Options,
-    pub(crate) hall: Hall<Ask, Made>,
+    pub(crate) queue: WorkQueue<Ask, Made>,
     kind: &'static str,
     pages: u32,
     /// Conversations with the stop daemon, if there is to be one.
@@ -36,13 +36,13 @@ impl House {
         pages: u32,
         conversations: Option<Arc<AtomicU64>>,
     ) -> Self {
-        let hall = Hall::new(Service::ALL.len(), options.backlog);
-        Self { options, hall, kind, pages, conversations }
+        let queue = WorkQueue::new(Service::ALL.len(), options.backlog);
+        Self { options, queue, kind, pages, conversations }
     }
 
     /// A reading of everything.
     pub(crate) fn reading(&self) -> Stats {
-        let counters = &self.hall.counters;
+        let counters = &self.queue.counters;
         let services = Service::ALL.map(|service| (service, counters.kind(service.index())));
         let (reachable, lost) = counters.database();
         Stats {
@@ -50,7 +50,7 @@ impl House {
             busy_us_departed: services.iter().map(|(_, service)| service.busy_us_departed).sum(),
             busy_us_in_vain: services.iter().map(|(_, service)| service.busy_us_in_vain).sum(),
             services: services.into(),
-            queue_length: self.hall.length(),
+            queue_length: self.queue.length(),
             running: counters.running_now(),
             departed: counters.departed_so_far(),
             workers: self.options.workers,

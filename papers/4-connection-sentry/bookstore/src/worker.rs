@@ -25,7 +25,7 @@ impl Worker {
     /// Works until the store is closed.
     pub(crate) fn run(self) {
         let Self { house, mut store } = self;
-        house.hall.work(|service, ask| {
+        house.queue.work(|service, ask| {
             let visit = match ask {
                 Ask::File(number) => return Ok(Made::File(files::file(*number))),
                 Ask::Store(visit) => visit,
@@ -33,7 +33,7 @@ impl Worker {
             let served = store.serve(visit);
             let is_away = served.as_ref().is_err_and(DbError::is_away);
             if is_away || store.has_asked() {
-                house.hall.counters.met_database(!is_away);
+                house.queue.counters.met_database(!is_away);
             }
             if let Err(error) = &served
                 && *error != DbError::Cancelled

@@ -78,7 +78,7 @@ impl Auction {
 
 impl Drop for Auction {
     fn drop(&mut self) {
-        self.house.hall.close();
+        self.house.queue.close();
         self.door.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.

@@ -1,9 +1,9 @@
-//! What the HTTP thread and the workers share: the hall between them, and what there is to say of it.
+//! What the HTTP thread and the workers share: the queue between them, and what there is to say of it.
 
 use std::io::Write;
 use std::sync::Arc;
 
-use bywash_database::{DbError, Hall};
+use bywash_database::{DbError, WorkQueue};
 
 use crate::ask::Wish;
 use crate::stats::DatabaseStats;
@@ -14,25 +14,25 @@ use crate::{Options, Page, Stats};
 #[derive(Debug)]
 pub(crate) struct House {
     pub(crate) options: Options,
-    pub(crate) hall: Hall<Wish, Answer>,
+    pub(crate) queue: WorkQueue<Wish, Answer>,
 }
 
 impl House {
     pub(crate) fn new(options: Options) -> Self {
-        let hall = Hall::new(Page::ALL.len(), options.backlog);
-        Self { options, hall }
+        let queue = WorkQueue::new(Page::ALL.len(), options.backlog);
+        Self { options, queue }
     }
 
     /// A reading of everything.
     pub(crate) fn reading(&self) -> Stats {
-        let counters = &self.hall.counters;
+        let counters = &self.queue.counters;
         let pages = Page::ALL.map(|page| (page, counters.kind(page.index())));
         let (reachable, lost) = counters.database();
         let kind = self.options.database.dialect().name;
         Stats {
             busy_us: pages.iter().map(|(_, page)| page.busy_us).sum(),
             pages: pages.into(),
-            queue_length: self.hall.length(),
+            queue_length: self.queue.length(),
             running: counters.running_now(),
             departed: counters.departed_so_far(),
             workers: self.options.workers,
@@ -45,11 +45,11 @@ impl House {
 /// One worker's life.
 #[expect(clippy::needless_pass_by_value, reason = "the thread owns its values")]
 pub(crate) fn work(house: Arc<House>, mut store: Store) {
-    house.hall.work(|page, wish| {
+    house.queue.work(|page, wish| {
         let served = store.serve(wish);
         let is_away = served.as_ref().is_err_and(DbError::is_away);
         if is_away || store.has_asked() {
-            house.hall.counters.met_database(!is_away);
+            house.queue.counters.met_database(!is_away);
         }
         if let Err(error) = &served {
             // Nobody reading it is no reason not to serve.

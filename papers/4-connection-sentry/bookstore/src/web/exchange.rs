@@ -26,7 +26,7 @@ impl Application for House {
     ) -> Result<Response<Body>, Refusal> {
         let ask = Ask::read(service, &head, &body)?;
         let waiting =
-            Waiting::new(self.hall.offer(service.index(), ask)?, self.hall.counters.departures());
+            Waiting::new(self.queue.offer(service.index(), ask)?, self.queue.counters.departures());
         waiting.answer().await.map(respond::response).ok_or(Refusal::Closing)
     }
 

@@ -20,8 +20,8 @@ impl Application for House {
 
     async fn visit(&self, page: Page, head: Parts, body: Bytes) -> Result<Response<Body>, Refusal> {
         let wish = Wish::read(page, &head, &body)?;
-        let owed = self.hall.offer(page.index(), wish)?;
-        let waiting = Waiting::new(owed, self.hall.counters.departures());
+        let owed = self.queue.offer(page.index(), wish)?;
+        let waiting = Waiting::new(owed, self.queue.counters.departures());
         waiting.answer().await.map(respond::response).ok_or(Refusal::Closing)
     }
 

@@ -15,7 +15,7 @@ pub type DbResult<P> = Result<P, DbError>;
 
 /// The queue between the HTTP thread, which pushes, and the workers, who pop. Closing happens once and is never undone.
 #[derive(Debug)]
-pub struct Hall<A, P> {
+pub struct WorkQueue<A, P> {
     /// What has become of the requests so far.
     pub counters: Counters,
     queue: Queue<Job<A, P>>,
@@ -30,13 +30,13 @@ struct Job<A, P> {
     reply: Reply<DbResult<P>>,
 }
 
-impl<A, P> Hall<A, P> {
+impl<A, P> WorkQueue<A, P> {
     /// Open, for so many kinds of requests, of which at most `backlog` wait.
     pub fn new(kinds: usize, backlog: usize) -> Self {
         Self { counters: Counters::new(kinds), queue: Queue::new(backlog) }
     }
 
-    /// Puts a request into the queue; what comes of it is owed. If it never comes, the hall was closed first.
+    /// Puts a request into the queue; what comes of it is owed. If it never comes, the queue was closed first.
     pub fn offer(&self, kind: usize, ask: A) -> Result<Owed<DbResult<P>>, Refusal> {
         let (reply, answer) = exchange();
         self.counters.received(kind);
@@ -56,7 +56,7 @@ impl<A, P> Hall<A, P> {
         self.queue.length()
     }
 
-    /// One worker's life: serves one request after the other until the hall is closed.
+    /// One worker's life: serves one request after the other until the queue is closed.
     pub fn work(&self, mut serve: impl FnMut(usize, &A) -> DbResult<P>) {
         while let Some(job) = self.queue.pop() {
             let _running = self.counters.run();
