@@ -7,9 +7,9 @@
 #![forbid(unsafe_code)]
 
 mod counters;
+mod database_url;
 mod error;
 mod mariadb;
-mod place;
 mod pooled;
 mod populate;
 mod postgres;
@@ -22,8 +22,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use counters::{Busy, Counters, Outcome, Running, ServiceStats};
+pub use database_url::{DatabaseUrl, DatabaseUrlError};
 pub use error::DbError;
-pub use place::{Place, PlaceError};
 pub use pooled::{Pool, Pooled};
 pub use populate::{insert, populate};
 pub use value::{Row, Value};
@@ -73,18 +73,18 @@ pub struct Dialect {
 }
 
 /// Opens a connection.
-fn connect(place: &Place, silence: Duration) -> Result<Box<dyn Connection>, DbError> {
-    match place {
-        Place::Sqlite(Some(path)) => Ok(Box::new(sqlite::Sqlite::open(path)?)),
-        Place::Sqlite(None) => {
+fn connect(url: &DatabaseUrl, silence: Duration) -> Result<Box<dyn Connection>, DbError> {
+    match url {
+        DatabaseUrl::Sqlite(Some(path)) => Ok(Box::new(sqlite::Sqlite::open(path)?)),
+        DatabaseUrl::Sqlite(None) => {
             Err(DbError::Failed("the caller makes the temporary file".to_owned()))
         }
-        Place::Postgres(config) => Ok(Box::new(postgres::Postgres::open(config, silence)?)),
-        Place::MariaDb(opts) => Ok(Box::new(mariadb::MariaDb::open(opts, silence)?)),
+        DatabaseUrl::Postgres(config) => Ok(Box::new(postgres::Postgres::open(config, silence)?)),
+        DatabaseUrl::MariaDb(opts) => Ok(Box::new(mariadb::MariaDb::open(opts, silence)?)),
     }
 }
 
-impl Place {
+impl DatabaseUrl {
     /// The language of its database.
     pub fn dialect(&self) -> &'static Dialect {
         match self {

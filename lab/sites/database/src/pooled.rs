@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::{Connection, DbError, Dialect, Place, Row, Value, connect};
+use crate::{Connection, DatabaseUrl, DbError, Dialect, Row, Value, connect};
 
 /// What all workers' connections have in common.
 #[derive(Clone, Debug)]
 pub struct Pool {
     /// Where it leads.
-    pub place: Place,
+    pub url: DatabaseUrl,
     /// After which a server that says nothing is taken for lost.
     pub silence: Duration,
     /// Whoever writes to SQLite holds it. SQLite alone would have the second one sleep and try again, which would
@@ -29,10 +29,10 @@ pub struct Pooled {
 }
 
 impl Pool {
-    /// Connections to `place`. A server that says nothing for longer than `silence` is taken for lost.
-    pub fn new(place: Place, silence: Duration) -> Self {
-        let turn = matches!(place, Place::Sqlite(_)).then(Arc::default);
-        Self { place, silence, turn }
+    /// Connections to `url`. A server that says nothing for longer than `silence` is taken for lost.
+    pub fn new(url: DatabaseUrl, silence: Duration) -> Self {
+        let turn = matches!(url, DatabaseUrl::Sqlite(_)).then(Arc::default);
+        Self { url, silence, turn }
     }
 
     /// A connection of it, not yet made.
@@ -49,7 +49,7 @@ impl Pooled {
         self.begun = 0;
         let was_there = self.connection.is_some();
         if !was_there {
-            self.connection = Some(connect(&self.pool.place, self.pool.silence)?);
+            self.connection = Some(connect(&self.pool.url, self.pool.silence)?);
         }
         Ok(was_there)
     }
@@ -76,7 +76,7 @@ impl Pooled {
 
     /// The language of its database.
     pub fn dialect(&self) -> &'static Dialect {
-        self.pool.place.dialect()
+        self.pool.url.dialect()
     }
 
     /// The rows of a statement.

@@ -3,7 +3,7 @@
 use std::env;
 use std::time::Duration;
 
-use bywash_database::{Place, Pool, Pooled, Value};
+use bywash_database::{DatabaseUrl, Pool, Pooled, Value};
 
 const COUNT: &str = "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'";
 
@@ -19,9 +19,9 @@ fn a_statement_that_has_run_is_let_go_also_if_it_has_failed() {
         eprintln!("NOT TESTED: MariaDB (scripts/with-databases mariadb -- cargo test)");
         return;
     };
-    let place: Place = format!("mysql://shop@{address}/shop").parse().expect("a place");
-    let place = place.with_password("lab").expect("it takes one");
-    let pool = Pool::new(place, Duration::from_secs(20));
+    let url: DatabaseUrl = format!("mysql://shop@{address}/shop").parse().expect("a URL");
+    let url = url.with_password("lab").expect("it takes one");
+    let pool = Pool::new(url, Duration::from_secs(20));
     let mut connection = pool.pooled();
     connection.ready(String::new()).expect("the server is there");
     let before = prepared(&mut connection);

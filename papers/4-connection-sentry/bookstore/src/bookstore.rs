@@ -12,7 +12,7 @@ use crate::house::House;
 use crate::lease::{Caller, Desk};
 use crate::store::{self, Store};
 use crate::worker::Worker;
-use crate::{BookstoreError, Options, Place, SchemaError, Stats};
+use crate::{BookstoreError, DatabaseUrl, Options, SchemaError, Stats};
 use bywash_database::Pool;
 
 /// A store that serves until it is stopped or dropped.
@@ -26,25 +26,25 @@ pub struct Bookstore {
 }
 
 /// A database with the books in it.
-pub(crate) struct Ground {
+pub(crate) struct Fixture {
     pub(crate) pool: Pool,
     pub(crate) pages: u32,
     /// Of a temporary database; it goes with it.
     folder: Option<TempDir>,
 }
 
-impl Ground {
+impl Fixture {
     /// Makes and fills what is missing.
     pub(crate) fn prepare(options: &Options) -> Result<Self, BookstoreError> {
         options.check()?;
-        let (place, folder) = match options.database.clone() {
-            Place::Sqlite(None) => {
+        let (url, folder) = match options.database.clone() {
+            DatabaseUrl::Sqlite(None) => {
                 let folder = TempDir::new().map_err(BookstoreError::system("a folder"))?;
-                (Place::Sqlite(Some(folder.path().join("bookstore.db"))), Some(folder))
+                (DatabaseUrl::Sqlite(Some(folder.path().join("bookstore.db"))), Some(folder))
             }
-            place => (place, None),
+            url => (url, None),
         };
-        let pool = Pool::new(place, options.silence);
+        let pool = Pool::new(url, options.silence);
         let pages = store::prepare(&pool, options.pages, Options::USUAL_PAGES)?;
         Ok(Self { pool, pages, folder })
     }
@@ -55,14 +55,14 @@ impl Bookstore {
     /// loop: it waits for the database.
     pub fn start(options: Options) -> Result<Self, BookstoreError> {
         let door = Door::listen(options.listen)?;
-        let ground = Ground::prepare(&options)?;
+        let fixture = Fixture::prepare(&options)?;
         let caller = options.sentry.as_ref().map(|sentry| Caller::new(sentry.socket.clone()));
         let caller = caller.transpose().map_err(BookstoreError::system("a thread"))?;
         let desk = desk(&options, caller.as_ref());
         let house = House::new(
             options,
-            ground.pool.place.dialect().name,
-            ground.pages,
+            fixture.pool.url.dialect().name,
+            fixture.pages,
             caller.as_ref().map(Caller::begun),
         );
         // From here on a failure drops the store, which stops the threads started so far.
@@ -71,10 +71,10 @@ impl Bookstore {
             door,
             threads: Vec::new(),
             _caller: caller,
-            _folder: ground.folder,
+            _folder: fixture.folder,
         };
         for _ in 0..bookstore.house.options.workers {
-            bookstore.hire(&ground.pool, desk.clone())?;
+            bookstore.hire(&fixture.pool, desk.clone())?;
         }
         bookstore.door.open("bookstore-http", Arc::clone(&bookstore.house))?;
         Ok(bookstore)
@@ -122,8 +122,8 @@ impl Drop for Bookstore {
 fn desk(options: &Options, caller: Option<&Caller>) -> Option<Desk> {
     let (caller, sentry) = (caller?, options.sentry.as_ref()?);
     let name = match options.database {
-        Place::Sqlite(_) => DatabaseName::own(),
-        Place::Postgres(_) | Place::MariaDb(_) => sentry.name.clone(),
+        DatabaseUrl::Sqlite(_) => DatabaseName::own(),
+        DatabaseUrl::Postgres(_) | DatabaseUrl::MariaDb(_) => sentry.name.clone(),
     };
     Some(caller.desk(name))
 }

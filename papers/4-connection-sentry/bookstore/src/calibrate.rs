@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::ask::{Visit, Wish};
-use crate::bookstore::Ground;
+use crate::bookstore::Fixture;
 use crate::store::{Answer, Store};
 use crate::{BOOKS, BookstoreError, CATEGORIES, Options, Service, files};
 
@@ -23,8 +23,8 @@ pub struct Cost {
 /// without HTTP. For SQLite, and for a database that has a core to itself, that is processor time but for the way there
 /// and back.
 pub fn calibrate(options: &Options) -> Result<Vec<Cost>, BookstoreError> {
-    let ground = Ground::prepare(options)?;
-    let mut store = Store::new(&ground.pool, None, options.tags)
+    let fixture = Fixture::prepare(options)?;
+    let mut store = Store::new(&fixture.pool, None, options.tags)
         .map_err(BookstoreError::system("/dev/urandom"))?;
     Service::ALL.into_iter().map(|service| cost(service, &mut store)).collect()
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use bywash_site::Closed;
 
-use crate::{PlaceError, SchemaError};
+use crate::{DatabaseUrlError, SchemaError};
 
 /// Everything that can go wrong outside a request. The message carries the cause.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum BookstoreError {
     Schema(#[from] SchemaError),
     /// The database cannot be meant.
     #[error("{0}")]
-    Place(#[from] PlaceError),
+    DatabaseUrl(#[from] DatabaseUrlError),
     /// A value outside its range.
     #[error("{0}")]
     Option(&'static str),

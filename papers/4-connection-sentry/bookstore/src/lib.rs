@@ -33,7 +33,7 @@ mod worker;
 
 pub use books::{BOOKS, CATEGORIES};
 pub use bookstore::Bookstore;
-pub use bywash_database::{Place, PlaceError, ServiceStats};
+pub use bywash_database::{DatabaseUrl, DatabaseUrlError, ServiceStats};
 pub use calibrate::{Cost, calibrate};
 pub use error::BookstoreError;
 pub use files::FILES;

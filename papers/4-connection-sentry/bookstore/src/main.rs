@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use bywash_bookstore::{
-    Bookstore, BookstoreError, Options, Place, PlaceError, Sentry, calibrate, trace,
+    Bookstore, BookstoreError, DatabaseUrl, DatabaseUrlError, Options, Sentry, calibrate, trace,
 };
 use bywash_lease::DatabaseName;
 use bywash_site::Signals;
@@ -56,7 +56,7 @@ struct Serve {
     /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if it is empty [default: a
     /// temporary file]. The password can also be in the environment variable `BYWASH_BOOKSTORE_PASSWORD`
     #[arg(long, value_name = "PLACE")]
-    database: Option<Place>,
+    database: Option<DatabaseUrl>,
 
     /// File with the password of the database in its first line
     #[arg(long, value_name = "FILE")]
@@ -104,7 +104,7 @@ enum Failure {
     #[error("{0}")]
     Bookstore(#[from] BookstoreError),
     #[error("{0}")]
-    Place(#[from] PlaceError),
+    DatabaseUrl(#[from] DatabaseUrlError),
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
     #[error("cannot write: {0}")]
@@ -146,8 +146,8 @@ fn serve(arguments: Serve) -> Result<(), Failure> {
 
 impl Serve {
     fn options(self) -> Result<Options, Failure> {
-        let place = self.database.unwrap_or(Place::Sqlite(None));
-        let database = place.with_password_from(self.password_file.as_deref(), PASSWORD)?;
+        let url = self.database.unwrap_or(DatabaseUrl::Sqlite(None));
+        let database = url.with_password_from(self.password_file.as_deref(), PASSWORD)?;
         Ok(Options {
             listen: self.listen,
             database,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bywash_lease::DatabaseName;
 
-use crate::{BookstoreError, Place};
+use crate::{BookstoreError, DatabaseUrl};
 
 /// More threads than this is a typing error, not a capacity.
 const MAX_WORKERS: usize = 1024;
@@ -20,7 +20,7 @@ pub struct Options {
     /// Where to listen; port 0 takes a free one, see [`crate::Bookstore::address`].
     pub listen: SocketAddr,
     /// Where the books are. They are made if they are missing.
-    pub database: Place,
+    pub database: DatabaseUrl,
     /// How many requests run at a time, each with a database connection, 1 to 1024.
     pub workers: usize,
     /// How many requests may wait for a worker, at least 1. Default 511, the listen backlog of the servers of the
@@ -49,7 +49,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            database: Place::Sqlite(None),
+            database: DatabaseUrl::Sqlite(None),
             workers: 16,
             backlog: 511,
             pages: None,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use bywash_database::{Place, Pool};
+use bywash_database::{DatabaseUrl, Pool};
 use bywash_site::Door;
 use tempfile::TempDir;
 
@@ -27,16 +27,16 @@ impl Auction {
     pub fn start(options: Options) -> Result<Self, AuctionError> {
         options.check()?;
         let door = Door::listen(options.listen)?;
-        let (place, folder) = match options.database.clone() {
-            Place::Sqlite(None) => {
+        let (url, folder) = match options.database.clone() {
+            DatabaseUrl::Sqlite(None) => {
                 let folder = TempDir::new().map_err(AuctionError::system("a folder"))?;
-                (Place::Sqlite(Some(folder.path().join("auction.db"))), Some(folder))
+                (DatabaseUrl::Sqlite(Some(folder.path().join("auction.db"))), Some(folder))
             }
-            place @ (Place::Sqlite(Some(_)) | Place::Postgres(_) | Place::MariaDb(_)) => {
-                (place, None)
-            }
+            url @ (DatabaseUrl::Sqlite(Some(_))
+            | DatabaseUrl::Postgres(_)
+            | DatabaseUrl::MariaDb(_)) => (url, None),
         };
-        let pool = Pool::new(place, options.silence);
+        let pool = Pool::new(url, options.silence);
         store::prepare(&pool, &options.sizes)?;
         let house = Arc::new(House::new(options));
         // From here on a failure drops the auction, which stops the threads started so far.

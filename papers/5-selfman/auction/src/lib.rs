@@ -21,7 +21,7 @@ mod store;
 mod web;
 
 pub use auction::Auction;
-pub use bywash_database::{Place, PlaceError, ServiceStats};
+pub use bywash_database::{DatabaseUrl, DatabaseUrlError, ServiceStats};
 pub use error::AuctionError;
 pub use goods::{CATEGORIES, REGIONS, nickname, password};
 pub use options::{Options, Sizes};

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use bywash_auction::{Auction, AuctionError, Options, Place, PlaceError, Sizes};
+use bywash_auction::{Auction, AuctionError, DatabaseUrl, DatabaseUrlError, Options, Sizes};
 use bywash_site::Signals;
 use clap::Parser;
 use tokio::runtime::Builder;
@@ -30,7 +30,7 @@ struct Arguments {
     /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if it is empty [default: a
     /// temporary file]. The password can also be in the environment variable `BYWASH_AUCTION_PASSWORD`
     #[arg(long, value_name = "PLACE")]
-    database: Option<Place>,
+    database: Option<DatabaseUrl>,
 
     /// File with the password of the database in its first line
     #[arg(long, value_name = "FILE")]
@@ -78,7 +78,7 @@ enum Failure {
     #[error("{0}")]
     Auction(#[from] AuctionError),
     #[error("{0}")]
-    Place(#[from] PlaceError),
+    DatabaseUrl(#[from] DatabaseUrlError),
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
 }
@@ -96,10 +96,10 @@ fn main() -> ExitCode {
 impl Arguments {
     fn options(self) -> Result<Options, Failure> {
         let Self { listen, workers, backlog, users, items, bids, comments, seed, .. } = self;
-        let place = self.database.unwrap_or(Place::Sqlite(None));
+        let url = self.database.unwrap_or(DatabaseUrl::Sqlite(None));
         Ok(Options {
             listen,
-            database: place.with_password_from(self.password_file.as_deref(), PASSWORD)?,
+            database: url.with_password_from(self.password_file.as_deref(), PASSWORD)?,
             workers,
             backlog,
             sizes: Sizes { users, items, bids, comments, seed },

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use bywash_database::Place;
+use bywash_database::DatabaseUrl;
 
 use crate::AuctionError;
 
@@ -19,7 +19,7 @@ pub struct Options {
     /// Where to listen; port 0 takes a free one, see [`crate::Auction::address`].
     pub listen: SocketAddr,
     /// Where items and bids are. They are made if they are missing.
-    pub database: Place,
+    pub database: DatabaseUrl,
     /// How many requests run at a time, each with a database connection, 1 to 1024.
     pub workers: usize,
     /// How many requests may wait for a worker, at least 1.
@@ -68,7 +68,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            database: Place::Sqlite(None),
+            database: DatabaseUrl::Sqlite(None),
             workers: 16,
             backlog: 511,
             sizes: Sizes::default(),

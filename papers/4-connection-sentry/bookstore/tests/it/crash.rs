@@ -91,8 +91,8 @@ fn a_server_that_says_nothing_is_taken_for_lost() {
 #[test]
 fn a_store_does_not_start_without_its_database_and_says_why_without_the_password() {
     each_server_alone(|database| {
-        let place = database.place().with_password("not-this-one").unwrap();
-        let Err(error) = Bookstore::start(Options { database: place, ..options(database) }) else {
+        let url = database.url().with_password("not-this-one").unwrap();
+        let Err(error) = Bookstore::start(Options { database: url, ..options(database) }) else {
             panic!("{database:?}");
         };
         let words = error.to_string();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Once, PoisonError, RwLock};
 
-use bywash_bookstore::Place;
+use bywash_bookstore::DatabaseUrl;
 use mysql::prelude::Queryable;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -74,9 +74,9 @@ fn servers() -> Vec<Database> {
 }
 
 impl Database {
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn url(&self) -> DatabaseUrl {
         match self {
-            Self::Sqlite(path) => Place::Sqlite(Some(path.clone())),
+            Self::Sqlite(path) => DatabaseUrl::Sqlite(Some(path.clone())),
             Self::Postgres(address) => {
                 format!("postgres://shop:lab@{address}/shop").parse().unwrap()
             }

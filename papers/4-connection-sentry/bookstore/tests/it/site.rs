@@ -19,7 +19,7 @@ pub(crate) struct Site {
 /// Options for a small store on `database`, with few pages, so that it is soon filled.
 pub(crate) fn options(database: &Database) -> Options {
     Options {
-        database: database.place(),
+        database: database.url(),
         pages: Some(1),
         workers: 2,
         tags: true,

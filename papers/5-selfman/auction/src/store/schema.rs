@@ -32,7 +32,7 @@ const INDICES: [&str; 7] = [
 /// Makes and fills the tables if they are missing.
 pub(crate) fn prepare(pool: &Pool, sizes: &Sizes) -> Result<(), AuctionError> {
     let mut pooled = pool.pooled();
-    let tables = tables(pool.place.dialect());
+    let tables = tables(pool.url.dialect());
     let facts = populate(&mut pooled, &tables, &INDICES, facts, |pooled| fill(pooled, sizes))?;
     if facts.version != VERSION {
         return Err(AuctionError::Version { found: facts.version, known: VERSION });

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bywash_auction::{Auction, Options, Place, Sizes};
+use bywash_auction::{Auction, DatabaseUrl, Options, Sizes};
 
 use crate::client::{Client, Reply};
 
@@ -27,13 +27,13 @@ pub(crate) struct Person {
 
 /// Runs `test` on every database.
 pub(crate) fn each(test: impl Fn(&Site)) {
-    test(&Site::on(Place::Sqlite(None)));
-    for place in servers() {
-        test(&Site::on(place));
+    test(&Site::on(DatabaseUrl::Sqlite(None)));
+    for url in servers() {
+        test(&Site::on(url));
     }
 }
 
-fn servers() -> Vec<Place> {
+fn servers() -> Vec<DatabaseUrl> {
     static SAID: Once = Once::new();
     let servers = [
         ("PostgreSQL", "postgres", env::var("BYWASH_POSTGRES").ok()),
@@ -46,14 +46,14 @@ fn servers() -> Vec<Place> {
                 writeln!(io::stderr(), "NOT TESTED: the auction on {name}: scripts/test-databases");
         }
     });
-    let place = |(_, scheme, address): (_, _, Option<String>)| {
+    let url = |(_, scheme, address): (_, _, Option<String>)| {
         address.map(|address| format!("{scheme}://shop:lab@{address}/shop").parse().unwrap())
     };
-    servers.into_iter().filter_map(place).collect()
+    servers.into_iter().filter_map(url).collect()
 }
 
 impl Site {
-    pub(crate) fn on(database: Place) -> Self {
+    pub(crate) fn on(database: DatabaseUrl) -> Self {
         let options = Options { database, workers: 4, sizes: SIZES, ..Options::default() };
         Self { auction: Auction::start(options).unwrap() }
     }

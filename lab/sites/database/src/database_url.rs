@@ -8,7 +8,7 @@ use mysql::{Opts, OptsBuilder};
 
 /// A database, and how to reach it.
 #[derive(Clone)]
-pub enum Place {
+pub enum DatabaseUrl {
     /// A file, in this process; a temporary one without a path.
     Sqlite(Option<PathBuf>),
     /// A PostgreSQL server.
@@ -19,7 +19,7 @@ pub enum Place {
 
 /// Text that names no database.
 #[derive(Debug, thiserror::Error)]
-pub enum PlaceError {
+pub enum DatabaseUrlError {
     /// Of another kind.
     #[error("write postgres://…, mysql://…, or the path of a SQLite file, not {0}")]
     Scheme(String),
@@ -48,52 +48,55 @@ pub enum PlaceError {
     NoPassword,
 }
 
-impl FromStr for Place {
-    type Err = PlaceError;
+impl FromStr for DatabaseUrl {
+    type Err = DatabaseUrlError;
 
-    fn from_str(text: &str) -> Result<Self, PlaceError> {
+    fn from_str(text: &str) -> Result<Self, DatabaseUrlError> {
         match text.split_once("://") {
             Some(("postgres" | "postgresql", _)) => {
-                let config: tokio_postgres::Config = text.parse().map_err(PlaceError::Postgres)?;
-                config.get_dbname().ok_or(PlaceError::NoDatabase)?;
+                let config: tokio_postgres::Config =
+                    text.parse().map_err(DatabaseUrlError::Postgres)?;
+                config.get_dbname().ok_or(DatabaseUrlError::NoDatabase)?;
                 Ok(Self::Postgres(Box::new(config)))
             }
             Some(("mysql", _)) => {
-                let opts = Opts::from_url(text).map_err(PlaceError::MariaDb)?;
-                opts.get_db_name().filter(|name| !name.is_empty()).ok_or(PlaceError::NoDatabase)?;
+                let opts = Opts::from_url(text).map_err(DatabaseUrlError::MariaDb)?;
+                opts.get_db_name()
+                    .filter(|name| !name.is_empty())
+                    .ok_or(DatabaseUrlError::NoDatabase)?;
                 Ok(Self::MariaDb(Box::new(opts)))
             }
             // Only its kind: the rest may have a password in it.
-            Some((scheme, _)) => Err(PlaceError::Scheme(format!("{scheme}://…"))),
-            None if text.is_empty() => Err(PlaceError::Empty),
+            Some((scheme, _)) => Err(DatabaseUrlError::Scheme(format!("{scheme}://…"))),
+            None if text.is_empty() => Err(DatabaseUrlError::Empty),
             None => Ok(Self::Sqlite(Some(text.into()))),
         }
     }
 }
 
-impl Place {
+impl DatabaseUrl {
     /// The same with the password in the first line of `file`, or else in the environment `variable`, or else its own.
     /// The environment may be there for others, so a file of SQLite's does not mind it.
     pub fn with_password_from(
         self,
         file: Option<&Path>,
         variable: &str,
-    ) -> Result<Self, PlaceError> {
+    ) -> Result<Self, DatabaseUrlError> {
         if let Some(path) = file {
             let text = fs::read_to_string(path)
-                .map_err(|cause| PlaceError::Password { path: path.to_owned(), cause })?;
+                .map_err(|cause| DatabaseUrlError::Password { path: path.to_owned(), cause })?;
             return self.with_password(text.lines().next().unwrap_or_default());
         }
         match (self, env::var(variable)) {
-            (place @ Self::Sqlite(_), _) | (place, Err(_)) => Ok(place),
-            (place, Ok(password)) => place.with_password(&password),
+            (url @ Self::Sqlite(_), _) | (url, Err(_)) => Ok(url),
+            (url, Ok(password)) => url.with_password(&password),
         }
     }
 
     /// The same with another password.
-    pub fn with_password(self, password: &str) -> Result<Self, PlaceError> {
+    pub fn with_password(self, password: &str) -> Result<Self, DatabaseUrlError> {
         match self {
-            Self::Sqlite(_) => Err(PlaceError::NoPassword),
+            Self::Sqlite(_) => Err(DatabaseUrlError::NoPassword),
             Self::Postgres(mut config) => {
                 config.password(password);
                 Ok(Self::Postgres(config))
@@ -107,7 +110,7 @@ impl Place {
 }
 
 /// Only its kind: an address has a password in it.
-impl fmt::Debug for Place {
+impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => f.debug_tuple("Sqlite").field(path).finish(),
@@ -123,10 +126,13 @@ mod tests {
 
     #[test]
     fn an_address_says_which_database_it_is() {
-        let place = |text: &str| text.parse::<Place>();
-        assert!(matches!(place("books.db"), Ok(Place::Sqlite(Some(_)))));
-        assert!(matches!(place("postgres://shop:lab@127.0.0.1:5432/shop"), Ok(Place::Postgres(_))));
-        assert!(matches!(place("mysql://shop:lab@127.0.0.1:3306/shop"), Ok(Place::MariaDb(_))));
+        let url = |text: &str| text.parse::<DatabaseUrl>();
+        assert!(matches!(url("books.db"), Ok(DatabaseUrl::Sqlite(Some(_)))));
+        assert!(matches!(
+            url("postgres://shop:lab@127.0.0.1:5432/shop"),
+            Ok(DatabaseUrl::Postgres(_))
+        ));
+        assert!(matches!(url("mysql://shop:lab@127.0.0.1:3306/shop"), Ok(DatabaseUrl::MariaDb(_))));
     }
 
     #[test]
@@ -139,18 +145,18 @@ mod tests {
             "mysql://shop:lab@127.0.0.1:port/db",
             "postgres://shop:lab@127.0.0.1:port/db",
         ] {
-            let error = wrong.parse::<Place>().expect_err(wrong).to_string();
+            let error = wrong.parse::<DatabaseUrl>().expect_err(wrong).to_string();
             assert!(!error.contains("lab"), "{error}");
         }
     }
 
     #[test]
     fn a_password_is_not_shown_and_sqlite_has_none() {
-        let place: Place = "mysql://shop:lab@127.0.0.1:3306/shop".parse().unwrap();
-        assert_eq!(format!("{place:?}"), "MariaDb(…)");
-        let place = place.with_password("other").unwrap();
-        let Place::MariaDb(opts) = place else { panic!("another kind") };
+        let url: DatabaseUrl = "mysql://shop:lab@127.0.0.1:3306/shop".parse().unwrap();
+        assert_eq!(format!("{url:?}"), "MariaDb(…)");
+        let url = url.with_password("other").unwrap();
+        let DatabaseUrl::MariaDb(opts) = url else { panic!("another kind") };
         assert_eq!(opts.get_pass(), Some("other"));
-        assert!(Place::Sqlite(None).with_password("x").is_err());
+        assert!(DatabaseUrl::Sqlite(None).with_password("x").is_err());
     }
 }
