@@ -13,10 +13,10 @@
 //! How long a request occupies its worker comes with the request (`shop-demand-us`, see
 //! [`DEMAND_HEADER`]), so that two shops under comparison are given identical work.
 
+mod app_state;
 mod ask;
 mod counters;
 mod error;
-mod house;
 mod options;
 mod shop;
 mod stage;

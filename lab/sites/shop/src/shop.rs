@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use bywash_site::Door;
 
-use crate::house::House;
+use crate::app_state::AppState;
 use crate::store::Store;
 use crate::work::Worker;
 use crate::{Options, ShopError, Stats};
@@ -14,7 +14,7 @@ use crate::{Options, ShopError, Stats};
 /// A shop that serves until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Shop {
-    house: Arc<House>,
+    state: Arc<AppState>,
     door: Door,
     threads: Vec<JoinHandle<()>>,
 }
@@ -25,14 +25,14 @@ impl Shop {
         options.check()?;
         let door = Door::listen(options.listen)?;
         let (stores, orders) = Store::open_all(&options.database, options.workers)?;
-        let house = Arc::new(House::new(options, orders));
+        let state = Arc::new(AppState::new(options, orders));
         // From here on a failure drops the shop, which stops the threads started so far.
-        let mut shop = Self { house, door, threads: Vec::new() };
+        let mut shop = Self { state, door, threads: Vec::new() };
         for store in stores {
-            let house = Arc::clone(&shop.house);
-            shop.spawn("shop-worker", || Worker::new(house, store).run())?;
+            let state = Arc::clone(&shop.state);
+            shop.spawn("shop-worker", || Worker::new(state, store).run())?;
         }
-        shop.door.open("shop-http", Arc::clone(&shop.house))?;
+        shop.door.open("shop-http", Arc::clone(&shop.state))?;
         Ok(shop)
     }
 
@@ -43,7 +43,7 @@ impl Shop {
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        self.house.reading()
+        self.state.reading()
     }
 
     /// Stops and joins every thread, within a few seconds: waiting requests are refused, running
@@ -61,7 +61,7 @@ impl Shop {
 
 impl Drop for Shop {
     fn drop(&mut self) {
-        self.house.close();
+        self.state.close();
         self.door.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.

@@ -10,8 +10,8 @@ use std::thread::{self, JoinHandle};
 use bywash_levels::Gateway;
 use bywash_site::Door;
 
+use crate::app_state::AppState;
 use crate::fill::fill;
-use crate::house::House;
 use crate::store::{Store, Writing};
 use crate::terms::Moment;
 use crate::writer::Writer;
@@ -20,7 +20,7 @@ use crate::{AdServerError, Fill, Options, Stats, clerk, pool};
 /// An ad server that serves until it is stopped or dropped.
 #[derive(Debug)]
 pub struct AdServer {
-    house: Arc<House>,
+    state: Arc<AppState>,
     door: Door,
     clerks: Vec<JoinHandle<()>>,
     writer: Option<JoinHandle<()>>,
@@ -41,17 +41,17 @@ impl AdServer {
         let (writing, to_write) = Writing::new();
         let pool = (pool::open(&options)?, seed()?);
         let gateway = options.level_keys.as_deref().map(Gateway::read).transpose()?;
-        let house = House::new(options, register, (key, boot), writing, pool, gateway);
-        let mut writer = Writer::new(Arc::clone(&house), connection, to_write);
+        let state = AppState::new(options, register, (key, boot), writing, pool, gateway);
+        let mut writer = Writer::new(Arc::clone(&state), connection, to_write);
         writer.prime().map_err(|cause| AdServerError::Database { path, cause })?;
         // From here on a failure drops the server, which stops the threads started so far.
-        let mut server = Self { house, door, clerks: Vec::new(), writer: None };
+        let mut server = Self { state, door, clerks: Vec::new(), writer: None };
         server.writer = Some(spawn("adserver-writer", || writer.run())?);
-        for _ in 0..server.house.options.clerks {
-            let house = Arc::clone(&server.house);
-            server.clerks.push(spawn("adserver-clerk", move || clerk::run(&house))?);
+        for _ in 0..server.state.options.clerks {
+            let state = Arc::clone(&server.state);
+            server.clerks.push(spawn("adserver-clerk", move || clerk::run(&state))?);
         }
-        server.door.open("adserver-http", Arc::clone(&server.house))?;
+        server.door.open("adserver-http", Arc::clone(&server.state))?;
         Ok(server)
     }
 
@@ -62,7 +62,7 @@ impl AdServer {
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        self.house.reading()
+        self.state.reading()
     }
 
     /// Stops and joins every thread: waiting requests are refused, running ones end by themselves, and what is exact in
@@ -108,15 +108,15 @@ fn spawn(
 
 impl Drop for AdServer {
     fn drop(&mut self) {
-        self.house.close();
+        self.state.close();
         for clerk in self.clerks.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.
             let _ = clerk.join();
         }
-        self.house.pool.wait_until_empty();
+        self.state.pool.wait_until_empty();
         // After the last delivery, and before the door waits for the last answers, which the writer owes.
         if let Some(writer) = self.writer.take() {
-            self.house.writing.settle();
+            self.state.writing.settle();
             let _ = writer.join();
         }
         self.door.close();
@@ -144,7 +144,7 @@ mod tests {
 
     fn answer(server: &AdServer, owed: Owed<Answer>) -> Option<Answer> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(Waiting::new(owed, server.house.counters.departures()).answer())
+        runtime.block_on(Waiting::new(owed, server.state.counters.departures()).answer())
     }
 
     #[test]
@@ -154,21 +154,21 @@ mod tests {
         let kind = Kind::Ad(Level::High);
         for _ in 0..20 {
             // A task of it, on whichever thread: more than the pool has.
-            let (receipt, owed) = server.house.receive(kind);
-            let look = |_: &House, turn: &mut bywash_levels::Request| {
+            let (receipt, owed) = server.state.receive(kind);
+            let look = |_: &AppState, turn: &mut bywash_levels::Request| {
                 let concepts = [1, 2, 3, 4];
                 turn.map(&concepts, |concept| assert_ne!(*concept, 3, "on purpose"));
                 Answer::Failed
             };
-            server.house.hand_in(Level::High, receipt, look).unwrap();
+            server.state.hand_in(Level::High, receipt, look).unwrap();
             assert!(matches!(answer(&server, owed), Some(Answer::Failed)));
-            let (receipt, owed) = server.house.receive(kind);
-            let look = |_: &House, _: &mut bywash_levels::Request| Answer::Busy;
-            server.house.hand_in(Level::High, receipt, look).unwrap();
+            let (receipt, owed) = server.state.receive(kind);
+            let look = |_: &AppState, _: &mut bywash_levels::Request| Answer::Busy;
+            server.state.hand_in(Level::High, receipt, look).unwrap();
             assert!(matches!(answer(&server, owed), Some(Answer::Busy)), "the next is served");
         }
         // Who is answered is counted next.
-        let counts = || server.house.counters.requests(kind);
+        let counts = || server.state.counters.requests(kind);
         let counted = || (counts().failed, counts().refused) == (20, 20);
         assert!((0..2_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -180,12 +180,12 @@ mod tests {
     fn a_click_waits_for_nobody_in_the_office() {
         let folder = tempfile::tempdir().unwrap();
         let server = server(&folder);
-        let banner = Arc::clone(&server.house.board().contracted[0]);
-        let token = server.house.place(&banner, None);
-        let closed = server.house.office();
+        let banner = Arc::clone(&server.state.board().contracted[0]);
+        let token = server.state.place(&banner, None);
+        let closed = server.state.office();
         let word = Word::parse("new").unwrap();
-        let waits = server.house.offer(Ask::AddConcept(word)).unwrap();
-        let click = server.house.offer(Ask::Click(token)).unwrap();
+        let waits = server.state.offer(Ask::AddConcept(word)).unwrap();
+        let click = server.state.offer(Ask::Click(token)).unwrap();
         assert!(matches!(answer(&server, click), Some(Answer::Go(_))));
         drop(closed);
         assert!(matches!(answer(&server, waits), Some(Answer::Json(..))));

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use crate::answer::Answer;
-use crate::house::{House, Job};
+use crate::app_state::{AppState, Job};
 use crate::office;
 
 /// Works until the queue is closed.
-pub(crate) fn run(house: &Arc<House>) {
-    while let Some(Job { ask, receipt }) = house.queue.pop() {
-        let _running = house.counters.run();
+pub(crate) fn run(state: &Arc<AppState>) {
+    while let Some(Job { ask, receipt }) = state.queue.pop() {
+        let _running = state.counters.run();
         if receipt.reply.left().is_some() {
             // Nobody would see the answer.
-            house.skip(&receipt);
+            state.skip(&receipt);
             continue;
         }
-        let answer = office::serve(house, ask).unwrap_or_else(Answer::No);
-        house.answer(receipt, answer);
+        let answer = office::serve(state, ask).unwrap_or_else(Answer::No);
+        state.answer(receipt, answer);
     }
 }

@@ -4,21 +4,21 @@
 use bywash_site::{Owed, Refusal};
 
 use crate::answer::{Answer, Receipt};
+use crate::app_state::{AppState, Job};
 use crate::ask::Ask;
 use crate::fault::Fault;
-use crate::house::{House, Job};
 use crate::placing;
 use crate::store::{Refused, Write};
 use crate::token::Placement;
 
-impl House {
+impl AppState {
     /// Puts a request into a queue; the answer comes through the receiver. The sender dropped
     /// without an answer means that the server closed first.
     pub(crate) fn offer(&self, ask: Ask) -> Result<Owed<Answer>, Refusal> {
         let (receipt, answer) = self.receive(ask.kind());
         match ask {
-            Ask::Ad(level, wanted) => self.hand_in(level, receipt, move |house, turn| {
-                placing::page(house, &wanted, turn).unwrap_or_else(Answer::No)
+            Ask::Ad(level, wanted) => self.hand_in(level, receipt, move |state, turn| {
+                placing::page(state, &wanted, turn).unwrap_or_else(Answer::No)
             })?,
             Ask::Click(token) => self.click(&token, receipt),
             ask => {

@@ -13,6 +13,7 @@
 
 mod adserver;
 mod answer;
+mod app_state;
 mod ask;
 mod board;
 mod capacity;
@@ -22,7 +23,6 @@ mod dispatch;
 mod error;
 mod fault;
 mod fill;
-mod house;
 mod ids;
 mod level;
 mod office;

@@ -7,10 +7,10 @@ use http::StatusCode;
 use serde::Serialize;
 
 use crate::answer::Answer;
+use crate::app_state::AppState;
 use crate::ask::PageWanted;
 use crate::board::{Banner, Board, Concept, Slot};
 use crate::fault::Fault;
-use crate::house::House;
 use crate::ids::{BannerId, SlotId};
 use crate::office;
 use crate::serve::{Page, Selector, Wanted};
@@ -33,11 +33,11 @@ struct PlacedBanner {
 
 /// The answer to a request for banners.
 pub(crate) fn page(
-    house: &House,
+    state: &AppState,
     wanted: &PageWanted,
     turn: &mut Request,
 ) -> Result<Answer, Fault> {
-    let board = house.board();
+    let board = state.board();
     let named = office::known_concepts(&board.register, &wanted.concepts)?;
     let groups = if wanted.slots.is_empty() {
         let places = (0..wanted.count).map(|place| (place, None)).collect();
@@ -45,7 +45,7 @@ pub(crate) fn page(
     } else {
         groups(&slots(&board, &wanted.slots)?, &named)
     };
-    let mut selector = Selector::new(house.chance());
+    let mut selector = Selector::new(state.chance());
     let mut page = Page::default();
     let mut placed = Vec::with_capacity(wanted.count);
     for Group { size, concepts, places } in groups {
@@ -53,21 +53,21 @@ pub(crate) fn page(
         let wanted = Wanted { concepts: &concepts, size, count: places.len() };
         selector.select(&board, wanted, &mut page, Some(turn));
         let chosen = page.banners[before..].iter().zip(places);
-        placed.extend(chosen.map(|(banner, (at, slot))| (at, place(house, banner, slot))));
+        placed.extend(chosen.map(|(banner, (at, slot))| (at, place(state, banner, slot))));
     }
     placed.sort_unstable_by_key(|(at, _)| *at);
     let placed: Vec<_> = placed.into_iter().map(|(_, placed)| placed).collect();
-    house.counters.selected(wanted.count, placed.len(), selector.rescans);
+    state.counters.selected(wanted.count, placed.len(), selector.rescans);
     Ok(Answer::json(StatusCode::OK, &Placed { banners: placed }))
 }
 
-fn place(house: &House, banner: &Banner, slot: Option<&Slot>) -> PlacedBanner {
-    house.reserve_ahead(banner);
+fn place(state: &AppState, banner: &Banner, slot: Option<&Slot>) -> PlacedBanner {
+    state.reserve_ahead(banner);
     if let Some(slot) = slot {
         slot.counts.placements.fetch_add(1, Relaxed);
     }
     let slot = slot.map(|slot| slot.id);
-    let click = format!("/click/{}", house.place(banner, slot));
+    let click = format!("/click/{}", state.place(banner, slot));
     PlacedBanner { banner: banner.id, size: banner.size, slot, click }
 }
 

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use crate::answer::{Answer, Receipt};
+use crate::app_state::AppState;
 use crate::board::{Banner, Board};
-use crate::house::House;
 use crate::ids::BannerId;
 use crate::store::{Write, write};
 use crate::terms::Moment;
@@ -32,7 +32,7 @@ const BATCH: usize = 1_024;
 /// The thread's own.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    house: Arc<House>,
+    state: Arc<AppState>,
     connection: Connection,
     waiting: Receiver<Write>,
 }
@@ -45,13 +45,17 @@ struct Batch {
 }
 
 impl Writer {
-    pub(crate) fn new(house: Arc<House>, connection: Connection, waiting: Receiver<Write>) -> Self {
-        Self { house, connection, waiting }
+    pub(crate) fn new(
+        state: Arc<AppState>,
+        connection: Connection,
+        waiting: Receiver<Write>,
+    ) -> Self {
+        Self { state, connection, waiting }
     }
 
     /// Reserves the first blocks of all banners: before anybody is served.
     pub(crate) fn prime(&mut self) -> rusqlite::Result<()> {
-        let board = self.house.board();
+        let board = self.state.board();
         let reservations = short(&board);
         let batch = Batch { reservations, ..Batch::default() };
         let done = self.reserve_and_click(&board, &batch);
@@ -101,7 +105,7 @@ impl Writer {
     }
 
     fn tick(&mut self, batch: &mut Batch) {
-        let board = self.house.board();
+        let board = self.state.board();
         board.refresh(Moment::now());
         let more = short(&board);
         batch.reservations.extend(more);
@@ -114,7 +118,7 @@ impl Writer {
         if batch.clicks.is_empty() && batch.reservations.is_empty() {
             return;
         }
-        let board = self.house.board();
+        let board = self.state.board();
         let done = self.reserve_and_click(&board, &batch);
         if let Err(error) = &done {
             complain(error);
@@ -126,7 +130,7 @@ impl Writer {
                 Ok(firsts) => self.count(&board, &placement, firsts[index]),
                 Err(()) => Answer::Failed,
             };
-            self.house.answer(receipt, answer);
+            self.state.answer(receipt, answer);
         }
     }
 
@@ -164,13 +168,13 @@ impl Writer {
                 slot.counts.clicks.fetch_add(1, Relaxed);
             }
         }
-        self.house.counters.clicked(is_first);
+        self.state.counters.clicked(is_first);
         Answer::Go(banner.landing.clone())
     }
 
     /// Gives back what is reserved and was not delivered. Nobody delivers any more.
     fn settle(mut self) {
-        let board = self.house.board();
+        let board = self.state.board();
         let give_back = |connection: &mut Connection| {
             let transaction = write::begin(connection)?;
             for banner in board.register.banners.values() {

@@ -8,7 +8,7 @@ use bywash_lease::DatabaseName;
 use bywash_site::Door;
 use tempfile::TempDir;
 
-use crate::house::House;
+use crate::app_state::AppState;
 use crate::lease::{Caller, Desk};
 use crate::store::{self, Store};
 use crate::worker::Worker;
@@ -17,7 +17,7 @@ use bywash_database::Pool;
 
 /// A store that serves until it is stopped or dropped.
 pub struct Bookstore {
-    house: Arc<House>,
+    state: Arc<AppState>,
     door: Door,
     threads: Vec<JoinHandle<()>>,
     // Both outlive the workers, which end in `drop`.
@@ -59,7 +59,7 @@ impl Bookstore {
         let caller = options.sentry.as_ref().map(|sentry| Caller::new(sentry.socket.clone()));
         let caller = caller.transpose().map_err(BookstoreError::system("a thread"))?;
         let desk = desk(&options, caller.as_ref());
-        let house = House::new(
+        let state = AppState::new(
             options,
             fixture.pool.url.dialect().name,
             fixture.pages,
@@ -67,16 +67,16 @@ impl Bookstore {
         );
         // From here on a failure drops the store, which stops the threads started so far.
         let mut bookstore = Self {
-            house: Arc::new(house),
+            state: Arc::new(state),
             door,
             threads: Vec::new(),
             _caller: caller,
             _folder: fixture.folder,
         };
-        for _ in 0..bookstore.house.options.workers {
+        for _ in 0..bookstore.state.options.workers {
             bookstore.hire(&fixture.pool, desk.clone())?;
         }
-        bookstore.door.open("bookstore-http", Arc::clone(&bookstore.house))?;
+        bookstore.door.open("bookstore-http", Arc::clone(&bookstore.state))?;
         Ok(bookstore)
     }
 
@@ -87,7 +87,7 @@ impl Bookstore {
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        self.house.reading()
+        self.state.reading()
     }
 
     /// Stops and joins every thread: waiting requests are refused, running ones end by themselves. Dropping the store
@@ -97,10 +97,10 @@ impl Bookstore {
     }
 
     fn hire(&mut self, pool: &Pool, desk: Option<Desk>) -> Result<(), BookstoreError> {
-        let store = Store::new(pool, desk, self.house.options.tags);
+        let store = Store::new(pool, desk, self.state.options.tags);
         let mut store = store.map_err(BookstoreError::system("/dev/urandom"))?;
         store.open().map_err(SchemaError::from)?;
-        let worker = Worker::new(Arc::clone(&self.house), store);
+        let worker = Worker::new(Arc::clone(&self.state), store);
         let thread = thread::Builder::new().name("bookstore-worker".to_owned());
         let thread = thread.spawn(|| worker.run()).map_err(BookstoreError::system("a thread"))?;
         self.threads.push(thread);
@@ -110,7 +110,7 @@ impl Bookstore {
 
 impl Drop for Bookstore {
     fn drop(&mut self) {
-        self.house.queue.close();
+        self.state.queue.close();
         self.door.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.

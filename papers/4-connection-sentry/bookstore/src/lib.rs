@@ -14,13 +14,13 @@
 //! [`trace`] makes a trace of sessions of the seed's size.
 #![forbid(unsafe_code)]
 
+mod app_state;
 mod ask;
 mod books;
 mod bookstore;
 mod calibrate;
 mod error;
 mod files;
-mod house;
 mod lease;
 mod options;
 mod request_id;

@@ -6,26 +6,26 @@ use std::sync::Arc;
 use bywash_database::DbError;
 
 use crate::Service;
+use crate::app_state::{AppState, Made};
 use crate::ask::Ask;
 use crate::files;
-use crate::house::{House, Made};
 use crate::store::Store;
 
 /// A worker and its own database connection.
 pub(crate) struct Worker {
-    house: Arc<House>,
+    state: Arc<AppState>,
     store: Store,
 }
 
 impl Worker {
-    pub(crate) fn new(house: Arc<House>, store: Store) -> Self {
-        Self { house, store }
+    pub(crate) fn new(state: Arc<AppState>, store: Store) -> Self {
+        Self { state, store }
     }
 
     /// Works until the store is closed.
     pub(crate) fn run(self) {
-        let Self { house, mut store } = self;
-        house.queue.work(|service, ask| {
+        let Self { state, mut store } = self;
+        state.queue.work(|service, ask| {
             let visit = match ask {
                 Ask::File(number) => return Ok(Made::File(files::file(*number))),
                 Ask::Store(visit) => visit,
@@ -33,7 +33,7 @@ impl Worker {
             let served = store.serve(visit);
             let is_away = served.as_ref().is_err_and(DbError::is_away);
             if is_away || store.has_asked() {
-                house.queue.counters.met_database(!is_away);
+                state.queue.counters.met_database(!is_away);
             }
             if let Err(error) = &served
                 && *error != DbError::Cancelled

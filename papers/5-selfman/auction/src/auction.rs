@@ -8,13 +8,13 @@ use bywash_database::{DatabaseUrl, Pool};
 use bywash_site::Door;
 use tempfile::TempDir;
 
-use crate::house::{House, work};
+use crate::app_state::{AppState, work};
 use crate::store::{self, Store};
 use crate::{AuctionError, Options, Stats};
 
 /// An auction that serves until it is stopped or dropped.
 pub struct Auction {
-    house: Arc<House>,
+    state: Arc<AppState>,
     door: Door,
     threads: Vec<JoinHandle<()>>,
     /// Of a temporary database. It outlives the workers, which end in `drop`.
@@ -38,13 +38,13 @@ impl Auction {
         };
         let pool = Pool::new(url, options.silence);
         store::prepare(&pool, &options.sizes)?;
-        let house = Arc::new(House::new(options));
+        let state = Arc::new(AppState::new(options));
         // From here on a failure drops the auction, which stops the threads started so far.
-        let mut auction = Self { house, door, threads: Vec::new(), _folder: folder };
-        for _ in 0..auction.house.options.workers {
+        let mut auction = Self { state, door, threads: Vec::new(), _folder: folder };
+        for _ in 0..auction.state.options.workers {
             auction.hire(&pool)?;
         }
-        auction.door.open("auction-http", Arc::clone(&auction.house))?;
+        auction.door.open("auction-http", Arc::clone(&auction.state))?;
         Ok(auction)
     }
 
@@ -55,7 +55,7 @@ impl Auction {
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        self.house.reading()
+        self.state.reading()
     }
 
     /// Stops and joins every thread: waiting requests are refused, running ones end by themselves. Dropping the auction
@@ -67,10 +67,10 @@ impl Auction {
     fn hire(&mut self, pool: &Pool) -> Result<(), AuctionError> {
         let mut store = Store::new(pool);
         store.open()?;
-        let house = Arc::clone(&self.house);
+        let state = Arc::clone(&self.state);
         let thread = thread::Builder::new().name("auction-worker".to_owned());
         let thread =
-            thread.spawn(|| work(house, store)).map_err(AuctionError::system("a thread"))?;
+            thread.spawn(|| work(state, store)).map_err(AuctionError::system("a thread"))?;
         self.threads.push(thread);
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Auction {
 
 impl Drop for Auction {
     fn drop(&mut self) {
-        self.house.queue.close();
+        self.state.queue.close();
         self.door.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.

@@ -8,12 +8,12 @@
 //! and sorts, and does so for as many bids as its category has. Every rule of the auction holds however many ask at once.
 #![forbid(unsafe_code)]
 
+mod app_state;
 mod ask;
 mod auction;
 mod deed;
 mod error;
 mod goods;
-mod house;
 mod options;
 mod page;
 mod stats;

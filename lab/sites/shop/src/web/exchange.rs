@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::{page, respond};
 use crate::Stage;
+use crate::app_state::AppState;
 use crate::ask::Ask;
-use crate::house::House;
 
-impl Application for House {
+impl Application for AppState {
     type Page = Stage;
 
     fn page(path: &str) -> Option<(Stage, Method)> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::burn::{Burner, Cut};
+use crate::app_state::{AppState, Job};
 use crate::ask::Ask;
 use crate::counters::Outcome;
-use crate::house::{House, Job};
 use crate::store::{Answer, Page, Store, Verdict};
 
 /// Between two looks at the client, when departures are noticed.
@@ -19,31 +19,31 @@ const BUSY: Duration = Duration::from_millis(100);
 /// A worker and its own database connection.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    house: Arc<House>,
+    state: Arc<AppState>,
     store: Store,
     burner: Burner,
 }
 
 impl Worker {
-    /// A worker of `house`, to be made on its own thread.
-    pub(crate) fn new(house: Arc<House>, store: Store) -> Self {
-        let burner = Burner::new(house.options.burn);
-        Self { house, store, burner }
+    /// A worker of `state`, to be made on its own thread.
+    pub(crate) fn new(state: Arc<AppState>, store: Store) -> Self {
+        let burner = Burner::new(state.options.burn);
+        Self { state, store, burner }
     }
 
     /// Works until the queue is closed.
     pub(crate) fn run(mut self) {
-        while let Some(job) = self.house.queue.pop() {
+        while let Some(job) = self.state.queue.pop() {
             self.take(job);
         }
     }
 
     fn take(&mut self, job: Job) {
-        let house = Arc::clone(&self.house);
-        let _running = house.counters.run();
+        let state = Arc::clone(&self.state);
+        let _running = state.counters.run();
         let stage = job.ask.stage;
         let outcome = if self.notices_departure(&job) { Outcome::Skipped } else { self.work(job) };
-        house.counters.ended(stage, outcome);
+        state.counters.ended(stage, outcome);
     }
 
     /// Useful is what reaches a client who is still there; nothing else is.
@@ -58,26 +58,26 @@ impl Worker {
     }
 
     fn occupy(&self, job: &Job) -> Result<(), Cut> {
-        let options = &self.house.options;
+        let options = &self.state.options;
         let demand = job.ask.demand.unwrap_or(options.demand[job.ask.stage.index()]);
         let step = if options.notice_close { ATTENTIVE } else { BUSY };
-        self.burner.burn(demand, step, || self.house.cuts() || self.notices_departure(job))
+        self.burner.burn(demand, step, || self.state.cuts() || self.notices_departure(job))
     }
 
     fn answer(&mut self, ask: &Ask) -> Answer {
         let served = self.store.serve(ask).unwrap_or_else(|error| {
             // Nobody reading it is no reason not to serve.
             let _unread = writeln!(std::io::stderr(), "shop: {}: {error}", ask.stage.name());
-            self.house.counters.failed(ask.stage);
+            self.state.counters.failed(ask.stage);
             Answer { verdict: Verdict::Failed, new_session: None }
         });
         if matches!(served.verdict, Verdict::Page(Page::Ordered(_))) {
-            self.house.counters.ordered();
+            self.state.counters.ordered();
         }
         served
     }
 
     fn notices_departure(&self, job: &Job) -> bool {
-        self.house.options.notice_close && job.reply.left().is_some()
+        self.state.options.notice_close && job.reply.left().is_some()
     }
 }

@@ -7,26 +7,26 @@ use serde_json::json;
 
 use super::{FULL, MAX_CONTRACTS, change, found, known_concepts, made};
 use crate::answer::Answer;
+use crate::app_state::AppState;
 use crate::ask::{NewBanner, NewContract};
 use crate::board::{Banner, Contract, Register, Tally, due};
 use crate::capacity::{Want, find_room, rooms, wants};
 use crate::fault::Fault;
-use crate::house::House;
 use crate::ids::{BannerId, ContractId};
 use crate::store::Change;
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 
-pub(super) fn sign(house: &House, new: NewContract) -> Result<Answer, Fault> {
-    let _turn = house.office();
+pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Fault> {
+    let _turn = state.office();
     let now = Moment::now();
-    let mut register = house.board().register.clone();
+    let mut register = state.board().register.clone();
     let contract = draw_up(&register, new, now)?;
     let new: Vec<_> =
         contract.banners.iter().map(|banner| want(banner, contract.flight, now)).collect();
     find_room(&rooms(&register), &wants(&register, now), &new).map_err(Fault::Capacity)?;
     let report = Report::of(&contract, now);
     register.keep(contract.clone());
-    change(house, Change::Sign(contract), register)?;
+    change(state, Change::Sign(contract), register)?;
     Ok(made(&report))
 }
 
@@ -68,22 +68,22 @@ fn want(banner: &Banner, flight: Flight, now: Moment) -> Want {
     Want::new(banner.size, concepts, banner.tally.owed(), flight, now)
 }
 
-pub(super) fn show(house: &House, id: ContractId) -> Result<Answer, Fault> {
-    let board = house.board();
+pub(super) fn show(state: &AppState, id: ContractId) -> Result<Answer, Fault> {
+    let board = state.board();
     let contract = board.register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
     Ok(found(&Report::of(contract, Moment::now())))
 }
 
-pub(super) fn list(house: &House, after: Option<ContractId>) -> Answer {
+pub(super) fn list(state: &AppState, after: Option<ContractId>) -> Answer {
     let now = Moment::now();
     let report = |_, contract: &Contract| json!(Report::of(contract, now));
-    super::list("contracts", &house.board().register.contracts, after, report)
+    super::list("contracts", &state.board().register.contracts, after, report)
 }
 
-pub(super) fn cancel(house: &House, id: ContractId) -> Result<Answer, Fault> {
-    let _turn = house.office();
+pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, Fault> {
+    let _turn = state.office();
     let now = Moment::now();
-    let mut register = house.board().register.clone();
+    let mut register = state.board().register.clone();
     let contract = register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
     if contract.cancelled_at.is_some() {
         return Err(Fault::Conflict("the contract is cancelled already"));
@@ -94,7 +94,7 @@ pub(super) fn cancel(house: &House, id: ContractId) -> Result<Answer, Fault> {
     let cancelled = Contract { cancelled_at: Some(now), ..Contract::clone(contract) };
     let banners = cancelled.banners.clone();
     register.keep(cancelled.clone());
-    change(house, Change::Cancel(id, now), register)?;
+    change(state, Change::Cancel(id, now), register)?;
     for banner in banners {
         // For requests that have the board of before.
         banner.tally.cancel();

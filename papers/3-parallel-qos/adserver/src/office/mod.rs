@@ -1,7 +1,7 @@
 //! Everything about concepts, publishers, slots and contracts: what may be changed, and what is told about it.
 //!
 //! A change is checked against the board, committed, and then seen: whoever reads never sees half of one, and a refusal
-//! leaves nothing behind. One change at a time ([`House::office`]).
+//! leaves nothing behind. One change at a time ([`AppState::office`]).
 
 mod contracts;
 mod slots;
@@ -17,10 +17,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::answer::Answer;
+use crate::app_state::AppState;
 use crate::ask::Ask;
 use crate::board::{Concept, Register};
 use crate::fault::{Fault, SUGGESTIONS};
-use crate::house::House;
 use crate::ids::ConceptId;
 use crate::store::Change;
 use crate::terms::Word;
@@ -37,23 +37,23 @@ const LISTED: usize = 100;
 const FULL: Fault = Fault::Conflict("the ad server cannot have more of these");
 
 /// Serves what is neither a page's request nor a click.
-pub(crate) fn serve(house: &House, ask: Ask) -> Result<Answer, Fault> {
+pub(crate) fn serve(state: &AppState, ask: Ask) -> Result<Answer, Fault> {
     match ask {
-        Ask::AddConcept(word) => add_concept(house, &word),
+        Ask::AddConcept(word) => add_concept(state, &word),
         Ask::ListConcepts => Ok(found(&json!({
-            "concepts": house.board().register.concepts.keys().collect::<Vec<_>>(),
+            "concepts": state.board().register.concepts.keys().collect::<Vec<_>>(),
         }))),
-        Ask::AddPublisher(name) => slots::add_publisher(house, name),
-        Ask::ListPublishers(after) => Ok(slots::list_publishers(house, after)),
-        Ask::ShowPublisher(id) => slots::show_publisher(house, id),
-        Ask::AddSlot(slot) => slots::add(house, &slot),
-        Ask::ListSlots(after) => Ok(slots::list(house, after)),
-        Ask::ResizeSlot(id, per_day) => slots::resize(house, id, per_day),
-        Ask::RemoveSlot(id) => slots::remove(house, id),
-        Ask::Sign(contract) => contracts::sign(house, contract),
-        Ask::ListContracts(after) => Ok(contracts::list(house, after)),
-        Ask::ShowContract(id) => contracts::show(house, id),
-        Ask::Cancel(id) => contracts::cancel(house, id),
+        Ask::AddPublisher(name) => slots::add_publisher(state, name),
+        Ask::ListPublishers(after) => Ok(slots::list_publishers(state, after)),
+        Ask::ShowPublisher(id) => slots::show_publisher(state, id),
+        Ask::AddSlot(slot) => slots::add(state, &slot),
+        Ask::ListSlots(after) => Ok(slots::list(state, after)),
+        Ask::ResizeSlot(id, per_day) => slots::resize(state, id, per_day),
+        Ask::RemoveSlot(id) => slots::remove(state, id),
+        Ask::Sign(contract) => contracts::sign(state, contract),
+        Ask::ListContracts(after) => Ok(contracts::list(state, after)),
+        Ask::ShowContract(id) => contracts::show(state, id),
+        Ask::Cancel(id) => contracts::cancel(state, id),
         Ask::Ad(..) | Ask::Click(_) => Err(Fault::Unknown("page")),
     }
 }
@@ -73,9 +73,9 @@ pub(crate) fn known_concepts(
     })
 }
 
-fn add_concept(house: &House, word: &Word) -> Result<Answer, Fault> {
-    let _turn = house.office();
-    let mut register = house.board().register.clone();
+fn add_concept(state: &AppState, word: &Word) -> Result<Answer, Fault> {
+    let _turn = state.office();
+    let mut register = state.board().register.clone();
     if register.concepts.contains_key(word) {
         return Ok(found(&json!({ "concept": word })));
     }
@@ -84,15 +84,15 @@ fn add_concept(house: &House, word: &Word) -> Result<Answer, Fault> {
     }
     let id = ConceptId::after(register.concepts.values().max().copied()).ok_or(FULL)?;
     register.concepts.insert(word.clone(), id);
-    change(house, Change::Concept(Concept { id, word: word.clone() }), register)?;
+    change(state, Change::Concept(Concept { id, word: word.clone() }), register)?;
     Ok(made(&json!({ "concept": word })))
 }
 
 /// Commits a change, then shows what it has led to.
-fn change(house: &House, change: Change, register: Register) -> Result<(), Fault> {
-    match house.writing.commit(change) {
+fn change(state: &AppState, change: Change, register: Register) -> Result<(), Fault> {
+    match state.writing.commit(change) {
         Some(Ok(())) => {
-            house.publish(register);
+            state.publish(register);
             Ok(())
         }
         Some(Err(error)) => {

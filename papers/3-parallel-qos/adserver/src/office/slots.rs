@@ -7,44 +7,44 @@ use serde_json::{Value, json};
 
 use super::{FULL, MAX_PUBLISHERS, MAX_SLOTS, change, found, known_concepts, made};
 use crate::answer::Answer;
+use crate::app_state::AppState;
 use crate::ask::NewSlot;
 use crate::board::{Publisher, Slot, SlotCounts};
 use crate::capacity::{keep_room, rooms, wants};
 use crate::fault::Fault;
-use crate::house::House;
 use crate::ids::{PublisherId, SlotId};
 use crate::store::Change;
 use crate::terms::{Moment, Name, Word};
 
-pub(super) fn add_publisher(house: &House, name: Name) -> Result<Answer, Fault> {
-    let _turn = house.office();
-    let mut register = house.board().register.clone();
+pub(super) fn add_publisher(state: &AppState, name: Name) -> Result<Answer, Fault> {
+    let _turn = state.office();
+    let mut register = state.board().register.clone();
     if register.publishers.len() >= MAX_PUBLISHERS {
         return Err(FULL);
     }
     let last = register.publishers.last_key_value().map(|(id, _)| *id);
     let id = PublisherId::after(last).ok_or(FULL)?;
     register.publishers.insert(id, Arc::new(Publisher { name: name.clone() }));
-    change(house, Change::Publisher(id, name), register)?;
+    change(state, Change::Publisher(id, name), register)?;
     Ok(made(&json!({ "publisher": id })))
 }
 
-pub(super) fn list_publishers(house: &House, after: Option<PublisherId>) -> Answer {
+pub(super) fn list_publishers(state: &AppState, after: Option<PublisherId>) -> Answer {
     let report = |id, publisher: &Publisher| json!({ "publisher": id, "name": publisher.name });
-    super::list("publishers", &house.board().register.publishers, after, report)
+    super::list("publishers", &state.board().register.publishers, after, report)
 }
 
 /// Placements and clicks by slot: how well a publisher does.
-pub(super) fn show_publisher(house: &House, id: PublisherId) -> Result<Answer, Fault> {
-    let board = house.board();
+pub(super) fn show_publisher(state: &AppState, id: PublisherId) -> Result<Answer, Fault> {
+    let board = state.board();
     let publisher = board.register.publishers.get(&id).ok_or(Fault::Unknown("publisher"))?;
     let own = board.register.slots.values().filter(|slot| slot.publisher == id);
     let slots: Vec<_> = own.map(|slot| report(slot)).collect();
     Ok(found(&json!({ "publisher": id, "name": publisher.name, "slots": slots })))
 }
 
-pub(super) fn list(house: &House, after: Option<SlotId>) -> Answer {
-    super::list("slots", &house.board().register.slots, after, |_, slot| report(slot))
+pub(super) fn list(state: &AppState, after: Option<SlotId>) -> Answer {
+    super::list("slots", &state.board().register.slots, after, |_, slot| report(slot))
 }
 
 fn report(slot: &Slot) -> Value {
@@ -61,9 +61,9 @@ fn report(slot: &Slot) -> Value {
     })
 }
 
-pub(super) fn add(house: &House, new: &NewSlot) -> Result<Answer, Fault> {
-    let _turn = house.office();
-    let mut register = house.board().register.clone();
+pub(super) fn add(state: &AppState, new: &NewSlot) -> Result<Answer, Fault> {
+    let _turn = state.office();
+    let mut register = state.board().register.clone();
     if register.slots.len() >= MAX_SLOTS {
         return Err(FULL);
     }
@@ -82,34 +82,34 @@ pub(super) fn add(house: &House, new: &NewSlot) -> Result<Answer, Fault> {
     };
     let id = slot.id;
     register.slots.insert(id, Arc::new(slot.clone()));
-    change(house, Change::Slot(slot), register)?;
+    change(state, Change::Slot(slot), register)?;
     Ok(made(&json!({ "slot": id })))
 }
 
-pub(super) fn resize(house: &House, id: SlotId, per_day: u64) -> Result<Answer, Fault> {
-    replace(house, id, |slot| Slot { per_day, ..slot }, Change::Resize(id, per_day))?;
+pub(super) fn resize(state: &AppState, id: SlotId, per_day: u64) -> Result<Answer, Fault> {
+    replace(state, id, |slot| Slot { per_day, ..slot }, Change::Resize(id, per_day))?;
     Ok(found(&json!({ "slot": id, "impressions_per_day": per_day })))
 }
 
-pub(super) fn remove(house: &House, id: SlotId) -> Result<Answer, Fault> {
-    replace(house, id, |slot| Slot { is_removed: true, ..slot }, Change::RemoveSlot(id))?;
+pub(super) fn remove(state: &AppState, id: SlotId) -> Result<Answer, Fault> {
+    replace(state, id, |slot| Slot { is_removed: true, ..slot }, Change::RemoveSlot(id))?;
     Ok(found(&json!({ "slot": id, "removed": true })))
 }
 
 /// Puts another slot in the place of one, if as much of what is promised is carried afterwards.
 fn replace(
-    house: &House,
+    state: &AppState,
     id: SlotId,
     other: impl FnOnce(Slot) -> Slot,
     as_sql: Change,
 ) -> Result<(), Fault> {
-    let _turn = house.office();
-    let mut register = house.board().register.clone();
+    let _turn = state.office();
+    let mut register = state.board().register.clone();
     let slot = register.slots.get(&id).filter(|slot| !slot.is_removed);
     let slot = Slot::clone(slot.ok_or(Fault::Unknown("slot"))?);
     let before = rooms(&register);
     register.slots.insert(id, Arc::new(other(slot)));
     let promised = wants(&register, Moment::now());
     keep_room(&before, &rooms(&register), &promised).map_err(Fault::Promised)?;
-    change(house, as_sql, register)
+    change(state, as_sql, register)
 }

@@ -10,8 +10,8 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use serde::Serialize;
 
 use super::respond;
+use crate::app_state::AppState;
 use crate::ask::{Ask, Route};
-use crate::house::House;
 use crate::terms::Moment;
 
 /// What there is at a path.
@@ -22,7 +22,7 @@ pub(crate) enum Page {
     Queued(Route),
 }
 
-impl Application for House {
+impl Application for AppState {
     type Page = Page;
 
     fn page(path: &str) -> Option<(Page, Method)> {

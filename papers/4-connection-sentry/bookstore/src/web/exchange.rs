@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::respond;
 use crate::Service;
+use crate::app_state::AppState;
 use crate::ask::Ask;
-use crate::house::House;
 
-impl Application for House {
+impl Application for AppState {
     type Page = Service;
 
     fn page(path: &str) -> Option<(Service, Method)> {

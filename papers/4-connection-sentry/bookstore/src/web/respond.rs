@@ -6,7 +6,7 @@ use http::header::SET_COOKIE;
 use http::{Response, StatusCode};
 
 use super::page;
-use crate::house::Made;
+use crate::app_state::Made;
 use crate::store::{Answer, Page};
 
 /// What a worker made of a request.

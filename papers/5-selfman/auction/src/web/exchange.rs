@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::respond;
 use crate::Page;
+use crate::app_state::AppState;
 use crate::ask::Wish;
-use crate::house::House;
 
-impl Application for House {
+impl Application for AppState {
     type Page = Page;
 
     fn page(path: &str) -> Option<(Page, Method)> {

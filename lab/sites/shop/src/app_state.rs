@@ -1,6 +1,6 @@
 //! What the HTTP thread and the workers share: the queue between them, the totals, the closing.
 //!
-//! Ownership: one `House` in an `Arc` per shop. The HTTP thread pushes, the workers pop, anybody
+//! Ownership: one `AppState` in an `Arc` per shop. The HTTP thread pushes, the workers pop, anybody
 //! counts; closing happens once and is never undone.
 
 use std::sync::OnceLock;
@@ -27,7 +27,7 @@ pub(crate) struct Job {
 
 /// A running shop as its threads see it.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) queue: Queue<Job>,
@@ -35,8 +35,8 @@ pub(crate) struct House {
     cut_at: OnceLock<Instant>,
 }
 
-impl House {
-    /// An open house whose database holds `orders` already.
+impl AppState {
+    /// The state of an open shop whose database holds `orders` already.
     pub(crate) fn new(options: Options, orders: u64) -> Self {
         Self {
             queue: Queue::new(options.backlog),

@@ -12,12 +12,12 @@ use crate::{Options, Page, Stats};
 
 /// A running auction as its threads see it.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) queue: WorkQueue<Wish, Answer>,
 }
 
-impl House {
+impl AppState {
     pub(crate) fn new(options: Options) -> Self {
         let queue = WorkQueue::new(Page::ALL.len(), options.backlog);
         Self { options, queue }
@@ -44,12 +44,12 @@ impl House {
 
 /// One worker's life.
 #[expect(clippy::needless_pass_by_value, reason = "the thread owns its values")]
-pub(crate) fn work(house: Arc<House>, mut store: Store) {
-    house.queue.work(|page, wish| {
+pub(crate) fn work(state: Arc<AppState>, mut store: Store) {
+    state.queue.work(|page, wish| {
         let served = store.serve(wish);
         let is_away = served.as_ref().is_err_and(DbError::is_away);
         if is_away || store.has_asked() {
-            house.queue.counters.met_database(!is_away);
+            state.queue.counters.met_database(!is_away);
         }
         if let Err(error) = &served {
             // Nobody reading it is no reason not to serve.

@@ -19,7 +19,7 @@ pub(crate) enum Made {
 
 /// A running store as its threads see it.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) queue: WorkQueue<Ask, Made>,
     kind: &'static str,
@@ -28,8 +28,8 @@ pub(crate) struct House {
     conversations: Option<Arc<AtomicU64>>,
 }
 
-impl House {
-    /// An open house on a database of a `kind` with so many pages a book.
+impl AppState {
+    /// The state of an open store on a database of a `kind` with so many pages a book.
     pub(crate) fn new(
         options: Options,
         kind: &'static str,

@@ -1,6 +1,6 @@
 //! What all threads share: the board, the pool, the queue, the totals, the way to the writer.
 //!
-//! Ownership: one `House` in an `Arc` per server. The HTTP thread pushes, pool and clerks pop, the writer commits; closing
+//! Ownership: one `AppState` in an `Arc` per server. The HTTP thread pushes, pool and clerks pop, the writer commits; closing
 //! happens once and is never undone.
 //!
 //! Locks: `board` is held for a copy of its `Arc`. `office` is held by whoever changes contracts or slots, from the look
@@ -33,7 +33,7 @@ pub(crate) struct Job {
 
 /// A running ad server as its threads see it.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) pool: Pool,
@@ -53,8 +53,8 @@ pub(crate) struct House {
     office: Mutex<()>,
 }
 
-impl House {
-    /// An open house with what the database knows.
+impl AppState {
+    /// The state of an open ad server with what the database knows.
     pub(crate) fn new(
         options: Options,
         register: Register,
@@ -86,7 +86,7 @@ impl House {
         Arc::clone(&self.board.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts a board in place of the one before. Only for who holds [`House::office`].
+    /// Puts a board in place of the one before. Only for who holds [`AppState::office`].
     pub(crate) fn publish(&self, register: Register) {
         let has_wheels = self.options.selection == Selection::Wheels;
         let board = Arc::new(Board::new(register, has_wheels, Moment::now()));
@@ -145,8 +145,8 @@ impl House {
         receipt: Receipt,
         look: impl FnOnce(&Self, &mut Request) -> Answer + Send + 'static,
     ) -> Result<(), Refusal> {
-        let Some(house) = self.me.upgrade() else { return Err(Refusal::Closing) };
-        let mut page = Page { house, receipt: Some(receipt), has_begun: false };
+        let Some(state) = self.me.upgrade() else { return Err(Refusal::Closing) };
+        let mut page = Page { state, receipt: Some(receipt), has_begun: false };
         let handed_in = self.pool.submit(level.name(), move |turn| page.serve(look, turn));
         handed_in.map_err(|_| Refusal::Busy)
     }
@@ -209,21 +209,21 @@ impl House {
 /// A page, from its place in the queue to its answer. Dropped before it has begun, because the pool was full or was closed,
 /// it is refused; dropped later, because something panicked, it has failed.
 struct Page {
-    house: Arc<House>,
+    state: Arc<AppState>,
     receipt: Option<Receipt>,
     has_begun: bool,
 }
 
 impl Page {
-    fn serve(&mut self, look: impl FnOnce(&House, &mut Request) -> Answer, turn: &mut Request) {
+    fn serve(&mut self, look: impl FnOnce(&AppState, &mut Request) -> Answer, turn: &mut Request) {
         self.has_begun = true;
-        let _running = self.house.counters.run();
+        let _running = self.state.counters.run();
         let is_gone = |receipt: &Receipt| receipt.reply.left().is_some();
         // Nobody would see the banners of who has left.
-        let answer = (!self.receipt.as_ref().is_some_and(is_gone)).then(|| look(&self.house, turn));
+        let answer = (!self.receipt.as_ref().is_some_and(is_gone)).then(|| look(&self.state, turn));
         match (self.receipt.take(), answer) {
-            (Some(receipt), Some(answer)) => self.house.answer(receipt, answer),
-            (Some(receipt), None) => self.house.skip(&receipt),
+            (Some(receipt), Some(answer)) => self.state.answer(receipt, answer),
+            (Some(receipt), None) => self.state.skip(&receipt),
             (None, _) => {}
         }
     }
@@ -232,8 +232,8 @@ impl Page {
 impl Drop for Page {
     fn drop(&mut self) {
         match self.receipt.take() {
-            Some(receipt) if self.has_begun => self.house.answer(receipt, Answer::Failed),
-            Some(receipt) => drop(self.house.refuse(&receipt)),
+            Some(receipt) if self.has_begun => self.state.answer(receipt, Answer::Failed),
+            Some(receipt) => drop(self.state.refuse(&receipt)),
             None => {}
         }
     }
