@@ -69,7 +69,7 @@ impl AppState {
     }
 
     /// A reading of everything.
-    pub(crate) fn reading(&self) -> Stats {
+    pub(crate) fn read_stats(&self) -> Stats {
         let stages = Stage::ALL.map(|stage| (stage, self.counters.stage(stage)));
         Stats {
             busy_us_useful: stages.iter().map(|(_, stage)| stage.busy_us_useful).sum(),

@@ -43,7 +43,7 @@ impl Shop {
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        self.state.reading()
+        self.state.read_stats()
     }
 
     /// Stops and joins every thread, within a few seconds: waiting requests are refused, running

@@ -62,7 +62,7 @@ impl AdServer {
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        self.state.reading()
+        self.state.read_stats()
     }
 
     /// Stops and joins every thread: waiting requests are refused, running ones end by themselves, and what is exact in

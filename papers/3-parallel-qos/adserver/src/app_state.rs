@@ -177,11 +177,11 @@ impl AppState {
     }
 
     /// A reading of everything.
-    pub(crate) fn reading(&self) -> Stats {
+    pub(crate) fn read_stats(&self) -> Stats {
         let counters = &self.counters;
         let levels = Level::ALL.map(|level| (level, counters.requests(Kind::Ad(level))));
         let (clicks_counted, clicks_repeated) = counters.clicks();
-        let (turns, goal, waiting) = pool::reading(&self.pool);
+        let (turns, goal, waiting) = pool::read_stats(&self.pool);
         Stats {
             levels: levels.into(),
             clicks: counters.requests(Kind::Click),

@@ -25,7 +25,7 @@ pub(crate) fn open(options: &Options) -> Result<Pool, BuildError> {
 }
 
 /// How turns went, the promise, and how many wait.
-pub(crate) fn reading(pool: &Pool) -> (BTreeMap<Level, TurnStats>, Option<GoalStats>, usize) {
+pub(crate) fn read_stats(pool: &Pool) -> (BTreeMap<Level, TurnStats>, Option<GoalStats>, usize) {
     let stats = pool.stats();
     let micros = |span: Duration| span.as_micros() as u64;
     let turns = stats.levels.iter().filter_map(|level| {

@@ -41,7 +41,7 @@ impl AppState {
     }
 
     /// A reading of everything.
-    pub(crate) fn reading(&self) -> Stats {
+    pub(crate) fn read_stats(&self) -> Stats {
         let counters = &self.queue.counters;
         let services = Service::ALL.map(|service| (service, counters.kind(service.index())));
         let (reachable, lost) = counters.database();

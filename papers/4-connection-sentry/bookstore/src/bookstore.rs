@@ -87,7 +87,7 @@ impl Bookstore {
 
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        self.state.reading()
+        self.state.read_stats()
     }
 
     /// Stops and joins every thread: waiting requests are refused, running ones end by themselves. Dropping the store

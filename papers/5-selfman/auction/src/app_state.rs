@@ -24,7 +24,7 @@ impl AppState {
     }
 
     /// A reading of everything.
-    pub(crate) fn reading(&self) -> Stats {
+    pub(crate) fn read_stats(&self) -> Stats {
         let counters = &self.queue.counters;
         let pages = Page::ALL.map(|page| (page, counters.kind(page.index())));
         let (reachable, lost) = counters.database();

@@ -40,7 +40,7 @@ impl Application for AppState {
     async fn visit(&self, page: Page, head: Parts, body: Bytes) -> Result<Response<Body>, Refusal> {
         let route = match page {
             Page::Stats => {
-                let stats = serde_json::to_string(&self.reading()).unwrap_or_default();
+                let stats = serde_json::to_string(&self.read_stats()).unwrap_or_default();
                 return Ok(plain(StatusCode::OK, JSON, stats));
             }
             Page::Queued(route) => route,
@@ -54,6 +54,6 @@ impl Application for AppState {
     }
 
     fn stats(&self) -> impl Serialize {
-        self.reading()
+        self.read_stats()
     }
 }

@@ -31,6 +31,6 @@ impl Application for AppState {
     }
 
     fn stats(&self) -> impl Serialize {
-        self.reading()
+        self.read_stats()
     }
 }

@@ -26,6 +26,6 @@ impl Application for AppState {
     }
 
     fn stats(&self) -> impl Serialize {
-        self.reading()
+        self.read_stats()
     }
 }
