@@ -15,19 +15,19 @@ use crate::fill::fill;
 use crate::store::{Store, Writing};
 use crate::terms::Moment;
 use crate::writer::Writer;
-use crate::{AdServerError, Fill, Options, Stats, clerk, pool};
+use crate::{AdServerError, Fill, Options, Stats, pool, worker};
 
 /// An ad server that serves until it is stopped or dropped.
 #[derive(Debug)]
 pub struct AdServer {
     state: Arc<AppState>,
     door: Door,
-    clerks: Vec<JoinHandle<()>>,
+    workers: Vec<JoinHandle<()>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl AdServer {
-    /// Opens the database, listens, and starts the pool, a thread for each clerk, one that writes and one for
+    /// Opens the database, listens, and starts the pool, a thread for each worker, one that writes and one for
     /// HTTP.
     pub fn start(options: Options) -> Result<Self, AdServerError> {
         options.check()?;
@@ -45,11 +45,11 @@ impl AdServer {
         let mut writer = Writer::new(Arc::clone(&state), connection, to_write);
         writer.prime().map_err(|cause| AdServerError::Database { path, cause })?;
         // From here on a failure drops the server, which stops the threads started so far.
-        let mut server = Self { state, door, clerks: Vec::new(), writer: None };
+        let mut server = Self { state, door, workers: Vec::new(), writer: None };
         server.writer = Some(spawn("adserver-writer", || writer.run())?);
-        for _ in 0..server.state.options.clerks {
+        for _ in 0..server.state.options.workers {
             let state = Arc::clone(&server.state);
-            server.clerks.push(spawn("adserver-clerk", move || clerk::run(&state))?);
+            server.workers.push(spawn("adserver-clerk", move || worker::run(&state))?);
         }
         server.door.open("adserver-http", Arc::clone(&server.state))?;
         Ok(server)
@@ -109,9 +109,9 @@ fn spawn(
 impl Drop for AdServer {
     fn drop(&mut self) {
         self.state.close();
-        for clerk in self.clerks.drain(..) {
+        for worker in self.workers.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.
-            let _ = clerk.join();
+            let _ = worker.join();
         }
         self.state.pool.wait_until_empty();
         // After the last delivery, and before the door waits for the last answers, which the writer owes.
@@ -138,7 +138,7 @@ mod tests {
     fn server(folder: &TempDir) -> AdServer {
         let fill = Some(Fill { contracts: 5, concepts: 1, seed: 1 });
         let database = folder.path().join("db");
-        let options = Options { database, fill, threads: 2, clerks: 1, ..Options::default() };
+        let options = Options { database, fill, threads: 2, workers: 1, ..Options::default() };
         AdServer::start(options).unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! What all threads share: the board, the pool, the queue, the totals, the way to the writer.
 //!
-//! Ownership: one `AppState` in an `Arc` per server. The HTTP thread pushes, pool and clerks pop, the writer commits; closing
+//! Ownership: one `AppState` in an `Arc` per server. The HTTP thread pushes, pool and workers pop, the writer commits; closing
 //! happens once and is never undone.
 //!
 //! Locks: `board` is held for a copy of its `Arc`. `office` is held by whoever changes contracts or slots, from the look

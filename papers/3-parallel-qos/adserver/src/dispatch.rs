@@ -1,5 +1,5 @@
 //! Hands each request to the thread that serves it: a page to the pool, a click to the writer, any
-//! other request to a clerk.
+//! other request to a worker.
 
 use bywash_site::{Owed, Refusal};
 

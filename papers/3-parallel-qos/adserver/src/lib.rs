@@ -7,7 +7,7 @@
 //! that was answered.
 //!
 //! Pages are served by a pool with two levels (`bywash_levels`): a request of the high level looks for its concepts'
-//! banners on several threads, one of the low level on one. All else waits for the disk, and is served by clerks who take
+//! banners on several threads, one of the low level on one. All else waits for the disk, and is served by workers that take
 //! requests from one bounded first-come-first-served queue.
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,6 @@ mod app_state;
 mod ask;
 mod board;
 mod capacity;
-mod clerk;
 mod counters;
 mod dispatch;
 mod error;
@@ -36,6 +35,7 @@ mod terms;
 mod token;
 mod trial;
 mod web;
+mod worker;
 mod writer;
 
 pub use adserver::AdServer;

@@ -126,7 +126,7 @@ impl From<Arguments> for Options {
             high_threads: arguments.high_threads.unwrap_or(Self::default().high_threads),
             ratio: arguments.ratio,
             parity: arguments.parity,
-            clerks: arguments.clerks,
+            workers: arguments.clerks,
             backlog: arguments.backlog,
             selection: match arguments.selection {
                 Way::Scan => Selection::Scan,

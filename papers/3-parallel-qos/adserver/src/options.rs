@@ -26,7 +26,7 @@ pub struct Options {
     pub parity: Option<u32>,
     /// How many requests that are not for banners run at a time, 1 to 1024. They wait for the disk, which a thread of the
     /// pool must not.
-    pub clerks: usize,
+    pub workers: usize,
     /// How many requests may wait, of each level and of the others, at least 1. Default 511, the listen backlog of the servers of the seed's
     /// time.
     pub backlog: usize,
@@ -60,7 +60,7 @@ impl Default for Options {
             high_threads: 6,
             ratio: None,
             parity: None,
-            clerks: 4,
+            workers: 4,
             backlog: 511,
             selection: Selection::default(),
             level_keys: None,
@@ -80,7 +80,7 @@ impl Options {
         if self.parity.is_some_and(|places| !many.contains(&places)) {
             return Err(AdServerError::Option("parity must be from 1 to 1024"));
         }
-        if !(1..=MAX_THREADS as usize).contains(&self.clerks) {
+        if !(1..=MAX_THREADS as usize).contains(&self.workers) {
             return Err(AdServerError::Option("clerks must be from 1 to 1024"));
         }
         if self.backlog == 0 {
@@ -122,7 +122,7 @@ mod tests {
             Options { threads: 1025, ..Options::default() },
             Options { high_threads: 0, ..Options::default() },
             Options { parity: Some(0), ..Options::default() },
-            Options { clerks: 0, ..Options::default() },
+            Options { workers: 0, ..Options::default() },
             Options { backlog: 0, ..Options::default() },
         ];
         for options in wrong {

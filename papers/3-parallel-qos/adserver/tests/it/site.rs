@@ -29,7 +29,7 @@ impl Site {
     pub(crate) fn with(change: impl FnOnce(Options) -> Options) -> Self {
         let folder = TempDir::new().unwrap();
         let database = folder.path().join("adserver.db");
-        let options = change(Options { database, threads: 2, clerks: 2, ..Options::default() });
+        let options = change(Options { database, threads: 2, workers: 2, ..Options::default() });
         let server = Some(AdServer::start(options.clone()).unwrap());
         Self { server, options, _folder: folder }
     }

@@ -1,4 +1,4 @@
-//! One clerk: a thread that takes a request of the office, serves it, answers. Such requests wait for the disk.
+//! One worker: a thread that takes a request of the admin API, serves it, answers. Such requests wait for the disk.
 
 use std::sync::Arc;
 
