@@ -177,17 +177,17 @@ mod tests {
     }
 
     #[test]
-    fn a_click_waits_for_nobody_in_the_office() {
+    fn a_click_waits_for_no_admin_request() {
         let folder = tempfile::tempdir().unwrap();
         let server = server(&folder);
         let banner = Arc::clone(&server.state.board().contracted[0]);
         let token = server.state.place(&banner, None);
-        let closed = server.state.office();
+        let locked = server.state.lock_changes();
         let word = Word::parse("new").unwrap();
         let waits = server.state.offer(Ask::AddConcept(word)).unwrap();
         let click = server.state.offer(Ask::Click(token)).unwrap();
         assert!(matches!(answer(&server, click), Some(Answer::Go(_))));
-        drop(closed);
+        drop(locked);
         assert!(matches!(answer(&server, waits), Some(Answer::Json(..))));
     }
 }

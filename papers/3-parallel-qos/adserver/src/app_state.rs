@@ -3,7 +3,7 @@
 //! Ownership: one `AppState` in an `Arc` per server. The HTTP thread pushes, pool and workers pop, the writer commits; closing
 //! happens once and is never undone.
 //!
-//! Locks: `board` is held for a copy of its `Arc`. `office` is held by whoever changes contracts or slots, from the look
+//! Locks: `board` is held for a copy of its `Arc`. `change_lock` is held by whoever changes contracts or slots, from the look
 //! at the board to the new one, and while the change is committed; no delivery takes it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -37,7 +37,7 @@ pub(crate) struct AppState {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) pool: Pool,
-    /// Of the office.
+    /// Of the admin API.
     pub(crate) queue: Queue<Job>,
     pub(crate) writing: Writing,
     pub(crate) key: Key,
@@ -50,7 +50,7 @@ pub(crate) struct AppState {
     /// Itself, for who works on its own.
     me: Weak<Self>,
     board: RwLock<Arc<Board>>,
-    office: Mutex<()>,
+    change_lock: Mutex<()>,
 }
 
 impl AppState {
@@ -76,7 +76,7 @@ impl AppState {
             gateway,
             seed,
             board: RwLock::new(Arc::new(board)),
-            office: Mutex::new(()),
+            change_lock: Mutex::new(()),
             options,
         })
     }
@@ -86,7 +86,7 @@ impl AppState {
         Arc::clone(&self.board.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts a board in place of the one before. Only for who holds [`AppState::office`].
+    /// Puts a board in place of the one before. Only for who holds [`AppState::lock_changes`].
     pub(crate) fn publish(&self, register: Register) {
         let has_wheels = self.options.selection == Selection::Wheels;
         let board = Arc::new(Board::new(register, has_wheels, Moment::now()));
@@ -96,8 +96,8 @@ impl AppState {
     }
 
     /// The right to change the board. (What it protects is replaced in one step: poison means nothing.)
-    pub(crate) fn office(&self) -> MutexGuard<'_, ()> {
-        self.office.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
+        self.change_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Names a banner that was placed.
@@ -185,7 +185,7 @@ impl AppState {
         Stats {
             levels: levels.into(),
             clicks: counters.requests(Kind::Click),
-            office: counters.requests(Kind::Office),
+            office: counters.requests(Kind::Admin),
             selections: counters.selections(self.options.selection),
             clicks_counted,
             clicks_repeated,

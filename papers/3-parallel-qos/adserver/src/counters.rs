@@ -14,7 +14,7 @@ use crate::{Level, Selection};
 pub(crate) enum Kind {
     Ad(Level),
     Click,
-    Office,
+    Admin,
 }
 
 /// How a request that was received ended.
@@ -32,7 +32,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Counters {
     levels: [RequestCounters; Level::ALL.len()],
     clicks: RequestCounters,
-    office: RequestCounters,
+    admin: RequestCounters,
     pages: AtomicU64,
     placed: AtomicU64,
     empty: AtomicU64,
@@ -151,7 +151,7 @@ impl Counters {
         match kind {
             Kind::Ad(level) => &self.levels[level.index()],
             Kind::Click => &self.clicks,
-            Kind::Office => &self.office,
+            Kind::Admin => &self.admin,
         }
     }
 }

@@ -30,7 +30,7 @@ impl AppState {
     }
 
     /// Counts a click; the writer answers once that is committed. It waits for nothing here, so no
-    /// request of the office delays it.
+    /// request of the admin API delays it.
     fn click(&self, token: &str, receipt: Receipt) {
         let known =
             |placement: &Placement| self.board().register.banners.contains_key(&placement.banner);

@@ -11,6 +11,7 @@
 //! requests from one bounded first-come-first-served queue.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod adserver;
 mod answer;
 mod app_state;
@@ -24,7 +25,6 @@ mod fault;
 mod fill;
 mod ids;
 mod level;
-mod office;
 mod options;
 mod placing;
 mod pool;

@@ -6,13 +6,13 @@ use bywash_levels::Request;
 use http::StatusCode;
 use serde::Serialize;
 
+use crate::admin;
 use crate::answer::Answer;
 use crate::app_state::AppState;
 use crate::ask::PageWanted;
 use crate::board::{Banner, Board, Concept, Slot};
 use crate::fault::Fault;
 use crate::ids::{BannerId, SlotId};
-use crate::office;
 use crate::serve::{Page, Selector, Wanted};
 use crate::terms::Size;
 
@@ -38,7 +38,7 @@ pub(crate) fn page(
     turn: &mut Request,
 ) -> Result<Answer, Fault> {
     let board = state.board();
-    let named = office::known_concepts(&board.register, &wanted.concepts)?;
+    let named = admin::known_concepts(&board.register, &wanted.concepts)?;
     let groups = if wanted.slots.is_empty() {
         let places = (0..wanted.count).map(|place| (place, None)).collect();
         vec![Group { size: wanted.size, concepts: named, places }]

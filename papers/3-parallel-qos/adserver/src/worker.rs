@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::admin;
 use crate::answer::Answer;
 use crate::app_state::{AppState, Job};
-use crate::office;
 
 /// Works until the queue is closed.
 pub(crate) fn run(state: &Arc<AppState>) {
@@ -15,7 +15,7 @@ pub(crate) fn run(state: &Arc<AppState>) {
             state.skip(&receipt);
             continue;
         }
-        let answer = office::serve(state, ask).unwrap_or_else(Answer::No);
+        let answer = admin::serve(state, ask).unwrap_or_else(Answer::No);
         state.answer(receipt, answer);
     }
 }

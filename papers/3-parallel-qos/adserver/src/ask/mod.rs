@@ -130,7 +130,7 @@ impl Ask {
             | Self::Sign(_)
             | Self::ListContracts(_)
             | Self::ShowContract(_)
-            | Self::Cancel(_) => Kind::Office,
+            | Self::Cancel(_) => Kind::Admin,
         }
     }
 }

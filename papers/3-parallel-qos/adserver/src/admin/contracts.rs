@@ -17,7 +17,7 @@ use crate::store::Change;
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 
 pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Fault> {
-    let _turn = state.office();
+    let _lock = state.lock_changes();
     let now = Moment::now();
     let mut register = state.board().register.clone();
     let contract = draw_up(&register, new, now)?;
@@ -81,7 +81,7 @@ pub(super) fn list(state: &AppState, after: Option<ContractId>) -> Answer {
 }
 
 pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, Fault> {
-    let _turn = state.office();
+    let _lock = state.lock_changes();
     let now = Moment::now();
     let mut register = state.board().register.clone();
     let contract = register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;

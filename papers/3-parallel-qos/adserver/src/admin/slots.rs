@@ -17,7 +17,7 @@ use crate::store::Change;
 use crate::terms::{Moment, Name, Word};
 
 pub(super) fn add_publisher(state: &AppState, name: Name) -> Result<Answer, Fault> {
-    let _turn = state.office();
+    let _lock = state.lock_changes();
     let mut register = state.board().register.clone();
     if register.publishers.len() >= MAX_PUBLISHERS {
         return Err(FULL);
@@ -62,7 +62,7 @@ fn report(slot: &Slot) -> Value {
 }
 
 pub(super) fn add(state: &AppState, new: &NewSlot) -> Result<Answer, Fault> {
-    let _turn = state.office();
+    let _lock = state.lock_changes();
     let mut register = state.board().register.clone();
     if register.slots.len() >= MAX_SLOTS {
         return Err(FULL);
@@ -103,7 +103,7 @@ fn replace(
     other: impl FnOnce(Slot) -> Slot,
     as_sql: Change,
 ) -> Result<(), Fault> {
-    let _turn = state.office();
+    let _lock = state.lock_changes();
     let mut register = state.board().register.clone();
     let slot = register.slots.get(&id).filter(|slot| !slot.is_removed);
     let slot = Slot::clone(slot.ok_or(Fault::Unknown("slot"))?);

@@ -1,7 +1,7 @@
 //! Everything about concepts, publishers, slots and contracts: what may be changed, and what is told about it.
 //!
 //! A change is checked against the board, committed, and then seen: whoever reads never sees half of one, and a refusal
-//! leaves nothing behind. One change at a time ([`AppState::office`]).
+//! leaves nothing behind. One change at a time ([`AppState::lock_changes`]).
 
 mod contracts;
 mod slots;
@@ -74,7 +74,7 @@ pub(crate) fn known_concepts(
 }
 
 fn add_concept(state: &AppState, word: &Word) -> Result<Answer, Fault> {
-    let _turn = state.office();
+    let _lock = state.lock_changes();
     let mut register = state.board().register.clone();
     if register.concepts.contains_key(word) {
         return Ok(found(&json!({ "concept": word })));
