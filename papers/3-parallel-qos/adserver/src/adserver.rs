@@ -180,7 +180,7 @@ mod tests {
     fn a_click_waits_for_no_admin_request() {
         let folder = tempfile::tempdir().unwrap();
         let server = server(&folder);
-        let banner = Arc::clone(&server.state.board().contracted[0]);
+        let banner = Arc::clone(&server.state.snapshot().contracted[0]);
         let token = server.state.place(&banner, None);
         let locked = server.state.lock_changes();
         let word = Word::parse("new").unwrap();

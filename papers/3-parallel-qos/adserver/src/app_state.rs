@@ -1,10 +1,10 @@
-//! What all threads share: the board, the pool, the queue, the totals, the way to the writer.
+//! What all threads share: the snapshot, the pool, the queue, the totals, the way to the writer.
 //!
 //! Ownership: one `AppState` in an `Arc` per server. The HTTP thread pushes, pool and workers pop, the writer commits; closing
 //! happens once and is never undone.
 //!
-//! Locks: `board` is held for a copy of its `Arc`. `change_lock` is held by whoever changes contracts or slots, from the look
-//! at the board to the new one, and while the change is committed; no delivery takes it.
+//! Locks: `snapshot` is held for a copy of its `Arc`. `change_lock` is held by whoever changes contracts or slots, from the look
+//! at the snapshot to the new one, and while the change is committed; no delivery takes it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -15,10 +15,10 @@ use bywash_site::{Owed, Queue, Refusal, exchange};
 
 use crate::answer::{Answer, Receipt};
 use crate::ask::Ask;
-use crate::board::{Banner, Board, Register};
 use crate::counters::{Counters, Kind, Outcome};
 use crate::ids::SlotId;
 use crate::serve::Chance;
+use crate::snapshot::{Banner, Register, Snapshot};
 use crate::store::{Write, Writing};
 use crate::terms::Moment;
 use crate::token::{Key, Placement};
@@ -49,7 +49,7 @@ pub(crate) struct AppState {
     seed: u64,
     /// Itself, for who works on its own.
     me: Weak<Self>,
-    board: RwLock<Arc<Board>>,
+    snapshot: RwLock<Arc<Snapshot>>,
     change_lock: Mutex<()>,
 }
 
@@ -63,7 +63,8 @@ impl AppState {
         (pool, seed): (Pool, u64),
         gateway: Option<Gateway>,
     ) -> Arc<Self> {
-        let board = Board::new(register, options.selection == Selection::Wheels, Moment::now());
+        let snapshot =
+            Snapshot::new(register, options.selection == Selection::Wheels, Moment::now());
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             pool,
@@ -75,27 +76,27 @@ impl AppState {
             serial: AtomicU64::new(0),
             gateway,
             seed,
-            board: RwLock::new(Arc::new(board)),
+            snapshot: RwLock::new(Arc::new(snapshot)),
             change_lock: Mutex::new(()),
             options,
         })
     }
 
-    /// The board of this moment.
-    pub(crate) fn board(&self) -> Arc<Board> {
-        Arc::clone(&self.board.read().unwrap_or_else(PoisonError::into_inner))
+    /// The snapshot of this moment.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts a board in place of the one before. Only for who holds [`AppState::lock_changes`].
+    /// Puts a snapshot in place of the one before. Only for who holds [`AppState::lock_changes`].
     pub(crate) fn publish(&self, register: Register) {
         let has_wheels = self.options.selection == Selection::Wheels;
-        let board = Arc::new(Board::new(register, has_wheels, Moment::now()));
-        *self.board.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&board);
+        let snapshot = Arc::new(Snapshot::new(register, has_wheels, Moment::now()));
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&snapshot);
         // What was delivered from the one before while this one was made.
-        board.refresh(Moment::now());
+        snapshot.refresh(Moment::now());
     }
 
-    /// The right to change the board. (What it protects is replaced in one step: poison means nothing.)
+    /// The right to change the snapshot. (What it protects is replaced in one step: poison means nothing.)
     pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
         self.change_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }

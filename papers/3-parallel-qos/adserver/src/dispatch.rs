@@ -32,8 +32,9 @@ impl AppState {
     /// Counts a click; the writer answers once that is committed. It waits for nothing here, so no
     /// request of the admin API delays it.
     fn click(&self, token: &str, receipt: Receipt) {
-        let known =
-            |placement: &Placement| self.board().register.banners.contains_key(&placement.banner);
+        let known = |placement: &Placement| {
+            self.snapshot().register.banners.contains_key(&placement.banner)
+        };
         let Some(placement) = self.key.read(token).filter(known) else {
             return self.answer(receipt, Answer::No(Fault::Unknown("placement")));
         };

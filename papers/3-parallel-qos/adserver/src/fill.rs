@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::board::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::capacity::Want;
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
 use crate::options::Fill;
 use crate::serve::Chance;
+use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::store::Change;
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 

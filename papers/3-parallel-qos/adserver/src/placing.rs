@@ -10,10 +10,10 @@ use crate::admin;
 use crate::answer::Answer;
 use crate::app_state::AppState;
 use crate::ask::PageWanted;
-use crate::board::{Banner, Board, Concept, Slot};
 use crate::fault::Fault;
 use crate::ids::{BannerId, SlotId};
 use crate::serve::{Page, Selector, Wanted};
+use crate::snapshot::{Banner, Concept, Slot, Snapshot};
 use crate::terms::Size;
 
 /// What a page is told: the banners, each with its place.
@@ -37,13 +37,13 @@ pub(crate) fn page(
     wanted: &PageWanted,
     turn: &mut Request,
 ) -> Result<Answer, Fault> {
-    let board = state.board();
-    let named = admin::known_concepts(&board.register, &wanted.concepts)?;
+    let snapshot = state.snapshot();
+    let named = admin::known_concepts(&snapshot.register, &wanted.concepts)?;
     let groups = if wanted.slots.is_empty() {
         let places = (0..wanted.count).map(|place| (place, None)).collect();
         vec![Group { size: wanted.size, concepts: named, places }]
     } else {
-        groups(&slots(&board, &wanted.slots)?, &named)
+        groups(&slots(&snapshot, &wanted.slots)?, &named)
     };
     let mut selector = Selector::new(state.chance());
     let mut page = Page::default();
@@ -51,7 +51,7 @@ pub(crate) fn page(
     for Group { size, concepts, places } in groups {
         let before = page.banners.len();
         let wanted = Wanted { concepts: &concepts, size, count: places.len() };
-        selector.select(&board, wanted, &mut page, Some(turn));
+        selector.select(&snapshot, wanted, &mut page, Some(turn));
         let chosen = page.banners[before..].iter().zip(places);
         placed.extend(chosen.map(|(banner, (at, slot))| (at, place(state, banner, slot))));
     }
@@ -71,9 +71,9 @@ fn place(state: &AppState, banner: &Banner, slot: Option<&Slot>) -> PlacedBanner
     PlacedBanner { banner: banner.id, size: banner.size, slot, click }
 }
 
-fn slots<'a>(board: &'a Board, ids: &[SlotId]) -> Result<Vec<&'a Slot>, Fault> {
+fn slots<'a>(snapshot: &'a Snapshot, ids: &[SlotId]) -> Result<Vec<&'a Slot>, Fault> {
     let slots = ids.iter().map(|id| {
-        let slot = board.register.slots.get(id).filter(|slot| !slot.is_removed);
+        let slot = snapshot.register.slots.get(id).filter(|slot| !slot.is_removed);
         slot.map(|slot| &**slot).ok_or(Fault::Unknown("slot"))
     });
     slots.collect()

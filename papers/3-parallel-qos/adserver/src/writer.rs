@@ -17,8 +17,8 @@ use rusqlite::Connection;
 
 use crate::answer::{Answer, Receipt};
 use crate::app_state::AppState;
-use crate::board::{Banner, Board};
 use crate::ids::BannerId;
+use crate::snapshot::{Banner, Snapshot};
 use crate::store::{Write, write};
 use crate::terms::Moment;
 use crate::token::Placement;
@@ -55,11 +55,11 @@ impl Writer {
 
     /// Reserves the first blocks of all banners: before anybody is served.
     pub(crate) fn prime(&mut self) -> rusqlite::Result<()> {
-        let board = self.state.board();
-        let reservations = short(&board);
+        let snapshot = self.state.snapshot();
+        let reservations = short(&snapshot);
         let batch = Batch { reservations, ..Batch::default() };
-        let done = self.reserve_and_click(&board, &batch);
-        answer_asking(&board, &batch.reservations);
+        let done = self.reserve_and_click(&snapshot, &batch);
+        answer_asking(&snapshot, &batch.reservations);
         done.map(drop)
     }
 
@@ -105,11 +105,11 @@ impl Writer {
     }
 
     fn tick(&mut self, batch: &mut Batch) {
-        let board = self.state.board();
-        board.refresh(Moment::now());
-        let more = short(&board);
+        let snapshot = self.state.snapshot();
+        snapshot.refresh(Moment::now());
+        let more = short(&snapshot);
         batch.reservations.extend(more);
-        if let Err(error) = save_placements(&mut self.connection, &board) {
+        if let Err(error) = save_placements(&mut self.connection, &snapshot) {
             complain(&error);
         }
     }
@@ -118,16 +118,16 @@ impl Writer {
         if batch.clicks.is_empty() && batch.reservations.is_empty() {
             return;
         }
-        let board = self.state.board();
-        let done = self.reserve_and_click(&board, &batch);
+        let snapshot = self.state.snapshot();
+        let done = self.reserve_and_click(&snapshot, &batch);
         if let Err(error) = &done {
             complain(error);
         }
-        answer_asking(&board, &batch.reservations);
+        answer_asking(&snapshot, &batch.reservations);
         let firsts = done.map_err(drop);
         for (index, (placement, receipt)) in batch.clicks.into_iter().enumerate() {
             let answer = match &firsts {
-                Ok(firsts) => self.count(&board, &placement, firsts[index]),
+                Ok(firsts) => self.count(&snapshot, &placement, firsts[index]),
                 Err(()) => Answer::Failed,
             };
             self.state.answer(receipt, answer);
@@ -135,8 +135,12 @@ impl Writer {
     }
 
     /// One transaction; which clicks were the first on their placements.
-    fn reserve_and_click(&mut self, board: &Board, batch: &Batch) -> rusqlite::Result<Vec<bool>> {
-        let banners = batch.reservations.iter().filter_map(|id| board.register.banners.get(id));
+    fn reserve_and_click(
+        &mut self,
+        snapshot: &Snapshot,
+        batch: &Batch,
+    ) -> rusqlite::Result<Vec<bool>> {
+        let banners = batch.reservations.iter().filter_map(|id| snapshot.register.banners.get(id));
         let reservations: Vec<(&Arc<Banner>, u64)> =
             banners.map(|banner| (banner, banner.tally.next_reservation())).collect();
         let now = Moment::now();
@@ -151,20 +155,20 @@ impl Writer {
         for (banner, reserved) in reservations {
             banner.tally.reserve(reserved);
             banner.tally.refresh(now);
-            if let Some(index) = board.index(banner.id) {
-                board.turn(index);
+            if let Some(index) = snapshot.index(banner.id) {
+                snapshot.turn(index);
             }
         }
         Ok(firsts)
     }
 
-    fn count(&self, board: &Board, placement: &Placement, is_first: bool) -> Answer {
-        let Some(banner) = board.register.banners.get(&placement.banner) else {
+    fn count(&self, snapshot: &Snapshot, placement: &Placement, is_first: bool) -> Answer {
+        let Some(banner) = snapshot.register.banners.get(&placement.banner) else {
             return Answer::Failed;
         };
         if is_first {
             banner.tally.clicked();
-            if let Some(slot) = placement.slot.and_then(|slot| board.register.slots.get(&slot)) {
+            if let Some(slot) = placement.slot.and_then(|slot| snapshot.register.slots.get(&slot)) {
                 slot.counts.clicks.fetch_add(1, Relaxed);
             }
         }
@@ -174,17 +178,17 @@ impl Writer {
 
     /// Gives back what is reserved and was not delivered. Nobody delivers any more.
     fn settle(mut self) {
-        let board = self.state.board();
+        let snapshot = self.state.snapshot();
         let give_back = |connection: &mut Connection| {
             let transaction = write::begin(connection)?;
-            for banner in board.register.banners.values() {
+            for banner in snapshot.register.banners.values() {
                 if banner.tally.delivered() < banner.tally.reserved() {
                     write::reserve(&transaction, banner.id, banner.tally.delivered())?;
                 }
             }
             transaction.commit()
         };
-        let saved = save_placements(&mut self.connection, &board);
+        let saved = save_placements(&mut self.connection, &snapshot);
         if let Err(error) = saved.and_then(|()| give_back(&mut self.connection)) {
             complain(&error);
         }
@@ -192,22 +196,22 @@ impl Writer {
 }
 
 /// Banners that nobody has asked a reservation for and that need one; they are asked for now.
-fn short(board: &Board) -> Vec<BannerId> {
+fn short(snapshot: &Snapshot) -> Vec<BannerId> {
     let now = Moment::now();
-    let banners = board.contracted.iter().filter(|banner| banner.tally.is_short(now));
+    let banners = snapshot.contracted.iter().filter(|banner| banner.tally.is_short(now));
     banners.filter(|banner| banner.tally.ask()).map(|banner| banner.id).collect()
 }
 
 /// Whoever is short again may ask again, whether there was something to give or not.
-fn answer_asking(board: &Board, reservations: &[BannerId]) {
-    for banner in reservations.iter().filter_map(|id| board.register.banners.get(id)) {
+fn answer_asking(snapshot: &Snapshot, reservations: &[BannerId]) {
+    for banner in reservations.iter().filter_map(|id| snapshot.register.banners.get(id)) {
         banner.tally.answer();
     }
 }
 
-fn save_placements(connection: &mut Connection, board: &Board) -> rusqlite::Result<()> {
+fn save_placements(connection: &mut Connection, snapshot: &Snapshot) -> rusqlite::Result<()> {
     let slots =
-        board.register.slots.values().map(|slot| (slot, slot.counts.placements.load(Relaxed)));
+        snapshot.register.slots.values().map(|slot| (slot, slot.counts.placements.load(Relaxed)));
     let changed: Vec<_> =
         slots.filter(|(slot, count)| slot.counts.saved.load(Relaxed) != *count).collect();
     if changed.is_empty() {

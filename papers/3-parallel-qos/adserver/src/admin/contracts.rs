@@ -9,17 +9,17 @@ use super::{FULL, MAX_CONTRACTS, change, found, known_concepts, made};
 use crate::answer::Answer;
 use crate::app_state::AppState;
 use crate::ask::{NewBanner, NewContract};
-use crate::board::{Banner, Contract, Register, Tally, due};
 use crate::capacity::{Want, find_room, rooms, wants};
 use crate::fault::Fault;
 use crate::ids::{BannerId, ContractId};
+use crate::snapshot::{Banner, Contract, Register, Tally, due};
 use crate::store::Change;
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 
 pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();
     let now = Moment::now();
-    let mut register = state.board().register.clone();
+    let mut register = state.snapshot().register.clone();
     let contract = draw_up(&register, new, now)?;
     let new: Vec<_> =
         contract.banners.iter().map(|banner| want(banner, contract.flight, now)).collect();
@@ -69,21 +69,21 @@ fn want(banner: &Banner, flight: Flight, now: Moment) -> Want {
 }
 
 pub(super) fn show(state: &AppState, id: ContractId) -> Result<Answer, Fault> {
-    let board = state.board();
-    let contract = board.register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
+    let snapshot = state.snapshot();
+    let contract = snapshot.register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
     Ok(found(&Report::of(contract, Moment::now())))
 }
 
 pub(super) fn list(state: &AppState, after: Option<ContractId>) -> Answer {
     let now = Moment::now();
     let report = |_, contract: &Contract| json!(Report::of(contract, now));
-    super::list("contracts", &state.board().register.contracts, after, report)
+    super::list("contracts", &state.snapshot().register.contracts, after, report)
 }
 
 pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();
     let now = Moment::now();
-    let mut register = state.board().register.clone();
+    let mut register = state.snapshot().register.clone();
     let contract = register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
     if contract.cancelled_at.is_some() {
         return Err(Fault::Conflict("the contract is cancelled already"));
@@ -96,7 +96,7 @@ pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, Fault> 
     register.keep(cancelled.clone());
     change(state, Change::Cancel(id, now), register)?;
     for banner in banners {
-        // For requests that have the board of before.
+        // For requests that have the snapshot of before.
         banner.tally.cancel();
     }
     Ok(found(&Report::of(&cancelled, now)))

@@ -1,6 +1,6 @@
 //! Everything about concepts, publishers, slots and contracts: what may be changed, and what is told about it.
 //!
-//! A change is checked against the board, committed, and then seen: whoever reads never sees half of one, and a refusal
+//! A change is checked against the snapshot, committed, and then seen: whoever reads never sees half of one, and a refusal
 //! leaves nothing behind. One change at a time ([`AppState::lock_changes`]).
 
 mod contracts;
@@ -19,9 +19,9 @@ use serde_json::json;
 use crate::answer::Answer;
 use crate::app_state::AppState;
 use crate::ask::Ask;
-use crate::board::{Concept, Register};
 use crate::fault::{Fault, SUGGESTIONS};
 use crate::ids::ConceptId;
+use crate::snapshot::{Concept, Register};
 use crate::store::Change;
 use crate::terms::Word;
 
@@ -41,7 +41,7 @@ pub(crate) fn serve(state: &AppState, ask: Ask) -> Result<Answer, Fault> {
     match ask {
         Ask::AddConcept(word) => add_concept(state, &word),
         Ask::ListConcepts => Ok(found(&json!({
-            "concepts": state.board().register.concepts.keys().collect::<Vec<_>>(),
+            "concepts": state.snapshot().register.concepts.keys().collect::<Vec<_>>(),
         }))),
         Ask::AddPublisher(name) => slots::add_publisher(state, name),
         Ask::ListPublishers(after) => Ok(slots::list_publishers(state, after)),
@@ -75,7 +75,7 @@ pub(crate) fn known_concepts(
 
 fn add_concept(state: &AppState, word: &Word) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();
-    let mut register = state.board().register.clone();
+    let mut register = state.snapshot().register.clone();
     if register.concepts.contains_key(word) {
         return Ok(found(&json!({ "concept": word })));
     }

@@ -9,16 +9,16 @@ use super::{FULL, MAX_PUBLISHERS, MAX_SLOTS, change, found, known_concepts, made
 use crate::answer::Answer;
 use crate::app_state::AppState;
 use crate::ask::NewSlot;
-use crate::board::{Publisher, Slot, SlotCounts};
 use crate::capacity::{keep_room, rooms, wants};
 use crate::fault::Fault;
 use crate::ids::{PublisherId, SlotId};
+use crate::snapshot::{Publisher, Slot, SlotCounts};
 use crate::store::Change;
 use crate::terms::{Moment, Name, Word};
 
 pub(super) fn add_publisher(state: &AppState, name: Name) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();
-    let mut register = state.board().register.clone();
+    let mut register = state.snapshot().register.clone();
     if register.publishers.len() >= MAX_PUBLISHERS {
         return Err(FULL);
     }
@@ -31,20 +31,20 @@ pub(super) fn add_publisher(state: &AppState, name: Name) -> Result<Answer, Faul
 
 pub(super) fn list_publishers(state: &AppState, after: Option<PublisherId>) -> Answer {
     let report = |id, publisher: &Publisher| json!({ "publisher": id, "name": publisher.name });
-    super::list("publishers", &state.board().register.publishers, after, report)
+    super::list("publishers", &state.snapshot().register.publishers, after, report)
 }
 
 /// Placements and clicks by slot: how well a publisher does.
 pub(super) fn show_publisher(state: &AppState, id: PublisherId) -> Result<Answer, Fault> {
-    let board = state.board();
-    let publisher = board.register.publishers.get(&id).ok_or(Fault::Unknown("publisher"))?;
-    let own = board.register.slots.values().filter(|slot| slot.publisher == id);
+    let snapshot = state.snapshot();
+    let publisher = snapshot.register.publishers.get(&id).ok_or(Fault::Unknown("publisher"))?;
+    let own = snapshot.register.slots.values().filter(|slot| slot.publisher == id);
     let slots: Vec<_> = own.map(|slot| report(slot)).collect();
     Ok(found(&json!({ "publisher": id, "name": publisher.name, "slots": slots })))
 }
 
 pub(super) fn list(state: &AppState, after: Option<SlotId>) -> Answer {
-    super::list("slots", &state.board().register.slots, after, |_, slot| report(slot))
+    super::list("slots", &state.snapshot().register.slots, after, |_, slot| report(slot))
 }
 
 fn report(slot: &Slot) -> Value {
@@ -63,7 +63,7 @@ fn report(slot: &Slot) -> Value {
 
 pub(super) fn add(state: &AppState, new: &NewSlot) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();
-    let mut register = state.board().register.clone();
+    let mut register = state.snapshot().register.clone();
     if register.slots.len() >= MAX_SLOTS {
         return Err(FULL);
     }
@@ -104,7 +104,7 @@ fn replace(
     as_sql: Change,
 ) -> Result<(), Fault> {
     let _lock = state.lock_changes();
-    let mut register = state.board().register.clone();
+    let mut register = state.snapshot().register.clone();
     let slot = register.slots.get(&id).filter(|slot| !slot.is_removed);
     let slot = Slot::clone(slot.ok_or(Fault::Unknown("slot"))?);
     let before = rooms(&register);

@@ -20,8 +20,8 @@ mod flow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::board::{Banner, Register, Slot};
 use crate::ids::ConceptId;
+use crate::snapshot::{Banner, Register, Slot};
 use crate::terms::{Flight, Moment, Size};
 use flow::{Network, Node};
 

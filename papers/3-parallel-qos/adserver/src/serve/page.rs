@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::board::Banner;
+use crate::snapshot::Banner;
 
 /// The banners chosen for one page so far.
 #[derive(Debug, Default)]

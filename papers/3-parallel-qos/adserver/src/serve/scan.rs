@@ -1,29 +1,33 @@
 //! The seed's selection: every contracted banner is looked at for each concept of the request.
 //!
-//! [`matching`] is the seed's unit of parallel work (lines 3 to 5 of its Figure 4): it reads a board that does not change
+//! [`matching`] is the seed's unit of parallel work (lines 3 to 5 of its Figure 4): it reads a snapshot that does not change
 //! and counts that are atomics, and depends on no other concept. As in the seed's server keywords are compared as text;
 //! to compare numbers would be faster, and would not be what was measured. The common list is put together afterwards
 //! ([`merge`]): the seed's threads share one, which they have to lock.
 
-use crate::board::{Banner, Board, Concept, Wheels};
 use crate::serve::Chance;
 use crate::serve::page::Page;
 use crate::serve::roulette::Roulette;
+use crate::snapshot::{Banner, Concept, Snapshot, Wheels};
 use crate::terms::Size;
 
 /// A banner that a request may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Candidate {
-    /// In the board's contracted banners.
+    /// In the snapshot's contracted banners.
     pub(crate) index: usize,
     /// Impressions owed when it was looked at.
     pub(crate) weight: u64,
 }
 
 /// The banners that have `concept`, fit `size` and may be delivered now, by index.
-pub(crate) fn matching(board: &Board, concept: &Concept, size: Option<Size>) -> Vec<Candidate> {
+pub(crate) fn matching(
+    snapshot: &Snapshot,
+    concept: &Concept,
+    size: Option<Size>,
+) -> Vec<Candidate> {
     let wanted = concept.word.as_str();
-    let banners = board.contracted.iter().enumerate();
+    let banners = snapshot.contracted.iter().enumerate();
     let fitting = banners.filter(|(_, banner)| {
         size.is_none_or(|size| size == banner.size)
             && banner.concepts.iter().any(|own| own.word.as_str() == wanted)
@@ -33,13 +37,13 @@ pub(crate) fn matching(board: &Board, concept: &Concept, size: Option<Size>) -> 
 
 /// The same, where wheels are kept: their banners are those that fit.
 pub(super) fn on_wheels(
-    board: &Board,
+    snapshot: &Snapshot,
     wheels: &Wheels,
     concept: &Concept,
     size: Option<Size>,
 ) -> Vec<Candidate> {
     let indices = wheels.of(concept.id, size).flat_map(|wheel| wheel.banners());
-    indices.filter_map(|index| Candidate::of(*index, &board.contracted[*index])).collect()
+    indices.filter_map(|index| Candidate::of(*index, &snapshot.contracted[*index])).collect()
 }
 
 impl Candidate {
@@ -61,7 +65,7 @@ pub(crate) fn merge(lists: Vec<Vec<Candidate>>) -> Vec<Candidate> {
 
 /// Plays the roulette with the candidates until `page` has `count` more banners or nobody is left who may come on it.
 pub(super) fn choose(
-    board: &Board,
+    snapshot: &Snapshot,
     mut candidates: Vec<Candidate>,
     count: usize,
     page: &mut Page,
@@ -69,17 +73,17 @@ pub(super) fn choose(
 ) {
     let wanted = page.banners.len() + count;
     while page.banners.len() < wanted {
-        candidates.retain(|candidate| page.takes(&board.contracted[candidate.index]));
+        candidates.retain(|candidate| page.takes(&snapshot.contracted[candidate.index]));
         let roulette = Roulette::new(candidates.iter().map(|candidate| candidate.weight));
         if roulette.total() == 0 {
             return;
         }
         let entry = roulette.entry(chance.below(roulette.total()));
         let index = candidates.remove(entry).index;
-        let banner = &board.contracted[index];
+        let banner = &snapshot.contracted[index];
         // Somebody else may have had its last impression meanwhile.
         if banner.tally.claim() {
-            board.turn(index);
+            snapshot.turn(index);
             page.add(banner);
         }
     }

@@ -6,10 +6,10 @@
 use bywash_levels::Request;
 use serde::Serialize;
 
-use crate::board::{Board, Concept};
 use crate::serve::scan::{self, Candidate};
 use crate::serve::spin::{self, Spun};
 use crate::serve::{Chance, Page};
+use crate::snapshot::{Concept, Snapshot};
 use crate::terms::Size;
 
 /// How banners are selected. The distribution is the same.
@@ -51,28 +51,32 @@ impl Selector {
     /// the threads of `turn`, if there is one.
     pub(crate) fn select(
         &mut self,
-        board: &Board,
+        snapshot: &Snapshot,
         wanted: Wanted<'_>,
         page: &mut Page,
         turn: Option<&mut Request>,
     ) {
-        let left = match &board.wheels {
-            Some(wheels) => spin::choose(board, wheels, &wanted, page, &mut self.chance),
+        let left = match &snapshot.wheels {
+            Some(wheels) => spin::choose(snapshot, wheels, &wanted, page, &mut self.chance),
             None => Spun::Left(wanted.count),
         };
         if let Spun::Left(count) = left {
-            self.rescans += u64::from(board.wheels.is_some());
-            let candidates = candidates(board, wanted, turn);
-            scan::choose(board, candidates, count, page, &mut self.chance);
+            self.rescans += u64::from(snapshot.wheels.is_some());
+            let candidates = candidates(snapshot, wanted, turn);
+            scan::choose(snapshot, candidates, count, page, &mut self.chance);
         }
     }
 }
 
 /// The common list of candidates: each concept's, side by side [paper 3.3].
-fn candidates(board: &Board, wanted: Wanted<'_>, turn: Option<&mut Request>) -> Vec<Candidate> {
-    let of = |concept: &Concept| match &board.wheels {
-        Some(wheels) => scan::on_wheels(board, wheels, concept, wanted.size),
-        None => scan::matching(board, concept, wanted.size),
+fn candidates(
+    snapshot: &Snapshot,
+    wanted: Wanted<'_>,
+    turn: Option<&mut Request>,
+) -> Vec<Candidate> {
+    let of = |concept: &Concept| match &snapshot.wheels {
+        Some(wheels) => scan::on_wheels(snapshot, wheels, concept, wanted.size),
+        None => scan::matching(snapshot, concept, wanted.size),
     };
     scan::merge(match turn {
         Some(turn) => turn.map(wanted.concepts, of),

@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use crate::board::{Banner, Board, Concept, Wheels};
 use crate::serve::page::Page;
 use crate::serve::{Chance, Wanted};
+use crate::snapshot::{Banner, Concept, Snapshot, Wheels};
 
 /// Draws for one choice, before the rest is left to a scan. With a banner on all of 16 wheels, one of 16 draws is
 /// accepted: 256 fail once in 15 million choices.
@@ -26,7 +26,7 @@ pub(super) enum Spun {
 
 /// Adds up to `wanted.count` banners to `page`.
 pub(super) fn choose(
-    board: &Board,
+    snapshot: &Snapshot,
     wheels: &Wheels,
     wanted: &Wanted<'_>,
     page: &mut Page,
@@ -47,7 +47,7 @@ pub(super) fn choose(
                 is_it
             });
             let index = wheel.and_then(|(wheel, _)| wheel.draw(|end| chance.below(end)));
-            index.is_some_and(|index| accept(board, index, wanted.concepts, page, chance))
+            index.is_some_and(|index| accept(snapshot, index, wanted.concepts, page, chance))
         });
         if !is_chosen {
             return Spun::Left(wanted.count - made);
@@ -57,18 +57,18 @@ pub(super) fn choose(
 }
 
 fn accept(
-    board: &Board,
+    snapshot: &Snapshot,
     index: usize,
     concepts: &[Concept],
     page: &mut Page,
     chance: &mut Chance,
 ) -> bool {
-    let banner: &Arc<Banner> = &board.contracted[index];
+    let banner: &Arc<Banner> = &snapshot.contracted[index];
     if chance.below(shared(banner, concepts)) != 0 || !page.takes(banner) {
         return false;
     }
     let is_claimed = banner.tally.claim();
-    board.turn(index);
+    snapshot.turn(index);
     if is_claimed {
         page.add(banner);
     }

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::board::{Banner, Board, Concept, Contract, Register, Tally};
 use crate::ids::{BannerId, ConceptId, ContractId};
+use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 use crate::trial::chi_square;
 
@@ -27,7 +27,7 @@ fn concept(number: u32) -> Concept {
     Concept { id: ConceptId::new(number).unwrap(), word }
 }
 
-fn board(signs: &[Sign], selection: Selection) -> Board {
+fn snapshot(signs: &[Sign], selection: Selection) -> Snapshot {
     let mut register = Register::default();
     for (number, sign) in (1..).zip(signs) {
         // Once more than owed was contracted, so that contracted and owed are not the same figure.
@@ -50,14 +50,14 @@ fn board(signs: &[Sign], selection: Selection) -> Board {
             banners: vec![Arc::new(banner)],
         });
     }
-    Board::new(register, selection == Selection::Wheels, NOW)
+    Snapshot::new(register, selection == Selection::Wheels, NOW)
 }
 
 /// What a page of `count` gets for these concepts.
-fn page(board: &Board, selector: &mut Selector, concepts: &[u32], count: usize) -> Vec<u32> {
+fn page(snapshot: &Snapshot, selector: &mut Selector, concepts: &[u32], count: usize) -> Vec<u32> {
     let concepts: Vec<_> = concepts.iter().copied().map(concept).collect();
     let mut page = Page::default();
-    selector.select(board, Wanted { concepts: &concepts, size: None, count }, &mut page, None);
+    selector.select(snapshot, Wanted { concepts: &concepts, size: None, count }, &mut page, None);
     page.banners.iter().map(|banner| banner.id.number()).collect()
 }
 
@@ -80,10 +80,10 @@ fn banners_are_chosen_in_proportion_to_what_is_owed_whatever_concepts_they_share
     each(|selection, selector| {
         let signs: Vec<_> =
             (0..30).map(|n| sign(1_000_000_000 + n * 400_000_000, sets[n as usize % 6])).collect();
-        let board = board(&signs, selection);
+        let snapshot = snapshot(&signs, selection);
         let mut seen = vec![0; signs.len()];
         for _ in 0..200_000 {
-            seen[page(&board, selector, &[1, 2, 3], 1)[0] as usize - 1] += 1;
+            seen[page(&snapshot, selector, &[1, 2, 3], 1)[0] as usize - 1] += 1;
         }
         let matching = |n: &usize| n % 6 != 5;
         assert!((0..30).filter(|n| !matching(n)).all(|n| seen[n] == 0), "{seen:?}");
@@ -103,10 +103,10 @@ fn the_second_choice_is_by_the_weights_of_those_left() {
     let weights = [1.0, 2.0, 5.0];
     each(|selection, selector| {
         let owed = weights.map(|weight| weight as u64 * 10_000_000_000);
-        let board = board(&owed.map(|owed| sign(owed, &[1, 2])), selection);
+        let snapshot = snapshot(&owed.map(|owed| sign(owed, &[1, 2])), selection);
         let mut seen: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
         for _ in 0..200_000 {
-            *seen.entry(page(&board, selector, &[1, 2], 2)).or_default() += 1;
+            *seen.entry(page(&snapshot, selector, &[1, 2], 2)).or_default() += 1;
         }
         let chance = |pair: &Vec<u32>| {
             let [first, second] = [pair[0], pair[1]].map(|number| weights[number as usize - 1]);
@@ -121,13 +121,13 @@ fn the_second_choice_is_by_the_weights_of_those_left() {
 #[test]
 fn weights_follow_what_was_delivered() {
     each(|selection, selector| {
-        let board = board(&[sign(3, &[1]), sign(1, &[1])], selection);
+        let snapshot = snapshot(&[sign(3, &[1]), sign(1, &[1])], selection);
         let mut seen = [0, 0];
         for _ in 0..4 {
-            seen[page(&board, selector, &[1], 1)[0] as usize - 1] += 1;
+            seen[page(&snapshot, selector, &[1], 1)[0] as usize - 1] += 1;
         }
         assert_eq!(seen, [3, 1]);
-        assert!(page(&board, selector, &[1], 1).is_empty());
+        assert!(page(&snapshot, selector, &[1], 1).is_empty());
     });
 }
 
@@ -141,9 +141,9 @@ fn no_page_has_a_banner_twice_or_two_that_contradict_each_other() {
             rival(1_000, "phones"),
             sign(1_000, &[1]),
         ];
-        let board = board(&signs, selection);
+        let snapshot = snapshot(&signs, selection);
         for _ in 0..300 {
-            let mut chosen = page(&board, selector, &[1, 2], 4);
+            let mut chosen = page(&snapshot, selector, &[1, 2], 4);
             chosen.sort_unstable();
             assert!([[1, 3, 4], [2, 3, 4]].iter().any(|right| chosen == right), "{chosen:?}");
         }
@@ -153,10 +153,10 @@ fn no_page_has_a_banner_twice_or_two_that_contradict_each_other() {
 #[test]
 fn a_size_is_a_condition() {
     each(|selection, selector| {
-        let board = board(&[sign(9, &[1]), sign(9, &[1]), sign(9, &[1])], selection);
+        let snapshot = snapshot(&[sign(9, &[1]), sign(9, &[1]), sign(9, &[1])], selection);
         let mut got = Page::default();
         let wanted = Wanted { concepts: &[concept(1)], size: Size::parse("468x60"), count: 3 };
-        selector.select(&board, wanted, &mut got, None);
+        selector.select(&snapshot, wanted, &mut got, None);
         assert_eq!(got.banners.iter().map(|banner| banner.id.number()).collect::<Vec<_>>(), [2]);
     });
 }
@@ -164,13 +164,15 @@ fn a_size_is_a_condition() {
 #[test]
 fn two_workers_at_once_never_deliver_more_than_was_contracted() {
     each(|selection, _| {
-        let board = board(&[sign(500, &[1]), sign(700, &[1, 2])], selection);
+        let snapshot = snapshot(&[sign(500, &[1]), sign(700, &[1, 2])], selection);
         let shown = std::thread::scope(|scope| {
             let work = |seed| {
-                let board = &board;
+                let snapshot = &snapshot;
                 move || {
                     let mut selector = Selector::new(Chance::seeded(seed));
-                    (0..1_000).map(|_| page(board, &mut selector, &[1, 2], 2).len()).sum::<usize>()
+                    (0..1_000)
+                        .map(|_| page(snapshot, &mut selector, &[1, 2], 2).len())
+                        .sum::<usize>()
                 }
             };
             let both = [scope.spawn(work(1)), scope.spawn(work(2))];
@@ -184,14 +186,14 @@ fn two_workers_at_once_never_deliver_more_than_was_contracted() {
 fn candidates_are_the_same_from_wheels_and_from_a_scan() {
     let sets: [&[u32]; 4] = [&[1], &[2], &[1, 2], &[3]];
     let signs: Vec<_> = (0..40).map(|n| sign(u64::from(n % 5 > 0) * 7, sets[n % 4])).collect();
-    let board = board(&signs, Selection::Wheels);
-    let wheels = board.wheels.as_ref().unwrap();
+    let snapshot = snapshot(&signs, Selection::Wheels);
+    let wheels = snapshot.wheels.as_ref().unwrap();
     for size in [None, Size::parse("468x60"), Size::parse("1x1")] {
         for number in 1..=4 {
             let concept = concept(number);
-            let mut found = scan::on_wheels(&board, wheels, &concept, size);
+            let mut found = scan::on_wheels(&snapshot, wheels, &concept, size);
             found.sort_unstable();
-            assert_eq!(found, scan::matching(&board, &concept, size), "{number} {size:?}");
+            assert_eq!(found, scan::matching(&snapshot, &concept, size), "{number} {size:?}");
         }
     }
 }

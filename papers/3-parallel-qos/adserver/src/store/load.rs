@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicU64;
 use rusqlite::types::{FromSqlError, Type};
 use rusqlite::{Connection, Row};
 
-use crate::board::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
+use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 
 /// All that the database knows. What is reserved counts as delivered.

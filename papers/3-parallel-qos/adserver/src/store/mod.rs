@@ -14,7 +14,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use crate::AdServerError;
-use crate::board::Register;
+use crate::snapshot::Register;
 use crate::token::Key;
 
 pub(crate) use write::Change;

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
-use crate::board::{Concept, Contract, Slot};
 use crate::ids::{BannerId, ContractId, PublisherId, SlotId};
+use crate::snapshot::{Concept, Contract, Slot};
 use crate::terms::{Moment, Name, Word};
 use crate::token::Placement;
 

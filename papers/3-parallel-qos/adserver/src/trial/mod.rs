@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Selection;
-use crate::board::{Banner, Board, Concept, Contract, Register, Tally};
 use crate::ids::{BannerId, ConceptId, ContractId};
 use crate::serve::{Chance, Page, Selector, Wanted};
+use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 use chi_square::{Fit, test_urn};
 
@@ -71,7 +71,7 @@ pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
     let groups = usize::try_from(draws / 20).ok()?.clamp(2, CONTRACTS as usize);
     let mut chance = Chance::seeded(seed);
     let concepts = (1..=CONCEPTS).map(concept).collect::<Option<Vec<_>>>()?;
-    let (board, owed) = urn(CONTRACTS, &concepts, draws, selection, &mut chance)?;
+    let (snapshot, owed) = urn(CONTRACTS, &concepts, draws, selection, &mut chance)?;
     let total: u64 = owed.iter().sum();
     let mut expected = vec![0.0; groups];
     for (index, owed) in owed.iter().enumerate() {
@@ -83,7 +83,7 @@ pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
     for _ in 0..draws {
         let mut page = Page::default();
         selector.select(
-            &board,
+            &snapshot,
             Wanted { concepts: &concepts, size: None, count: 1 },
             &mut page,
             None,
@@ -108,7 +108,7 @@ fn urn(
     draws: u64,
     selection: Selection,
     chance: &mut Chance,
-) -> Option<(Board, Vec<u64>)> {
+) -> Option<(Snapshot, Vec<u64>)> {
     let flight = Flight { from: Moment(0), to: Moment(1_000) };
     let mean = (10 * draws / u64::from(contracts)).max(10);
     let mut register = Register::default();
@@ -141,7 +141,7 @@ fn urn(
         });
     }
     // The last second: all of the line is due.
-    Some((Board::new(register, selection == Selection::Wheels, Moment(999)), owed))
+    Some((Snapshot::new(register, selection == Selection::Wheels, Moment(999)), owed))
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl Wheel {
         self.total.load(Relaxed)
     }
 
-    /// Its banners, as indices into the board's contracted ones.
+    /// Its banners, as indices into the snapshot's contracted ones.
     pub(crate) fn banners(&self) -> &[usize] {
         &self.banners
     }
@@ -113,7 +113,7 @@ impl Wheel {
     }
 }
 
-/// All wheels of a board.
+/// All wheels of a snapshot.
 #[derive(Debug)]
 pub(crate) struct Wheels {
     wheels: BTreeMap<(ConceptId, Size), Arc<Wheel>>,

@@ -1,7 +1,7 @@
 //! Everything that requests read: who publishes, what was contracted, what is owed.
 //!
-//! A [`Board`] never changes. A change of contracts or slots makes a new one, which takes the old one's place; requests
-//! that run keep theirs to their end. Only the counts in it change, and those are atomics which all boards share.
+//! A [`Snapshot`] never changes. A change of contracts or slots makes a new one, which takes the old one's place; requests
+//! that run keep theirs to their end. Only the counts in it change, and those are atomics which all snapshots share.
 
 mod tally;
 mod wheels;
@@ -123,7 +123,7 @@ impl Register {
 
 /// The register, and what selections go through.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct Snapshot {
     pub(crate) register: Register,
     /// Banners of open contracts, by id.
     pub(crate) contracted: Vec<Arc<Banner>>,
@@ -131,8 +131,8 @@ pub(crate) struct Board {
     pub(crate) wheels: Option<Wheels>,
 }
 
-impl Board {
-    /// The board of this moment.
+impl Snapshot {
+    /// The snapshot of this moment.
     pub(crate) fn new(register: Register, has_wheels: bool, now: Moment) -> Self {
         let open = register.contracts.values().filter(|contract| contract.is_open(now));
         let mut contracted: Vec<_> =
