@@ -89,8 +89,8 @@ impl AppState {
 
     /// Puts a snapshot in place of the one before. Only for who holds [`AppState::lock_changes`].
     pub(crate) fn publish(&self, register: Register) {
-        let has_wheels = self.options.selection == Selection::Wheels;
-        let snapshot = Arc::new(Snapshot::new(register, has_wheels, Moment::now()));
+        let has_trees = self.options.selection == Selection::Wheels;
+        let snapshot = Arc::new(Snapshot::new(register, has_trees, Moment::now()));
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&snapshot);
         // What was delivered from the one before while this one was made.
         snapshot.refresh(Moment::now());

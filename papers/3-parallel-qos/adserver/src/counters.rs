@@ -73,7 +73,7 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    /// A page wanted so many banners and got `placed`, after so many scans that stood in for the wheels.
+    /// A page wanted so many banners and got `placed`, after so many scans that stood in for the trees.
     pub(crate) fn selected(&self, wanted: usize, placed: usize, rescans: u64) {
         self.pages.fetch_add(1, Relaxed);
         self.placed.fetch_add(placed as u64, Relaxed);

@@ -102,7 +102,7 @@ pub struct SelectionStats {
     pub placed: u64,
     /// Places for which there was no banner.
     pub empty: u64,
-    /// Requests that the wheels left to a scan.
+    /// Requests that the trees left to a scan.
     pub rescans: u64,
 }
 

@@ -156,7 +156,7 @@ impl Writer {
             banner.tally.reserve(reserved);
             banner.tally.refresh(now);
             if let Some(index) = snapshot.index(banner.id) {
-                snapshot.turn(index);
+                snapshot.update_weight(index);
             }
         }
         Ok(firsts)

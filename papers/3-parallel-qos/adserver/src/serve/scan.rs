@@ -8,7 +8,7 @@
 use crate::serve::Chance;
 use crate::serve::page::Page;
 use crate::serve::roulette::Roulette;
-use crate::snapshot::{Banner, Concept, Snapshot, Wheels};
+use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
 use crate::terms::Size;
 
 /// A banner that a request may get.
@@ -35,14 +35,14 @@ pub(crate) fn matching(
     fitting.filter_map(|(index, banner)| Candidate::of(index, banner)).collect()
 }
 
-/// The same, where wheels are kept: their banners are those that fit.
-pub(super) fn on_wheels(
+/// The same, where trees are kept: their banners are those that fit.
+pub(super) fn matching_in_trees(
     snapshot: &Snapshot,
-    wheels: &Wheels,
+    trees: &WeightTrees,
     concept: &Concept,
     size: Option<Size>,
 ) -> Vec<Candidate> {
-    let indices = wheels.of(concept.id, size).flat_map(|wheel| wheel.banners());
+    let indices = trees.of(concept.id, size).flat_map(|tree| tree.banners());
     indices.filter_map(|index| Candidate::of(*index, &snapshot.contracted[*index])).collect()
 }
 
@@ -83,7 +83,7 @@ pub(super) fn choose(
         let banner = &snapshot.contracted[index];
         // Somebody else may have had its last impression meanwhile.
         if banner.tally.claim() {
-            snapshot.turn(index);
+            snapshot.update_weight(index);
             page.add(banner);
         }
     }

@@ -38,7 +38,7 @@ pub(crate) struct Wanted<'a> {
 #[derive(Debug)]
 pub(crate) struct Selector {
     chance: Chance,
-    /// Requests that the wheels left to a roulette of all candidates.
+    /// Requests that the trees left to a roulette of all candidates.
     pub(crate) rescans: u64,
 }
 
@@ -56,12 +56,12 @@ impl Selector {
         page: &mut Page,
         turn: Option<&mut Request>,
     ) {
-        let left = match &snapshot.wheels {
-            Some(wheels) => spin::choose(snapshot, wheels, &wanted, page, &mut self.chance),
+        let left = match &snapshot.trees {
+            Some(trees) => spin::choose(snapshot, trees, &wanted, page, &mut self.chance),
             None => Spun::Left(wanted.count),
         };
         if let Spun::Left(count) = left {
-            self.rescans += u64::from(snapshot.wheels.is_some());
+            self.rescans += u64::from(snapshot.trees.is_some());
             let candidates = candidates(snapshot, wanted, turn);
             scan::choose(snapshot, candidates, count, page, &mut self.chance);
         }
@@ -74,8 +74,8 @@ fn candidates(
     wanted: Wanted<'_>,
     turn: Option<&mut Request>,
 ) -> Vec<Candidate> {
-    let of = |concept: &Concept| match &snapshot.wheels {
-        Some(wheels) => scan::on_wheels(snapshot, wheels, concept, wanted.size),
+    let of = |concept: &Concept| match &snapshot.trees {
+        Some(trees) => scan::matching_in_trees(snapshot, trees, concept, wanted.size),
         None => scan::matching(snapshot, concept, wanted.size),
     };
     scan::merge(match turn {

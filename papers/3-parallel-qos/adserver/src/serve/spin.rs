@@ -1,7 +1,7 @@
 //! Our selection: the roulette of the union of concepts, without building it.
 //!
-//! A draw takes a wheel of the requested concepts in proportion to its total, and a banner of that wheel in proportion
-//! to its weight *w*: a banner on *m* of these wheels comes with chance *m·w* / sum. It is accepted with chance 1/*m*,
+//! A draw takes a tree of the requested concepts in proportion to its total, and a banner of that tree in proportion
+//! to its weight *w*: a banner on *m* of these trees comes with chance *m·w* / sum. It is accepted with chance 1/*m*,
 //! which leaves *w*: exactly the roulette of the common list. Who may not come on the page is rejected, which leaves the
 //! others in proportion, as taking him out of the list would.
 
@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use crate::serve::page::Page;
 use crate::serve::{Chance, Wanted};
-use crate::snapshot::{Banner, Concept, Snapshot, Wheels};
+use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
 
-/// Draws for one choice, before the rest is left to a scan. With a banner on all of 16 wheels, one of 16 draws is
+/// Draws for one choice, before the rest is left to a scan. With a banner on all of 16 trees, one of 16 draws is
 /// accepted: 256 fail once in 15 million choices.
 const DRAWS: usize = 256;
 
-/// How far the wheels came.
+/// How far the trees came.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Spun {
     /// The page has all it wanted, or nobody is owed anything.
@@ -27,26 +27,26 @@ pub(super) enum Spun {
 /// Adds up to `wanted.count` banners to `page`.
 pub(super) fn choose(
     snapshot: &Snapshot,
-    wheels: &Wheels,
+    trees: &WeightTrees,
     wanted: &Wanted<'_>,
     page: &mut Page,
     chance: &mut Chance,
 ) -> Spun {
     let concepts = wanted.concepts.iter();
-    let own: Vec<_> = concepts.flat_map(|concept| wheels.of(concept.id, wanted.size)).collect();
+    let own: Vec<_> = concepts.flat_map(|concept| trees.of(concept.id, wanted.size)).collect();
     for made in 0..wanted.count {
-        if own.iter().all(|wheel| wheel.total() == 0) {
+        if own.iter().all(|tree| tree.total() == 0) {
             return Spun::Done;
         }
         let is_chosen = (0..DRAWS).any(|_| {
-            let totals = own.iter().map(|wheel| wheel.total());
+            let totals = own.iter().map(|tree| tree.total());
             let mut number = chance.below(totals.clone().sum());
-            let wheel = own.iter().zip(totals).find(|(_, total)| {
+            let tree = own.iter().zip(totals).find(|(_, total)| {
                 let is_it = number < *total;
                 number = number.wrapping_sub(if is_it { 0 } else { *total });
                 is_it
             });
-            let index = wheel.and_then(|(wheel, _)| wheel.draw(|end| chance.below(end)));
+            let index = tree.and_then(|(tree, _)| tree.draw(|end| chance.below(end)));
             index.is_some_and(|index| accept(snapshot, index, wanted.concepts, page, chance))
         });
         if !is_chosen {
@@ -68,7 +68,7 @@ fn accept(
         return false;
     }
     let is_claimed = banner.tally.claim();
-    snapshot.turn(index);
+    snapshot.update_weight(index);
     if is_claimed {
         page.add(banner);
     }

@@ -187,11 +187,11 @@ fn candidates_are_the_same_from_wheels_and_from_a_scan() {
     let sets: [&[u32]; 4] = [&[1], &[2], &[1, 2], &[3]];
     let signs: Vec<_> = (0..40).map(|n| sign(u64::from(n % 5 > 0) * 7, sets[n % 4])).collect();
     let snapshot = snapshot(&signs, Selection::Wheels);
-    let wheels = snapshot.wheels.as_ref().unwrap();
+    let trees = snapshot.trees.as_ref().unwrap();
     for size in [None, Size::parse("468x60"), Size::parse("1x1")] {
         for number in 1..=4 {
             let concept = concept(number);
-            let mut found = scan::on_wheels(&snapshot, wheels, &concept, size);
+            let mut found = scan::matching_in_trees(&snapshot, trees, &concept, size);
             found.sort_unstable();
             assert_eq!(found, scan::matching(&snapshot, &concept, size), "{number} {size:?}");
         }

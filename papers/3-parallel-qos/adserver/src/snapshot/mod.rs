@@ -4,7 +4,7 @@
 //! that run keep theirs to their end. Only the counts in it change, and those are atomics which all snapshots share.
 
 mod tally;
-mod wheels;
+mod weight_trees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 
 pub(crate) use tally::{Tally, due};
-pub(crate) use wheels::Wheels;
+pub(crate) use weight_trees::WeightTrees;
 
 /// A keyword and its number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,12 +128,12 @@ pub(crate) struct Snapshot {
     /// Banners of open contracts, by id.
     pub(crate) contracted: Vec<Arc<Banner>>,
     /// Unless selections only scan.
-    pub(crate) wheels: Option<Wheels>,
+    pub(crate) trees: Option<WeightTrees>,
 }
 
 impl Snapshot {
     /// The snapshot of this moment.
-    pub(crate) fn new(register: Register, has_wheels: bool, now: Moment) -> Self {
+    pub(crate) fn new(register: Register, has_trees: bool, now: Moment) -> Self {
         let open = register.contracts.values().filter(|contract| contract.is_open(now));
         let mut contracted: Vec<_> =
             open.flat_map(|contract| contract.banners.iter().map(Arc::clone)).collect();
@@ -141,22 +141,22 @@ impl Snapshot {
         for banner in &contracted {
             banner.tally.refresh(now);
         }
-        let wheels = has_wheels.then(|| Wheels::new(&contracted));
-        Self { register, contracted, wheels }
+        let trees = has_trees.then(|| WeightTrees::new(&contracted));
+        Self { register, contracted, trees }
     }
 
     /// Lets the schedule of this moment take effect on every banner.
     pub(crate) fn refresh(&self, now: Moment) {
         for index in 0..self.contracted.len() {
             self.contracted[index].tally.refresh(now);
-            self.turn(index);
+            self.update_weight(index);
         }
     }
 
     /// The weight of the banner at `index` may have changed.
-    pub(crate) fn turn(&self, index: usize) {
-        if let Some(wheels) = &self.wheels {
-            wheels.turn(index, &self.contracted[index].tally);
+    pub(crate) fn update_weight(&self, index: usize) {
+        if let Some(trees) = &self.trees {
+            trees.update(index, &self.contracted[index].tally);
         }
     }
 

@@ -1,10 +1,10 @@
-//! Wheels of fortune that are kept turning instead of being built for each request.
+//! Trees of weights that are kept up to date instead of being built for each request.
 //!
-//! A wheel is for one concept and one size: a Fenwick tree of the weights of its banners. A change of a weight, a draw,
+//! A weight tree is for one concept and one size: a Fenwick tree of the weights of its banners. A change of a weight, a draw,
 //! each takes a number of steps logarithmic in the banners. (P. Fenwick, *A new data structure for cumulative frequency
 //! tables*, 1994.)
 //!
-//! Locks: one mutex a wheel, held for one change or one draw. A weight is read from its banner's atomics under that
+//! Locks: one mutex a tree, held for one change or one draw. A weight is read from its banner's atomics under that
 //! lock, so that of two deliveries at once the later one's weight stays.
 
 use std::collections::BTreeMap;
@@ -77,14 +77,14 @@ fn lowest_bit(place: usize) -> usize {
 
 /// One concept's banners of one size.
 #[derive(Debug)]
-pub(crate) struct Wheel {
+pub(crate) struct WeightTree {
     banners: Vec<usize>,
     tree: Mutex<Fenwick>,
-    /// The tree's total, to choose among wheels without their locks.
+    /// The tree's total, to choose among trees without their locks.
     total: AtomicU64,
 }
 
-impl Wheel {
+impl WeightTree {
     pub(crate) fn total(&self) -> u64 {
         self.total.load(Relaxed)
     }
@@ -94,14 +94,14 @@ impl Wheel {
         &self.banners
     }
 
-    /// The banner that a number below the total means, which `below` draws; `None` if the wheel is empty by now.
+    /// The banner that a number below the total means, which `below` draws; `None` if the tree is empty by now.
     pub(crate) fn draw(&self, below: impl FnOnce(u64) -> u64) -> Option<usize> {
         let tree = self.lock();
         let total = tree.total();
         (total > 0).then(|| self.banners[tree.find(below(total))])
     }
 
-    fn turn(&self, place: usize, tally: &Tally) {
+    fn update(&self, place: usize, tally: &Tally) {
         let mut tree = self.lock();
         tree.set(place, tally.weight());
         self.total.store(tree.total(), Relaxed);
@@ -113,15 +113,15 @@ impl Wheel {
     }
 }
 
-/// All wheels of a snapshot.
+/// All trees of a snapshot.
 #[derive(Debug)]
-pub(crate) struct Wheels {
-    wheels: BTreeMap<(ConceptId, Size), Arc<Wheel>>,
-    /// For each contracted banner its wheels, and its place in each.
-    places: Vec<Vec<(Arc<Wheel>, usize)>>,
+pub(crate) struct WeightTrees {
+    trees: BTreeMap<(ConceptId, Size), Arc<WeightTree>>,
+    /// For each contracted banner its trees, and its place in each.
+    places: Vec<Vec<(Arc<WeightTree>, usize)>>,
 }
 
-impl Wheels {
+impl WeightTrees {
     pub(crate) fn new(contracted: &[Arc<Banner>]) -> Self {
         let mut members: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (index, banner) in contracted.iter().enumerate() {
@@ -130,35 +130,34 @@ impl Wheels {
             }
         }
         let mut places = vec![Vec::new(); contracted.len()];
-        let mut wheels = BTreeMap::new();
+        let mut trees = BTreeMap::new();
         for (key, banners) in members {
             let weights = banners.iter().map(|index| contracted[*index].tally.weight()).collect();
             let tree = Fenwick::new(weights);
             let total = AtomicU64::new(tree.total());
-            let wheel = Arc::new(Wheel { banners, tree: Mutex::new(tree), total });
-            for (place, index) in wheel.banners.iter().enumerate() {
-                places[*index].push((Arc::clone(&wheel), place));
+            let weight_tree = Arc::new(WeightTree { banners, tree: Mutex::new(tree), total });
+            for (place, index) in weight_tree.banners.iter().enumerate() {
+                places[*index].push((Arc::clone(&weight_tree), place));
             }
-            wheels.insert(key, wheel);
+            trees.insert(key, weight_tree);
         }
-        Self { wheels, places }
+        Self { trees, places }
     }
 
-    /// A concept's wheels: that of `size`, or of all sizes.
+    /// A concept's trees: that of `size`, or of all sizes.
     pub(crate) fn of(
         &self,
         concept: ConceptId,
         size: Option<Size>,
-    ) -> impl Iterator<Item = &Arc<Wheel>> {
-        let from = self.wheels.range((concept, Size::SMALLEST)..);
+    ) -> impl Iterator<Item = &Arc<WeightTree>> {
+        let from = self.trees.range((concept, Size::SMALLEST)..);
         let own = from.take_while(move |((id, _), _)| *id == concept);
-        own.filter(move |((_, own), _)| size.is_none_or(|size| size == *own))
-            .map(|(_, wheel)| wheel)
+        own.filter(move |((_, own), _)| size.is_none_or(|size| size == *own)).map(|(_, tree)| tree)
     }
 
-    pub(crate) fn turn(&self, index: usize, tally: &Tally) {
-        for (wheel, place) in &self.places[index] {
-            wheel.turn(*place, tally);
+    pub(crate) fn update(&self, index: usize, tally: &Tally) {
+        for (tree, place) in &self.places[index] {
+            tree.update(*place, tally);
         }
     }
 }
