@@ -51,8 +51,8 @@ struct Arguments {
     database: PathBuf,
 
     /// How to select banners: by the paper's scan, or by trees of weights
-    #[arg(long, value_enum, default_value_t = Way::Wheels)]
-    selection: Way,
+    #[arg(long, value_enum, default_value_t = SelectionArg::Wheels)]
+    selection: SelectionArg,
 
     /// Key file of the gateway in front (its `levels.key_file`): trust the level that it signs
     #[arg(long, value_name = "FILE", conflicts_with = "level_parameter")]
@@ -79,7 +79,7 @@ struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum SelectionArg {
     Scan,
     Wheels,
 }
@@ -102,8 +102,8 @@ enum Failure {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let ended = match arguments.roulette {
-        Some(draws) => spin(draws, arguments.seed),
-        None if arguments.high_threads.is_some() && arguments.selection == Way::Wheels => {
+        Some(draws) => test_roulette(draws, arguments.seed),
+        None if arguments.high_threads.is_some() && arguments.selection == SelectionArg::Wheels => {
             Err(Failure::OneTask)
         }
         None => run(arguments.into()),
@@ -129,8 +129,8 @@ impl From<Arguments> for Options {
             workers: arguments.clerks,
             backlog: arguments.backlog,
             selection: match arguments.selection {
-                Way::Scan => Selection::Scan,
-                Way::Wheels => Selection::Wheels,
+                SelectionArg::Scan => Selection::Scan,
+                SelectionArg::Wheels => Selection::Wheels,
             },
             level_keys: arguments.level_keys,
             level_parameter: arguments.level_parameter,
@@ -139,7 +139,7 @@ impl From<Arguments> for Options {
     }
 }
 
-fn spin(draws: u64, seed: u64) -> Result<(), Failure> {
+fn test_roulette(draws: u64, seed: u64) -> Result<(), Failure> {
     let mut is_fair = true;
     for selection in [Selection::Wheels, Selection::Scan] {
         let trial = roulette(selection, draws, seed).ok_or(Failure::Unfair)?;

@@ -1,11 +1,11 @@
 //! Which banners a page gets: candidates by concept, one list of them, and the roulette.
 
 mod chance;
+mod draw;
 mod page;
 mod roulette;
 mod scan;
 mod select;
-mod spin;
 #[cfg(test)]
 mod tests;
 

@@ -6,8 +6,8 @@
 use bywash_levels::Request;
 use serde::Serialize;
 
+use crate::serve::draw::{self, Progress};
 use crate::serve::scan::{self, Candidate};
-use crate::serve::spin::{self, Spun};
 use crate::serve::{Chance, Page};
 use crate::snapshot::{Concept, Snapshot};
 use crate::terms::Size;
@@ -57,10 +57,10 @@ impl Selector {
         turn: Option<&mut Request>,
     ) {
         let left = match &snapshot.trees {
-            Some(trees) => spin::choose(snapshot, trees, &wanted, page, &mut self.chance),
-            None => Spun::Left(wanted.count),
+            Some(trees) => draw::choose(snapshot, trees, &wanted, page, &mut self.chance),
+            None => Progress::Left(wanted.count),
         };
-        if let Spun::Left(count) = left {
+        if let Progress::Left(count) = left {
             self.rescans += u64::from(snapshot.trees.is_some());
             let candidates = candidates(snapshot, wanted, turn);
             scan::choose(snapshot, candidates, count, page, &mut self.chance);

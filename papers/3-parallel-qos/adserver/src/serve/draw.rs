@@ -17,7 +17,7 @@ const DRAWS: usize = 256;
 
 /// How far the trees came.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Spun {
+pub(super) enum Progress {
     /// The page has all it wanted, or nobody is owed anything.
     Done,
     /// So many choices were not made: too many draws were rejected.
@@ -31,12 +31,12 @@ pub(super) fn choose(
     wanted: &Wanted<'_>,
     page: &mut Page,
     chance: &mut Chance,
-) -> Spun {
+) -> Progress {
     let concepts = wanted.concepts.iter();
     let own: Vec<_> = concepts.flat_map(|concept| trees.of(concept.id, wanted.size)).collect();
     for made in 0..wanted.count {
         if own.iter().all(|tree| tree.total() == 0) {
-            return Spun::Done;
+            return Progress::Done;
         }
         let is_chosen = (0..DRAWS).any(|_| {
             let totals = own.iter().map(|tree| tree.total());
@@ -50,10 +50,10 @@ pub(super) fn choose(
             index.is_some_and(|index| accept(snapshot, index, wanted.concepts, page, chance))
         });
         if !is_chosen {
-            return Spun::Left(wanted.count - made);
+            return Progress::Left(wanted.count - made);
         }
     }
-    Spun::Done
+    Progress::Done
 }
 
 fn accept(
