@@ -13,7 +13,7 @@ use crate::Body;
 use crate::body::{BodyFault, read};
 use crate::respond::{JSON, TEXT, add, respond, text};
 
-/// An application behind a [`Door`](crate::Door).
+/// An application behind a [`Listener`](crate::Listener).
 ///
 /// Beside its own pages it has `/-/stats`, its statistics as JSON, and `/-/health`, both answered at once however long
 /// its queue.

@@ -47,7 +47,7 @@ pub(crate) fn run<A: Application>(
     closing: watch::Receiver<()>,
     ready: &SyncSender<io::Result<()>>,
 ) {
-    // Whoever started us waits for the word; if not, the door is closing already.
+    // Whoever started us waits for the word; if not, the listener is closing already.
     let say = |word| drop(ready.send(word));
     match event_loop(listener) {
         Ok((runtime, listener)) => {

@@ -1,6 +1,6 @@
 //! An ordinary HTTP server, which the applications under test share.
 //!
-//! One thread reads requests and writes answers ([`Door`]); which pages there are, and what they say, is the application's
+//! One thread reads requests and writes answers ([`Listener`]); which pages there are, and what they say, is the application's
 //! ([`Application`]). Work waits in one bounded first-come-first-served [`Queue`] for a fixed number of workers, which
 //! are the application's too. There is nothing clever about overload here: that belongs in front.
 #![forbid(unsafe_code)]
@@ -8,8 +8,8 @@
 mod application;
 mod body;
 mod connection;
-mod door;
 mod form;
+mod listener;
 mod queue;
 mod respond;
 mod sid;
@@ -19,8 +19,8 @@ mod waiting;
 pub use application::{Application, Refusal};
 pub use body::{BodyFault, MAX_BODY};
 pub use connection::Body;
-pub use door::{Closed, Door};
 pub use form::Form;
+pub use listener::{ListenError, Listener};
 pub use queue::Queue;
 pub use respond::{HTML, JSON, add, respond, text};
 pub use sid::Sid;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use bywash_site::Closed;
+use bywash_site::ListenError;
 
 /// Everything that can go wrong outside a request. The message carries the cause.
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +11,7 @@ use bywash_site::Closed;
 pub enum ShopError {
     /// The address is taken, or the operating system gives no thread or event loop for it.
     #[error("{0}")]
-    Door(#[from] Closed),
+    Listen(#[from] ListenError),
     /// The file cannot be opened, is no database, or SQLite failed on it.
     #[error("cannot use the database {}: {cause}", path.display())]
     Database {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use bywash_site::Door;
+use bywash_site::Listener;
 
 use crate::app_state::AppState;
 use crate::store::Store;
@@ -15,7 +15,7 @@ use crate::{Options, ShopError, Stats};
 #[derive(Debug)]
 pub struct Shop {
     state: Arc<AppState>,
-    door: Door,
+    listener: Listener,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -23,22 +23,22 @@ impl Shop {
     /// Opens the database, listens, and starts one thread per worker and one for HTTP.
     pub fn start(options: Options) -> Result<Self, ShopError> {
         options.check()?;
-        let door = Door::listen(options.listen)?;
+        let listener = Listener::listen(options.listen)?;
         let (stores, orders) = Store::open_all(&options.database, options.workers)?;
         let state = Arc::new(AppState::new(options, orders));
         // From here on a failure drops the shop, which stops the threads started so far.
-        let mut shop = Self { state, door, threads: Vec::new() };
+        let mut shop = Self { state, listener, threads: Vec::new() };
         for store in stores {
             let state = Arc::clone(&shop.state);
             shop.spawn("shop-worker", || Worker::new(state, store).run())?;
         }
-        shop.door.open("shop-http", Arc::clone(&shop.state))?;
+        shop.listener.open("shop-http", Arc::clone(&shop.state))?;
         Ok(shop)
     }
 
     /// Where it listens, with the port it got.
     pub fn address(&self) -> SocketAddr {
-        self.door.address()
+        self.listener.address()
     }
 
     /// What it has done so far.
@@ -62,7 +62,7 @@ impl Shop {
 impl Drop for Shop {
     fn drop(&mut self) {
         self.state.close();
-        self.door.close();
+        self.listener.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.
             let _ = thread.join();

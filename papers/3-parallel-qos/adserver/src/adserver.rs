@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use bywash_levels::Gateway;
-use bywash_site::Door;
+use bywash_site::Listener;
 
 use crate::app_state::AppState;
 use crate::fill::fill;
@@ -21,7 +21,7 @@ use crate::{AdServerError, Fill, Options, Stats, pool, worker};
 #[derive(Debug)]
 pub struct AdServer {
     state: Arc<AppState>,
-    door: Door,
+    listener: Listener,
     workers: Vec<JoinHandle<()>>,
     writer: Option<JoinHandle<()>>,
 }
@@ -31,7 +31,7 @@ impl AdServer {
     /// HTTP.
     pub fn start(options: Options) -> Result<Self, AdServerError> {
         options.check()?;
-        let door = Door::listen(options.listen)?;
+        let listener = Listener::listen(options.listen)?;
         let path = options.database.clone();
         let mut store = Store::open(&path)?;
         if let Some(wanted) = options.fill {
@@ -45,19 +45,19 @@ impl AdServer {
         let mut writer = Writer::new(Arc::clone(&state), connection, to_write);
         writer.prime().map_err(|cause| AdServerError::Database { path, cause })?;
         // From here on a failure drops the server, which stops the threads started so far.
-        let mut server = Self { state, door, workers: Vec::new(), writer: None };
+        let mut server = Self { state, listener, workers: Vec::new(), writer: None };
         server.writer = Some(spawn("adserver-writer", || writer.run())?);
         for _ in 0..server.state.options.workers {
             let state = Arc::clone(&server.state);
             server.workers.push(spawn("adserver-clerk", move || worker::run(&state))?);
         }
-        server.door.open("adserver-http", Arc::clone(&server.state))?;
+        server.listener.open("adserver-http", Arc::clone(&server.state))?;
         Ok(server)
     }
 
     /// Where it listens, with the port it got.
     pub fn address(&self) -> SocketAddr {
-        self.door.address()
+        self.listener.address()
     }
 
     /// What it has done so far.
@@ -114,12 +114,12 @@ impl Drop for AdServer {
             let _ = worker.join();
         }
         self.state.pool.wait_until_empty();
-        // After the last delivery, and before the door waits for the last answers, which the writer owes.
+        // After the last delivery, and before the listener waits for the last answers, which the writer owes.
         if let Some(writer) = self.writer.take() {
             self.state.writing.settle();
             let _ = writer.join();
         }
-        self.door.close();
+        self.listener.close();
     }
 }
 

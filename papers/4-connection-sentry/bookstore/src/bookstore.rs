@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use bywash_lease::DatabaseName;
-use bywash_site::Door;
+use bywash_site::Listener;
 use tempfile::TempDir;
 
 use crate::app_state::AppState;
@@ -18,7 +18,7 @@ use bywash_database::Pool;
 /// A store that serves until it is stopped or dropped.
 pub struct Bookstore {
     state: Arc<AppState>,
-    door: Door,
+    listener: Listener,
     threads: Vec<JoinHandle<()>>,
     // Both outlive the workers, which end in `drop`.
     _caller: Option<Caller>,
@@ -54,7 +54,7 @@ impl Bookstore {
     /// Opens the database, listens, and starts one thread per worker and one for HTTP. Not to be called in an event
     /// loop: it waits for the database.
     pub fn start(options: Options) -> Result<Self, BookstoreError> {
-        let door = Door::listen(options.listen)?;
+        let listener = Listener::listen(options.listen)?;
         let fixture = Fixture::prepare(&options)?;
         let caller = options.sentry.as_ref().map(|sentry| Caller::new(sentry.socket.clone()));
         let caller = caller.transpose().map_err(BookstoreError::system("a thread"))?;
@@ -68,7 +68,7 @@ impl Bookstore {
         // From here on a failure drops the store, which stops the threads started so far.
         let mut bookstore = Self {
             state: Arc::new(state),
-            door,
+            listener,
             threads: Vec::new(),
             _caller: caller,
             _folder: fixture.folder,
@@ -76,13 +76,13 @@ impl Bookstore {
         for _ in 0..bookstore.state.options.workers {
             bookstore.hire(&fixture.pool, desk.clone())?;
         }
-        bookstore.door.open("bookstore-http", Arc::clone(&bookstore.state))?;
+        bookstore.listener.open("bookstore-http", Arc::clone(&bookstore.state))?;
         Ok(bookstore)
     }
 
     /// Where it listens, with the port it got.
     pub fn address(&self) -> SocketAddr {
-        self.door.address()
+        self.listener.address()
     }
 
     /// What it has done so far.
@@ -111,7 +111,7 @@ impl Bookstore {
 impl Drop for Bookstore {
     fn drop(&mut self) {
         self.state.queue.close();
-        self.door.close();
+        self.listener.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.
             let _ = thread.join();

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use bywash_site::Closed;
+use bywash_site::ListenError;
 
 use crate::{DatabaseUrlError, SchemaError};
 
@@ -12,7 +12,7 @@ use crate::{DatabaseUrlError, SchemaError};
 pub enum BookstoreError {
     /// The address is taken, or the operating system gives no thread or event loop for it.
     #[error("{0}")]
-    Door(#[from] Closed),
+    Listen(#[from] ListenError),
     /// The database is not there, or not of this store.
     #[error("{0}")]
     Schema(#[from] SchemaError),

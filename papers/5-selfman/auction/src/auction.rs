@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use bywash_database::{DatabaseUrl, Pool};
-use bywash_site::Door;
+use bywash_site::Listener;
 use tempfile::TempDir;
 
 use crate::app_state::{AppState, work};
@@ -15,7 +15,7 @@ use crate::{AuctionError, Options, Stats};
 /// An auction that serves until it is stopped or dropped.
 pub struct Auction {
     state: Arc<AppState>,
-    door: Door,
+    listener: Listener,
     threads: Vec<JoinHandle<()>>,
     /// Of a temporary database. It outlives the workers, which end in `drop`.
     _folder: Option<TempDir>,
@@ -26,7 +26,7 @@ impl Auction {
     /// loop: it waits for the database.
     pub fn start(options: Options) -> Result<Self, AuctionError> {
         options.check()?;
-        let door = Door::listen(options.listen)?;
+        let listener = Listener::listen(options.listen)?;
         let (url, folder) = match options.database.clone() {
             DatabaseUrl::Sqlite(None) => {
                 let folder = TempDir::new().map_err(AuctionError::system("a folder"))?;
@@ -40,17 +40,17 @@ impl Auction {
         store::prepare(&pool, &options.sizes)?;
         let state = Arc::new(AppState::new(options));
         // From here on a failure drops the auction, which stops the threads started so far.
-        let mut auction = Self { state, door, threads: Vec::new(), _folder: folder };
+        let mut auction = Self { state, listener, threads: Vec::new(), _folder: folder };
         for _ in 0..auction.state.options.workers {
             auction.hire(&pool)?;
         }
-        auction.door.open("auction-http", Arc::clone(&auction.state))?;
+        auction.listener.open("auction-http", Arc::clone(&auction.state))?;
         Ok(auction)
     }
 
     /// Where it listens, with the port it got.
     pub fn address(&self) -> SocketAddr {
-        self.door.address()
+        self.listener.address()
     }
 
     /// What it has done so far.
@@ -79,7 +79,7 @@ impl Auction {
 impl Drop for Auction {
     fn drop(&mut self) {
         self.state.queue.close();
-        self.door.close();
+        self.listener.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.
             let _ = thread.join();

@@ -3,7 +3,7 @@
 use std::io;
 
 use bywash_database::DbError;
-use bywash_site::Closed;
+use bywash_site::ListenError;
 
 /// Everything that can go wrong outside a request. The message carries the cause.
 #[derive(Debug, thiserror::Error)]
@@ -11,7 +11,7 @@ use bywash_site::Closed;
 pub enum AuctionError {
     /// The address is taken, or the operating system gives no thread or event loop for it.
     #[error("{0}")]
-    Door(#[from] Closed),
+    Listen(#[from] ListenError),
     /// A value outside its range.
     #[error("{0}")]
     Option(&'static str),

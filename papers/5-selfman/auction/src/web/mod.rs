@@ -1,4 +1,4 @@
-//! The HTTP side: requests are read, queued, and answered. The thread is [`bywash_site::Door`]'s.
+//! The HTTP side: requests are read, queued, and answered. The thread is [`bywash_site::Listener`]'s.
 
 mod exchange;
 mod form;

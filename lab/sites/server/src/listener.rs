@@ -16,12 +16,12 @@ use crate::connection;
 /// that a crowd is refused by an answer of the application and not by lost packets.
 const KERNEL_BACKLOG: i32 = 4096;
 
-/// Why a door does not open.
+/// Why a listener cannot start.
 #[derive(Debug, thiserror::Error)]
-pub enum Closed {
+pub enum ListenError {
     /// The address is taken, forbidden or not of this machine.
     #[error("cannot listen on {address}: {cause}")]
-    Listen {
+    Bind {
         /// The address asked for.
         address: SocketAddr,
         /// What the operating system says.
@@ -37,21 +37,21 @@ pub enum Closed {
     },
 }
 
-/// A socket that listens; nobody is served before [`Door::open`].
+/// A socket that listens; nobody is served before [`Listener::open`].
 #[derive(Debug)]
-pub struct Door {
+pub struct Listener {
     address: SocketAddr,
     listener: Option<TcpListener>,
-    /// Dropping it closes the door.
+    /// Dropping it closes the listener.
     open: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Door {
+impl Listener {
     /// Takes the address. Port 0 takes a free one.
-    pub fn listen(address: SocketAddr) -> Result<Self, Closed> {
+    pub fn listen(address: SocketAddr) -> Result<Self, ListenError> {
         let (listener, address) =
-            bind(address).map_err(|cause| Closed::Listen { address, cause })?;
+            bind(address).map_err(|cause| ListenError::Bind { address, cause })?;
         Ok(Self { address, listener: Some(listener), open: None, thread: None })
     }
 
@@ -63,25 +63,30 @@ impl Door {
     /// Starts the thread `name` that serves with `application`; once. It makes its event loop
     /// itself: one made here and not used could not be dropped by a caller that runs in an event
     /// loop of its own.
-    pub fn open(&mut self, name: &str, application: Arc<impl Application>) -> Result<(), Closed> {
+    pub fn open(
+        &mut self,
+        name: &str,
+        application: Arc<impl Application>,
+    ) -> Result<(), ListenError> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
         let (open, closing) = watch::channel(());
         self.open = Some(open);
         let (ready, started) = mpsc::sync_channel(1);
         let body = move || connection::run(listener, application, closing, &ready);
         let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
-        self.thread = Some(thread.map_err(|cause| Closed::System { what: "a thread", cause })?);
+        self.thread =
+            Some(thread.map_err(|cause| ListenError::System { what: "a thread", cause })?);
         let word = started.recv().unwrap_or_else(|lost| Err(io::Error::other(lost)));
-        word.map_err(|cause| Closed::System { what: "an event loop", cause })
+        word.map_err(|cause| ListenError::System { what: "an event loop", cause })
     }
 
-    /// Takes no more connections, and lets those there are end; dropping the door waits for them.
+    /// Takes no more connections, and lets those there are end; dropping the listener waits for them.
     pub fn close(&mut self) {
         self.open = None;
     }
 }
 
-impl Drop for Door {
+impl Drop for Listener {
     fn drop(&mut self) {
         self.close();
         if let Some(thread) = self.thread.take() {
