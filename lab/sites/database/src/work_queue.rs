@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use bywash_site::{Body, Owed, Queue, Refusal, Reply, exchange, text};
+use bywash_site::{Body, Queue, Refusal, ReplyReceiver, ReplySender, reply_channel, text};
 use http::{Response, StatusCode};
 
 use crate::{Busy, Counters, DbError, Outcome};
@@ -27,7 +27,7 @@ struct Job<A, P> {
     kind: usize,
     ask: A,
     /// Dropped unused, it tells the HTTP side that the application gave the request up.
-    reply: Reply<DbResult<P>>,
+    reply: ReplySender<DbResult<P>>,
 }
 
 impl<A, P> WorkQueue<A, P> {
@@ -37,8 +37,8 @@ impl<A, P> WorkQueue<A, P> {
     }
 
     /// Puts a request into the queue; what comes of it is owed. If it never comes, the queue was closed first.
-    pub fn offer(&self, kind: usize, ask: A) -> Result<Owed<DbResult<P>>, Refusal> {
-        let (reply, answer) = exchange();
+    pub fn offer(&self, kind: usize, ask: A) -> Result<ReplyReceiver<DbResult<P>>, Refusal> {
+        let (reply, answer) = reply_channel();
         self.counters.received(kind);
         self.queue.push(Job { kind, ask, reply }).map_err(|job| self.refuse(&job))?;
         Ok(answer)

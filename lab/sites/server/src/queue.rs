@@ -10,13 +10,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Items waiting for a worker.
 #[derive(Debug)]
 pub struct Queue<T> {
-    waiting: Mutex<Waiting<T>>,
+    state: Mutex<QueueState<T>>,
     changed: Condvar,
     capacity: usize,
 }
 
 #[derive(Debug)]
-struct Waiting<T> {
+struct QueueState<T> {
     items: VecDeque<T>,
     is_closed: bool,
 }
@@ -24,34 +24,34 @@ struct Waiting<T> {
 impl<T> Queue<T> {
     /// An open queue in which at most `capacity` items wait.
     pub fn new(capacity: usize) -> Self {
-        let waiting = Waiting { items: VecDeque::new(), is_closed: false };
-        Self { waiting: Mutex::new(waiting), changed: Condvar::new(), capacity }
+        let state = QueueState { items: VecDeque::new(), is_closed: false };
+        Self { state: Mutex::new(state), changed: Condvar::new(), capacity }
     }
 
     /// Adds `item` at the end; gives it back if the queue is full or closed.
     pub fn push(&self, item: T) -> Result<(), T> {
-        let mut waiting = self.lock();
-        if waiting.is_closed || waiting.items.len() >= self.capacity {
+        let mut state = self.lock();
+        if state.is_closed || state.items.len() >= self.capacity {
             return Err(item);
         }
-        waiting.items.push_back(item);
+        state.items.push_back(item);
         self.changed.notify_one();
         Ok(())
     }
 
     /// Waits for the oldest item; `None` once the queue is closed.
     pub fn pop(&self) -> Option<T> {
-        let idle = |waiting: &mut Waiting<T>| waiting.items.is_empty() && !waiting.is_closed;
-        let waiting = self.changed.wait_while(self.lock(), idle);
-        waiting.unwrap_or_else(PoisonError::into_inner).items.pop_front()
+        let idle = |state: &mut QueueState<T>| state.items.is_empty() && !state.is_closed;
+        let state = self.changed.wait_while(self.lock(), idle);
+        state.unwrap_or_else(PoisonError::into_inner).items.pop_front()
     }
 
     /// Closes the queue and gives back what was still waiting.
     pub fn close(&self) -> VecDeque<T> {
-        let mut waiting = self.lock();
-        waiting.is_closed = true;
+        let mut state = self.lock();
+        state.is_closed = true;
         self.changed.notify_all();
-        std::mem::take(&mut waiting.items)
+        std::mem::take(&mut state.items)
     }
 
     /// How many items wait.
@@ -60,8 +60,8 @@ impl<T> Queue<T> {
     }
 
     /// Poison is ignored: every change under the lock is a single step.
-    fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use bywash_site::{Owed, Queue, Refusal, Reply, exchange};
+use bywash_site::{Queue, Refusal, ReplyReceiver, ReplySender, reply_channel};
 
 use crate::ask::Ask;
 use crate::counters::{Counters, Outcome};
@@ -22,7 +22,7 @@ pub(crate) struct Job {
     pub(crate) ask: Ask,
     /// Closed as soon as the client has left. Dropped unused, it tells the HTTP side that the shop
     /// gave the request up.
-    pub(crate) reply: Reply<Answer>,
+    pub(crate) reply: ReplySender<Answer>,
 }
 
 /// A running shop as its threads see it.
@@ -48,8 +48,8 @@ impl AppState {
 
     /// Puts a request into the queue; the answer comes through the receiver. The sender dropped
     /// without an answer means that the shop closed first.
-    pub(crate) fn offer(&self, ask: Ask) -> Result<Owed<Answer>, Refusal> {
-        let (reply, answer) = exchange();
+    pub(crate) fn offer(&self, ask: Ask) -> Result<ReplyReceiver<Answer>, Refusal> {
+        let (reply, answer) = reply_channel();
         self.counters.received(ask.stage);
         self.queue.push(Job { ask, reply }).map_err(|job| self.refuse(&job))?;
         Ok(answer)

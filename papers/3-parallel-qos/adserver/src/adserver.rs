@@ -125,7 +125,7 @@ impl Drop for AdServer {
 
 #[cfg(test)]
 mod tests {
-    use bywash_site::{Owed, Waiting};
+    use bywash_site::{PendingReply, ReplyReceiver};
     use tempfile::TempDir;
 
     use super::*;
@@ -142,9 +142,9 @@ mod tests {
         AdServer::start(options).unwrap()
     }
 
-    fn answer(server: &AdServer, owed: Owed<Answer>) -> Option<Answer> {
+    fn answer(server: &AdServer, receiver: ReplyReceiver<Answer>) -> Option<Answer> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(Waiting::new(owed, server.state.counters.departures()).answer())
+        runtime.block_on(PendingReply::new(receiver, server.state.counters.departures()).answer())
     }
 
     #[test]
@@ -154,18 +154,18 @@ mod tests {
         let kind = Kind::Ad(Level::High);
         for _ in 0..20 {
             // A task of it, on whichever thread: more than the pool has.
-            let (receipt, owed) = server.state.receive(kind);
+            let (receipt, receiver) = server.state.receive(kind);
             let look = |_: &AppState, turn: &mut bywash_levels::Request| {
                 let concepts = [1, 2, 3, 4];
                 turn.map(&concepts, |concept| assert_ne!(*concept, 3, "on purpose"));
                 Answer::Failed
             };
             server.state.hand_in(Level::High, receipt, look).unwrap();
-            assert!(matches!(answer(&server, owed), Some(Answer::Failed)));
-            let (receipt, owed) = server.state.receive(kind);
+            assert!(matches!(answer(&server, receiver), Some(Answer::Failed)));
+            let (receipt, receiver) = server.state.receive(kind);
             let look = |_: &AppState, _: &mut bywash_levels::Request| Answer::Busy;
             server.state.hand_in(Level::High, receipt, look).unwrap();
-            assert!(matches!(answer(&server, owed), Some(Answer::Busy)), "the next is served");
+            assert!(matches!(answer(&server, receiver), Some(Answer::Busy)), "the next is served");
         }
         // Who is answered is counted next.
         let counts = || server.state.counters.requests(kind);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use bywash_site::Reply;
+use bywash_site::ReplySender;
 use http::StatusCode;
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ impl Answer {
 
 /// The destination of an answer, and the kind that it counts as.
 pub(crate) struct Receipt {
-    pub(crate) reply: Reply<Answer>,
+    pub(crate) reply: ReplySender<Answer>,
     pub(crate) kind: Kind,
     pub(crate) since: Instant,
 }

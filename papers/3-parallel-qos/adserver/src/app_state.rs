@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
 use bywash_levels::{Gateway, Pool, Request};
-use bywash_site::{Owed, Queue, Refusal, exchange};
+use bywash_site::{Queue, Refusal, ReplyReceiver, reply_channel};
 
 use crate::answer::{Answer, Receipt};
 use crate::ask::Ask;
@@ -133,8 +133,8 @@ impl AppState {
     }
 
     /// A request has come.
-    pub(crate) fn receive(&self, kind: Kind) -> (Receipt, Owed<Answer>) {
-        let (reply, answer) = exchange();
+    pub(crate) fn receive(&self, kind: Kind) -> (Receipt, ReplyReceiver<Answer>) {
+        let (reply, answer) = reply_channel();
         self.counters.received(kind);
         (Receipt { reply, kind, since: Instant::now() }, answer)
     }

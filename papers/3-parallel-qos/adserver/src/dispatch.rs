@@ -1,7 +1,7 @@
 //! Hands each request to the thread that serves it: a page to the pool, a click to the writer, any
 //! other request to a worker.
 
-use bywash_site::{Owed, Refusal};
+use bywash_site::{Refusal, ReplyReceiver};
 
 use crate::answer::{Answer, Receipt};
 use crate::app_state::{AppState, Job};
@@ -14,7 +14,7 @@ use crate::token::Placement;
 impl AppState {
     /// Puts a request into a queue; the answer comes through the receiver. The sender dropped
     /// without an answer means that the server closed first.
-    pub(crate) fn offer(&self, ask: Ask) -> Result<Owed<Answer>, Refusal> {
+    pub(crate) fn offer(&self, ask: Ask) -> Result<ReplyReceiver<Answer>, Refusal> {
         let (receipt, answer) = self.receive(ask.kind());
         match ask {
             Ask::Ad(level, wanted) => self.hand_in(level, receipt, move |state, turn| {

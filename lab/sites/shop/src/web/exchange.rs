@@ -1,9 +1,9 @@
 //! The life of one request on the HTTP side: queue, wait, respond.
 //!
-//! It is one future. Whatever ends it early drops [`Waiting`], which tells the worker.
+//! It is one future. Whatever ends it early drops [`PendingReply`], which tells the worker.
 
 use bytes::Bytes;
-use bywash_site::{Application, Body, Refusal, Waiting};
+use bywash_site::{Application, Body, PendingReply, Refusal};
 use http::request::Parts;
 use http::{Method, Response};
 use serde::Serialize;
@@ -27,8 +27,8 @@ impl Application for AppState {
         body: Bytes,
     ) -> Result<Response<Body>, Refusal> {
         let ask = Ask::read(stage, &head, &body)?;
-        let waiting = Waiting::new(self.offer(ask)?, self.counters.departures());
-        let answer = waiting.answer().await.ok_or(Refusal::Closing)?;
+        let pending = PendingReply::new(self.offer(ask)?, self.counters.departures());
+        let answer = pending.answer().await.ok_or(Refusal::Closing)?;
         Ok(respond::answer(&answer, page::title(stage)))
     }
 

@@ -1,10 +1,10 @@
 //! The life of one request on the HTTP side: queue, wait, respond.
 //!
-//! It is one future. Whatever ends it early drops [`Waiting`], which tells the worker.
+//! It is one future. Whatever ends it early drops [`PendingReply`], which tells the worker.
 
 use bytes::Bytes;
 use bywash_levels::Gateway;
-use bywash_site::{Application, Body, Form, JSON, Refusal, Waiting, respond as plain};
+use bywash_site::{Application, Body, Form, JSON, PendingReply, Refusal, respond as plain};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use serde::Serialize;
@@ -49,8 +49,8 @@ impl Application for AppState {
         let field = head.headers.get(Gateway::FIELD).map(HeaderValue::as_bytes);
         let level = self.level(field);
         let ask = Ask::read(route, &form, level, self.options.level_parameter, Moment::now())?;
-        let waiting = Waiting::new(self.offer(ask)?, self.counters.departures());
-        waiting.answer().await.map(respond::answer).ok_or(Refusal::Closing)
+        let pending = PendingReply::new(self.offer(ask)?, self.counters.departures());
+        pending.answer().await.map(respond::answer).ok_or(Refusal::Closing)
     }
 
     fn stats(&self) -> impl Serialize {

@@ -1,7 +1,7 @@
 //! The life of one request on the HTTP side: queue, wait, respond.
 
 use bytes::Bytes;
-use bywash_site::{Application, Body, Refusal, Waiting};
+use bywash_site::{Application, Body, PendingReply, Refusal};
 use http::request::Parts;
 use http::{Method, Response};
 use serde::Serialize;
@@ -25,9 +25,11 @@ impl Application for AppState {
         body: Bytes,
     ) -> Result<Response<Body>, Refusal> {
         let ask = Ask::read(service, &head, &body)?;
-        let waiting =
-            Waiting::new(self.queue.offer(service.index(), ask)?, self.queue.counters.departures());
-        waiting.answer().await.map(respond::response).ok_or(Refusal::Closing)
+        let pending = PendingReply::new(
+            self.queue.offer(service.index(), ask)?,
+            self.queue.counters.departures(),
+        );
+        pending.answer().await.map(respond::response).ok_or(Refusal::Closing)
     }
 
     fn stats(&self) -> impl Serialize {

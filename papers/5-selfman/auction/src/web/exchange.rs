@@ -1,7 +1,7 @@
 //! The life of one request on the HTTP side: queue, wait, respond.
 
 use bytes::Bytes;
-use bywash_site::{Application, Body, Refusal, Waiting};
+use bywash_site::{Application, Body, PendingReply, Refusal};
 use http::request::Parts;
 use http::{Method, Response};
 use serde::Serialize;
@@ -20,9 +20,9 @@ impl Application for AppState {
 
     async fn visit(&self, page: Page, head: Parts, body: Bytes) -> Result<Response<Body>, Refusal> {
         let wish = Wish::read(page, &head, &body)?;
-        let owed = self.queue.offer(page.index(), wish)?;
-        let waiting = Waiting::new(owed, self.queue.counters.departures());
-        waiting.answer().await.map(respond::response).ok_or(Refusal::Closing)
+        let receiver = self.queue.offer(page.index(), wish)?;
+        let pending = PendingReply::new(receiver, self.queue.counters.departures());
+        pending.answer().await.map(respond::response).ok_or(Refusal::Closing)
     }
 
     fn stats(&self) -> impl Serialize {
