@@ -25,7 +25,7 @@ pub struct WorkQueue<A, P> {
 #[derive(Debug)]
 struct Job<A, P> {
     kind: usize,
-    ask: A,
+    request: A,
     /// Dropped unused, it tells the HTTP side that the application gave the request up.
     reply: ReplySender<DbResult<P>>,
 }
@@ -37,10 +37,10 @@ impl<A, P> WorkQueue<A, P> {
     }
 
     /// Puts a request into the queue; what comes of it is owed. If it never comes, the queue was closed first.
-    pub fn offer(&self, kind: usize, ask: A) -> Result<ReplyReceiver<DbResult<P>>, Refusal> {
+    pub fn offer(&self, kind: usize, request: A) -> Result<ReplyReceiver<DbResult<P>>, Refusal> {
         let (reply, answer) = reply_channel();
         self.counters.received(kind);
-        self.queue.push(Job { kind, ask, reply }).map_err(|job| self.refuse(&job))?;
+        self.queue.push(Job { kind, request, reply }).map_err(|job| self.refuse(&job))?;
         Ok(answer)
     }
 
@@ -61,7 +61,7 @@ impl<A, P> WorkQueue<A, P> {
         while let Some(job) = self.queue.pop() {
             let _running = self.counters.run();
             let begun = Instant::now();
-            let result = serve(job.kind, &job.ask);
+            let result = serve(job.kind, &job.request);
             let stopped = result.as_ref().err().map(DbError::outcome);
             let done = Instant::now();
             let left = job.reply.send(result);

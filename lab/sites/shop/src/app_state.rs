@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bywash_site::{Queue, Refusal, ReplyReceiver, ReplySender, reply_channel};
 
-use crate::ask::Ask;
 use crate::counters::{Counters, Outcome};
+use crate::request::ParsedRequest;
 use crate::store::Answer;
 use crate::{Options, Stage, Stats};
 
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// A request on its way to a worker.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) ask: Ask,
+    pub(crate) request: ParsedRequest,
     /// Closed as soon as the client has left. Dropped unused, it tells the HTTP side that the shop
     /// gave the request up.
     pub(crate) reply: ReplySender<Answer>,
@@ -48,10 +48,10 @@ impl AppState {
 
     /// Puts a request into the queue; the answer comes through the receiver. The sender dropped
     /// without an answer means that the shop closed first.
-    pub(crate) fn offer(&self, ask: Ask) -> Result<ReplyReceiver<Answer>, Refusal> {
+    pub(crate) fn offer(&self, request: ParsedRequest) -> Result<ReplyReceiver<Answer>, Refusal> {
         let (reply, answer) = reply_channel();
-        self.counters.received(ask.stage);
-        self.queue.push(Job { ask, reply }).map_err(|job| self.refuse(&job))?;
+        self.counters.received(request.stage);
+        self.queue.push(Job { request, reply }).map_err(|job| self.refuse(&job))?;
         Ok(answer)
     }
 
@@ -85,7 +85,7 @@ impl AppState {
     }
 
     fn refuse(&self, job: &Job) -> Refusal {
-        self.counters.ended(job.ask.stage, Outcome::Refused);
+        self.counters.ended(job.request.stage, Outcome::Refused);
         Refusal::Busy
     }
 }

@@ -14,10 +14,10 @@
 //! [`DEMAND_HEADER`]), so that two shops under comparison are given identical work.
 
 mod app_state;
-mod ask;
 mod counters;
 mod error;
 mod options;
+mod request;
 mod shop;
 mod stage;
 mod stats;
@@ -25,9 +25,9 @@ mod store;
 mod web;
 mod work;
 
-pub use ask::{DEMAND_HEADER, MAX_DEMAND, ORDER_TAG_HEADER};
 pub use error::ShopError;
 pub use options::{Burn, Options};
+pub use request::{DEMAND_HEADER, MAX_DEMAND, ORDER_TAG_HEADER};
 pub use shop::Shop;
 pub use stage::Stage;
 pub use stats::{StageStats, Stats};

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::ask::MAX_DEMAND;
+use crate::request::MAX_DEMAND;
 use crate::{ShopError, Stage};
 
 /// More threads than this is a typing error, not a capacity.

@@ -131,8 +131,8 @@ mod tests {
     use super::*;
     use crate::Level;
     use crate::answer::Answer;
-    use crate::ask::Ask;
     use crate::counters::Kind;
+    use crate::request::ParsedRequest;
     use crate::terms::Word;
 
     fn server(folder: &TempDir) -> AdServer {
@@ -184,8 +184,8 @@ mod tests {
         let token = server.state.place(&banner, None);
         let locked = server.state.lock_changes();
         let word = Word::parse("new").unwrap();
-        let waits = server.state.offer(Ask::AddConcept(word)).unwrap();
-        let click = server.state.offer(Ask::Click(token)).unwrap();
+        let waits = server.state.offer(ParsedRequest::AddConcept(word)).unwrap();
+        let click = server.state.offer(ParsedRequest::Click(token)).unwrap();
         assert!(matches!(answer(&server, click), Some(Answer::Go(_))));
         drop(locked);
         assert!(matches!(answer(&server, waits), Some(Answer::Json(..))));

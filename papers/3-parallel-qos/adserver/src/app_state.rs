@@ -14,9 +14,9 @@ use bywash_levels::{Gateway, Pool, Request};
 use bywash_site::{Queue, Refusal, ReplyReceiver, reply_channel};
 
 use crate::answer::{Answer, Receipt};
-use crate::ask::Ask;
 use crate::counters::{Counters, Kind, Outcome};
 use crate::ids::SlotId;
+use crate::request::ParsedRequest;
 use crate::serve::Chance;
 use crate::snapshot::{Banner, Register, Snapshot};
 use crate::store::{Write, Writing};
@@ -27,7 +27,7 @@ use crate::{Level, Options, Selection, Stats, pool};
 /// A request on its way to whoever serves it.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) ask: Ask,
+    pub(crate) request: ParsedRequest,
     pub(crate) receipt: Receipt,
 }
 

@@ -5,25 +5,27 @@ use bywash_site::{Refusal, ReplyReceiver};
 
 use crate::answer::{Answer, Receipt};
 use crate::app_state::{AppState, Job};
-use crate::ask::Ask;
 use crate::fault::Fault;
 use crate::placing;
+use crate::request::ParsedRequest;
 use crate::store::{Refused, Write};
 use crate::token::Placement;
 
 impl AppState {
     /// Puts a request into a queue; the answer comes through the receiver. The sender dropped
     /// without an answer means that the server closed first.
-    pub(crate) fn offer(&self, ask: Ask) -> Result<ReplyReceiver<Answer>, Refusal> {
-        let (receipt, answer) = self.receive(ask.kind());
-        match ask {
-            Ask::Ad(level, wanted) => self.hand_in(level, receipt, move |state, turn| {
-                placing::page(state, &wanted, turn).unwrap_or_else(Answer::No)
-            })?,
-            Ask::Click(token) => self.click(&token, receipt),
-            ask => {
+    pub(crate) fn offer(&self, request: ParsedRequest) -> Result<ReplyReceiver<Answer>, Refusal> {
+        let (receipt, answer) = self.receive(request.kind());
+        match request {
+            ParsedRequest::Ad(level, wanted) => {
+                self.hand_in(level, receipt, move |state, turn| {
+                    placing::page(state, &wanted, turn).unwrap_or_else(Answer::No)
+                })?
+            }
+            ParsedRequest::Click(token) => self.click(&token, receipt),
+            request => {
                 let refuse = |job: Job| self.refuse(&job.receipt);
-                self.queue.push(Job { ask, receipt }).map_err(refuse)?;
+                self.queue.push(Job { request, receipt }).map_err(refuse)?;
             }
         }
         Ok(answer)

@@ -117,15 +117,15 @@ mod tests {
 
     #[test]
     fn a_filling_is_the_same_for_the_same_seed_and_promises_only_what_there_is_room_for() {
-        let ask = Fill { contracts: 300, concepts: 7, seed: 1 };
+        let wanted = Fill { contracts: 300, concepts: 7, seed: 1 };
         let now = Moment(1_000_000_000);
         let impressions = |fill| {
             let (_, register) = super::fill(fill, now).unwrap();
             register.banners.values().map(|banner| banner.tally.contracted()).sum::<u64>()
         };
-        assert_eq!(impressions(ask), impressions(ask));
-        assert_ne!(impressions(ask), impressions(Fill { seed: 2, ..ask }));
-        let (_, register) = super::fill(ask, now).unwrap();
+        assert_eq!(impressions(wanted), impressions(wanted));
+        assert_ne!(impressions(wanted), impressions(Fill { seed: 2, ..wanted }));
+        let (_, register) = super::fill(wanted, now).unwrap();
         assert_eq!(register.contracts.len(), 300);
         assert_eq!(find_room(&rooms(&register), &[], &wants(&register, now)), Ok(()));
     }

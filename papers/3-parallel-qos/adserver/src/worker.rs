@@ -8,14 +8,14 @@ use crate::app_state::{AppState, Job};
 
 /// Works until the queue is closed.
 pub(crate) fn run(state: &Arc<AppState>) {
-    while let Some(Job { ask, receipt }) = state.queue.pop() {
+    while let Some(Job { request, receipt }) = state.queue.pop() {
         let _running = state.counters.run();
         if receipt.reply.left().is_some() {
             // Nobody would see the answer.
             state.skip(&receipt);
             continue;
         }
-        let answer = admin::serve(state, ask).unwrap_or_else(Answer::No);
+        let answer = admin::serve(state, request).unwrap_or_else(Answer::No);
         state.answer(receipt, answer);
     }
 }

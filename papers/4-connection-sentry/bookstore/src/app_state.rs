@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use bywash_database::WorkQueue;
 
-use crate::ask::Ask;
 use crate::files::File;
+use crate::request::ParsedRequest;
 use crate::store::Answer;
 use crate::{DatabaseStats, Options, Service, Stats};
 
@@ -21,7 +21,7 @@ pub(crate) enum Made {
 #[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) options: Options,
-    pub(crate) queue: WorkQueue<Ask, Made>,
+    pub(crate) queue: WorkQueue<ParsedRequest, Made>,
     kind: &'static str,
     pages: u32,
     /// Conversations with the stop daemon, if there is to be one.

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::ask::{Visit, Wish};
 use crate::bookstore::Fixture;
+use crate::request::{Visit, Wish};
 use crate::store::{Answer, Store};
 use crate::{BOOKS, BookstoreError, CATEGORIES, Options, Service, files};
 

@@ -15,7 +15,6 @@
 #![forbid(unsafe_code)]
 
 mod app_state;
-mod ask;
 mod books;
 mod bookstore;
 mod calibrate;
@@ -23,6 +22,7 @@ mod error;
 mod files;
 mod lease;
 mod options;
+mod request;
 mod request_id;
 mod service;
 mod stats;

@@ -7,8 +7,8 @@ use bywash_database::DbError;
 
 use crate::Service;
 use crate::app_state::{AppState, Made};
-use crate::ask::Ask;
 use crate::files;
+use crate::request::ParsedRequest;
 use crate::store::Store;
 
 /// A worker and its own database connection.
@@ -25,10 +25,10 @@ impl Worker {
     /// Works until the store is closed.
     pub(crate) fn run(self) {
         let Self { state, mut store } = self;
-        state.queue.work(|service, ask| {
-            let visit = match ask {
-                Ask::File(number) => return Ok(Made::File(files::file(*number))),
-                Ask::Store(visit) => visit,
+        state.queue.work(|service, request| {
+            let visit = match request {
+                ParsedRequest::File(number) => return Ok(Made::File(files::file(*number))),
+                ParsedRequest::Store(visit) => visit,
             };
             let served = store.serve(visit);
             let is_away = served.as_ref().is_err_and(DbError::is_away);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bywash_database::{DbError, WorkQueue};
 
-use crate::ask::Wish;
+use crate::request::Wish;
 use crate::stats::DatabaseStats;
 use crate::store::{Answer, Store};
 use crate::{Options, Page, Stats};

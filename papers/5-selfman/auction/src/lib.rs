@@ -9,13 +9,13 @@
 #![forbid(unsafe_code)]
 
 mod app_state;
-mod ask;
 mod auction;
 mod deed;
 mod error;
 mod goods;
 mod options;
 mod page;
+mod request;
 mod stats;
 mod store;
 mod web;

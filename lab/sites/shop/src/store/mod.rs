@@ -24,7 +24,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use bywash_site::Sid;
 
-use crate::ask::Ask;
+use crate::request::ParsedRequest;
 use crate::{ShopError, Stage};
 
 pub(crate) use catalogue::Product;
@@ -112,22 +112,24 @@ impl Store {
     }
 
     /// Runs the stage of one request. When this returns an order, it is committed.
-    pub(crate) fn serve(&mut self, ask: &Ask) -> Result<Answer, StoreError> {
-        let visit = self.visit(ask.sid)?;
-        let verdict = self.stage(visit.sid, ask)?;
+    pub(crate) fn serve(&mut self, request: &ParsedRequest) -> Result<Answer, StoreError> {
+        let visit = self.visit(request.sid)?;
+        let verdict = self.stage(visit.sid, request)?;
         Ok(Answer { verdict, new_session: visit.is_new.then_some(visit.sid) })
     }
 
-    fn stage(&mut self, sid: Sid, ask: &Ask) -> rusqlite::Result<Verdict> {
-        let page = match ask.stage {
+    fn stage(&mut self, sid: Sid, request: &ParsedRequest) -> rusqlite::Result<Verdict> {
+        let page = match request.stage {
             Stage::Main => self.front().map(Page::Shelf),
-            Stage::Browse => self.shelf(ask.form.get("category")).map(Page::Shelf),
-            Stage::Search => self.search(ask.form.get("q").unwrap_or_default()).map(Page::Shelf),
-            Stage::Details => return self.details(sid, ask.form.get("id")),
-            Stage::Login => self.log_in(sid, ask.form.get("name")),
-            Stage::Shipping => self.ship_to(sid, ask.form.get("address")),
-            Stage::Payment => self.pay_with(sid, ask.form.get("reference")),
-            Stage::Confirm => return self.confirm(sid, ask.order_tag.as_deref()),
+            Stage::Browse => self.shelf(request.form.get("category")).map(Page::Shelf),
+            Stage::Search => {
+                self.search(request.form.get("q").unwrap_or_default()).map(Page::Shelf)
+            }
+            Stage::Details => return self.details(sid, request.form.get("id")),
+            Stage::Login => self.log_in(sid, request.form.get("name")),
+            Stage::Shipping => self.ship_to(sid, request.form.get("address")),
+            Stage::Payment => self.pay_with(sid, request.form.get("reference")),
+            Stage::Confirm => return self.confirm(sid, request.order_tag.as_deref()),
         };
         page.map(Verdict::Page)
     }

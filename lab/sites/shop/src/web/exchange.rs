@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{page, respond};
 use crate::Stage;
 use crate::app_state::AppState;
-use crate::ask::Ask;
+use crate::request::ParsedRequest;
 
 impl Application for AppState {
     type Page = Stage;
@@ -26,8 +26,8 @@ impl Application for AppState {
         head: Parts,
         body: Bytes,
     ) -> Result<Response<Body>, Refusal> {
-        let ask = Ask::read(stage, &head, &body)?;
-        let pending = PendingReply::new(self.offer(ask)?, self.counters.departures());
+        let request = ParsedRequest::read(stage, &head, &body)?;
+        let pending = PendingReply::new(self.offer(request)?, self.counters.departures());
         let answer = pending.answer().await.ok_or(Refusal::Closing)?;
         Ok(respond::answer(&answer, page::title(stage)))
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::burn::{Burner, Cut};
 use crate::app_state::{AppState, Job};
-use crate::ask::Ask;
 use crate::counters::Outcome;
+use crate::request::ParsedRequest;
 use crate::store::{Answer, Page, Store, Verdict};
 
 /// Between two looks at the client, when departures are noticed.
@@ -41,7 +41,7 @@ impl Worker {
     fn take(&mut self, job: Job) {
         let state = Arc::clone(&self.state);
         let _running = state.counters.run();
-        let stage = job.ask.stage;
+        let stage = job.request.stage;
         let outcome = if self.notices_departure(&job) { Outcome::Skipped } else { self.work(job) };
         state.counters.ended(stage, outcome);
     }
@@ -49,7 +49,7 @@ impl Worker {
     /// Useful is what reaches a client who is still there; nothing else is.
     fn work(&mut self, job: Job) -> Outcome {
         let begun = Instant::now();
-        let answer = self.occupy(&job).map(|()| self.answer(&job.ask));
+        let answer = self.occupy(&job).map(|()| self.answer(&job.request));
         let busy = begun.elapsed();
         match answer.map(|answer| job.reply.send(answer)) {
             Ok(None) => Outcome::Answered(busy),
@@ -59,16 +59,16 @@ impl Worker {
 
     fn occupy(&self, job: &Job) -> Result<(), Cut> {
         let options = &self.state.options;
-        let demand = job.ask.demand.unwrap_or(options.demand[job.ask.stage.index()]);
+        let demand = job.request.demand.unwrap_or(options.demand[job.request.stage.index()]);
         let step = if options.notice_close { ATTENTIVE } else { BUSY };
         self.burner.burn(demand, step, || self.state.cuts() || self.notices_departure(job))
     }
 
-    fn answer(&mut self, ask: &Ask) -> Answer {
-        let served = self.store.serve(ask).unwrap_or_else(|error| {
+    fn answer(&mut self, request: &ParsedRequest) -> Answer {
+        let served = self.store.serve(request).unwrap_or_else(|error| {
             // Nobody reading it is no reason not to serve.
-            let _unread = writeln!(std::io::stderr(), "shop: {}: {error}", ask.stage.name());
-            self.state.counters.failed(ask.stage);
+            let _unread = writeln!(std::io::stderr(), "shop: {}: {error}", request.stage.name());
+            self.state.counters.failed(request.stage);
             Answer { verdict: Verdict::Failed, new_session: None }
         });
         if matches!(served.verdict, Verdict::Page(Page::Ordered(_))) {

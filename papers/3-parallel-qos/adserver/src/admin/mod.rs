@@ -18,9 +18,9 @@ use serde_json::json;
 
 use crate::answer::Answer;
 use crate::app_state::AppState;
-use crate::ask::Ask;
 use crate::fault::{Fault, SUGGESTIONS};
 use crate::ids::ConceptId;
+use crate::request::ParsedRequest;
 use crate::snapshot::{Concept, Register};
 use crate::store::Change;
 use crate::terms::Word;
@@ -37,24 +37,24 @@ const LISTED: usize = 100;
 const FULL: Fault = Fault::Conflict("the ad server cannot have more of these");
 
 /// Serves what is neither a page's request nor a click.
-pub(crate) fn serve(state: &AppState, ask: Ask) -> Result<Answer, Fault> {
-    match ask {
-        Ask::AddConcept(word) => add_concept(state, &word),
-        Ask::ListConcepts => Ok(found(&json!({
+pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, Fault> {
+    match request {
+        ParsedRequest::AddConcept(word) => add_concept(state, &word),
+        ParsedRequest::ListConcepts => Ok(found(&json!({
             "concepts": state.snapshot().register.concepts.keys().collect::<Vec<_>>(),
         }))),
-        Ask::AddPublisher(name) => slots::add_publisher(state, name),
-        Ask::ListPublishers(after) => Ok(slots::list_publishers(state, after)),
-        Ask::ShowPublisher(id) => slots::show_publisher(state, id),
-        Ask::AddSlot(slot) => slots::add(state, &slot),
-        Ask::ListSlots(after) => Ok(slots::list(state, after)),
-        Ask::ResizeSlot(id, per_day) => slots::resize(state, id, per_day),
-        Ask::RemoveSlot(id) => slots::remove(state, id),
-        Ask::Sign(contract) => contracts::sign(state, contract),
-        Ask::ListContracts(after) => Ok(contracts::list(state, after)),
-        Ask::ShowContract(id) => contracts::show(state, id),
-        Ask::Cancel(id) => contracts::cancel(state, id),
-        Ask::Ad(..) | Ask::Click(_) => Err(Fault::Unknown("page")),
+        ParsedRequest::AddPublisher(name) => slots::add_publisher(state, name),
+        ParsedRequest::ListPublishers(after) => Ok(slots::list_publishers(state, after)),
+        ParsedRequest::ShowPublisher(id) => slots::show_publisher(state, id),
+        ParsedRequest::AddSlot(slot) => slots::add(state, &slot),
+        ParsedRequest::ListSlots(after) => Ok(slots::list(state, after)),
+        ParsedRequest::ResizeSlot(id, per_day) => slots::resize(state, id, per_day),
+        ParsedRequest::RemoveSlot(id) => slots::remove(state, id),
+        ParsedRequest::Sign(contract) => contracts::sign(state, contract),
+        ParsedRequest::ListContracts(after) => Ok(contracts::list(state, after)),
+        ParsedRequest::ShowContract(id) => contracts::show(state, id),
+        ParsedRequest::Cancel(id) => contracts::cancel(state, id),
+        ParsedRequest::Ad(..) | ParsedRequest::Click(_) => Err(Fault::Unknown("page")),
     }
 }
 

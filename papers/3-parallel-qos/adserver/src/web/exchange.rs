@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::respond;
 use crate::app_state::AppState;
-use crate::ask::{Ask, Route};
+use crate::request::{ParsedRequest, Route};
 use crate::terms::Moment;
 
 /// What there is at a path.
@@ -48,8 +48,9 @@ impl Application for AppState {
         let form = Form::read(head.uri.query().unwrap_or_default(), &body);
         let field = head.headers.get(Gateway::FIELD).map(HeaderValue::as_bytes);
         let level = self.level(field);
-        let ask = Ask::read(route, &form, level, self.options.level_parameter, Moment::now())?;
-        let pending = PendingReply::new(self.offer(ask)?, self.counters.departures());
+        let request =
+            ParsedRequest::read(route, &form, level, self.options.level_parameter, Moment::now())?;
+        let pending = PendingReply::new(self.offer(request)?, self.counters.departures());
         pending.answer().await.map(respond::answer).ok_or(Refusal::Closing)
     }
 

@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering;
 use bywash_lease::RequestId;
 use bywash_site::Sid;
 
-use crate::ask::{Visit, Wish};
 use crate::books::{Book, Cents};
 use crate::lease::{Desk, Lease};
+use crate::request::{Visit, Wish};
 use crate::request_id::comment;
 use bywash_database::{DbError, Pool, Pooled};
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::respond;
 use crate::Service;
 use crate::app_state::AppState;
-use crate::ask::Ask;
+use crate::request::ParsedRequest;
 
 impl Application for AppState {
     type Page = Service;
@@ -24,9 +24,9 @@ impl Application for AppState {
         head: Parts,
         body: Bytes,
     ) -> Result<Response<Body>, Refusal> {
-        let ask = Ask::read(service, &head, &body)?;
+        let request = ParsedRequest::read(service, &head, &body)?;
         let pending = PendingReply::new(
-            self.queue.offer(service.index(), ask)?,
+            self.queue.offer(service.index(), request)?,
             self.queue.counters.departures(),
         );
         pending.answer().await.map(respond::response).ok_or(Refusal::Closing)

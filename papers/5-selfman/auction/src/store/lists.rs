@@ -9,7 +9,7 @@ use bywash_database::{DbError, Pooled, Row};
 
 use super::{Answer, now};
 use crate::Page;
-use crate::ask::Search;
+use crate::request::Search;
 
 /// Something with a number and a name.
 #[derive(Debug)]

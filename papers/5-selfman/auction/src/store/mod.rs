@@ -9,8 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bywash_database::{DbError, Pool, Pooled};
 
-use crate::ask::{Who, Wish};
 use crate::deed::{Deed, Still};
+use crate::request::{Who, Wish};
 
 pub(crate) use lists::{Listed, Named};
 pub(crate) use schema::prepare;

@@ -3,8 +3,8 @@
 use bywash_database::{DbError, Pooled, Row, Value};
 
 use super::{Answer, now};
-use crate::ask::Who;
 use crate::deed::Deed;
+use crate::request::Who;
 
 /// Rows of a list on a page.
 const LISTED: i64 = 50;

@@ -8,7 +8,7 @@ use bywash_database::{DbError, Pooled, Value};
 
 use super::shown::{item, known};
 use super::{Answer, now};
-use crate::ask::{Sale, Who};
+use crate::request::{Sale, Who};
 
 const DAY: i64 = 86_400;
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::respond;
 use crate::Page;
 use crate::app_state::AppState;
-use crate::ask::Wish;
+use crate::request::Wish;
 
 impl Application for AppState {
     type Page = Page;

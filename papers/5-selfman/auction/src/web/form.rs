@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::Page;
-use crate::ask::Who;
+use crate::request::Who;
 
 /// `name` for a field, or `name=value` for one that its visitor does not see.
 pub(super) fn form(page: Page, fields: &[&str]) -> String {

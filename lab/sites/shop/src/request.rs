@@ -30,7 +30,7 @@ const MAX_TAG: usize = 64;
 
 /// A request that may queue.
 #[derive(Debug)]
-pub(crate) struct Ask {
+pub(crate) struct ParsedRequest {
     pub(crate) stage: Stage,
     /// What the client wants done, unless it left that to the shop.
     pub(crate) demand: Option<Duration>,
@@ -41,7 +41,7 @@ pub(crate) struct Ask {
     pub(crate) form: Form,
 }
 
-impl Ask {
+impl ParsedRequest {
     /// Reads a request for `stage`; refuses a demand or a tag that is not what it should be.
     pub(crate) fn read(
         stage: Stage,

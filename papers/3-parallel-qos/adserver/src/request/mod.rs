@@ -30,7 +30,7 @@ const MAX_IMPRESSIONS: u64 = 1_000_000_000;
 
 /// A request that may queue.
 #[derive(Debug)]
-pub(crate) enum Ask {
+pub(crate) enum ParsedRequest {
     AddConcept(Word),
     ListConcepts,
     AddPublisher(Name),
@@ -69,7 +69,7 @@ pub(crate) struct NewSlot {
     pub(crate) per_day: u64,
 }
 
-impl Ask {
+impl ParsedRequest {
     /// Reads a request for `route` at `now`, which has this level. `has_type`: its `type` is believed instead.
     pub(crate) fn read(
         route: Route,
@@ -231,8 +231,14 @@ mod tests {
     use super::*;
 
     fn page(query: &str, has_level: bool) -> Result<(Level, PageWanted), Refusal> {
-        match Ask::read(Route::Ad, &Form::read(query, b""), Level::Low, has_level, Moment(0))? {
-            Ask::Ad(level, wanted) => Ok((level, wanted)),
+        match ParsedRequest::read(
+            Route::Ad,
+            &Form::read(query, b""),
+            Level::Low,
+            has_level,
+            Moment(0),
+        )? {
+            ParsedRequest::Ad(level, wanted) => Ok((level, wanted)),
             other => panic!("{other:?}"),
         }
     }

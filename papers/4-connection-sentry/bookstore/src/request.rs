@@ -18,7 +18,7 @@ const MAX_WORDS: usize = 100;
 
 /// A request that may queue.
 #[derive(Debug)]
-pub(crate) enum Ask {
+pub(crate) enum ParsedRequest {
     /// A file, by its number: nothing of the database.
     File(u32),
     /// Something of the database.
@@ -55,7 +55,7 @@ impl Wish {
     }
 }
 
-impl Ask {
+impl ParsedRequest {
     pub(crate) fn read(
         service: Service,
         head: &http::request::Parts,
@@ -99,15 +99,15 @@ fn file(path: &str) -> Result<u32, Refusal> {
 mod tests {
     use super::*;
 
-    fn ask(service: Service, target: &str, body: &str) -> Result<Ask, Refusal> {
+    fn parse(service: Service, target: &str, body: &str) -> Result<ParsedRequest, Refusal> {
         let head = http::Request::builder().uri(target).body(()).unwrap().into_parts().0;
-        Ask::read(service, &head, body.as_bytes())
+        ParsedRequest::read(service, &head, body.as_bytes())
     }
 
     fn wish(service: Service, target: &str, body: &str) -> Result<Wish, Refusal> {
-        ask(service, target, body).map(|ask| match ask {
-            Ask::Store(visit) => visit.wish,
-            Ask::File(number) => panic!("file {number}"),
+        parse(service, target, body).map(|request| match request {
+            ParsedRequest::Store(visit) => visit.wish,
+            ParsedRequest::File(number) => panic!("file {number}"),
         })
     }
 
@@ -134,9 +134,9 @@ mod tests {
 
     #[test]
     fn files_are_numbered_from_one() {
-        assert!(matches!(ask(Service::File, "/file/1", ""), Ok(Ask::File(1))));
+        assert!(matches!(parse(Service::File, "/file/1", ""), Ok(ParsedRequest::File(1))));
         for wrong in ["/file/", "/file/0", "/file/8619", "/file/../etc/passwd", "/file/1/2"] {
-            let refused = ask(Service::File, wrong, "").expect_err(wrong);
+            let refused = parse(Service::File, wrong, "").expect_err(wrong);
             assert_eq!(refused, Refusal::NoSuchPage);
         }
     }
