@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::bookstore::Fixture;
-use crate::request::{Visit, Wish};
+use crate::request::{Operation, Visit};
 use crate::store::{Answer, Store};
 use crate::{BOOKS, BookstoreError, CATEGORIES, Options, Service, files};
 
@@ -42,29 +42,29 @@ fn cost(service: Service, store: &mut Store) -> Result<Cost, BookstoreError> {
 
 fn time(service: Service, run: u32, store: &mut Store) -> Result<Duration, BookstoreError> {
     let book = i64::from(1 + run * 131 % BOOKS);
-    let wish = match service {
+    let operation = match service {
         Service::File => {
             let begun = Instant::now();
             std::hint::black_box(files::file(1 + run * 131 % files::FILES));
             return Ok(begun.elapsed());
         }
-        Service::Home => Wish::Home,
-        Service::Search => Wish::Search(crate::books::word(u64::from(run) * 31)),
+        Service::Home => Operation::Home,
+        Service::Search => Operation::Search(crate::books::word(u64::from(run) * 31)),
         Service::Browse => {
-            Wish::Browse(Some(CATEGORIES[run as usize % CATEGORIES.len()].to_owned()))
+            Operation::Browse(Some(CATEGORIES[run as usize % CATEGORIES.len()].to_owned()))
         }
-        Service::Select => Wish::Select(book),
-        Service::Cart => Wish::Cart(book),
+        Service::Select => Operation::Select(book),
+        Service::Cart => Operation::Cart(book),
         Service::Buy => return buy(book, store),
     };
-    serve(service, &Visit { wish, sid: None, request: None }, store).map(|(time, _)| time)
+    serve(service, &Visit { operation, sid: None, request: None }, store).map(|(time, _)| time)
 }
 
 /// An order needs a cart.
 fn buy(book: i64, store: &mut Store) -> Result<Duration, BookstoreError> {
-    let visit = Visit { wish: Wish::Cart(book), sid: None, request: None };
+    let visit = Visit { operation: Operation::Cart(book), sid: None, request: None };
     let (_, answer) = serve(Service::Cart, &visit, store)?;
-    let visit = Visit { wish: Wish::Buy, sid: answer.new_session, request: None };
+    let visit = Visit { operation: Operation::Buy, sid: answer.new_session, request: None };
     serve(Service::Buy, &visit, store).map(|(time, _)| time)
 }
 

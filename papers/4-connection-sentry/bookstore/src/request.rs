@@ -28,7 +28,7 @@ pub(crate) enum ParsedRequest {
 /// A request to the database.
 #[derive(Debug)]
 pub(crate) struct Visit {
-    pub(crate) wish: Wish,
+    pub(crate) operation: Operation,
     /// The session the client claims; the store knows whether it exists.
     pub(crate) sid: Option<Sid>,
     pub(crate) request: Option<RequestId>,
@@ -36,7 +36,7 @@ pub(crate) struct Visit {
 
 /// What is wanted of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum Operation {
     Home,
     Search(String),
     Browse(Option<String>),
@@ -45,7 +45,7 @@ pub(crate) enum Wish {
     Buy,
 }
 
-impl Wish {
+impl Operation {
     /// Whether it changes nothing, so that nobody is hurt if it is stopped. What writes is begun or not, and ends.
     pub(crate) const fn only_reads(&self) -> bool {
         match self {
@@ -62,17 +62,17 @@ impl ParsedRequest {
         body: &[u8],
     ) -> Result<Self, Refusal> {
         let form = Form::read(head.uri.query().unwrap_or_default(), body);
-        let wish = match service {
-            Service::Home => Wish::Home,
-            Service::Search => Wish::Search(words(form.get("q"))?),
-            Service::Browse => Wish::Browse(form.get("category").map(str::to_owned)),
-            Service::Select => Wish::Select(number(form.get("id"))?),
-            Service::Cart => Wish::Cart(number(form.get("id"))?),
-            Service::Buy => Wish::Buy,
+        let operation = match service {
+            Service::Home => Operation::Home,
+            Service::Search => Operation::Search(words(form.get("q"))?),
+            Service::Browse => Operation::Browse(form.get("category").map(str::to_owned)),
+            Service::Select => Operation::Select(number(form.get("id"))?),
+            Service::Cart => Operation::Cart(number(form.get("id"))?),
+            Service::Buy => Operation::Buy,
             Service::File => return file(head.uri.path()).map(Self::File),
         };
         let (sid, request) = (Sid::of(&head.headers), named(&head.headers));
-        Ok(Self::Store(Visit { wish, sid, request }))
+        Ok(Self::Store(Visit { operation, sid, request }))
     }
 }
 
@@ -104,17 +104,20 @@ mod tests {
         ParsedRequest::read(service, &head, body.as_bytes())
     }
 
-    fn wish(service: Service, target: &str, body: &str) -> Result<Wish, Refusal> {
+    fn operation(service: Service, target: &str, body: &str) -> Result<Operation, Refusal> {
         parse(service, target, body).map(|request| match request {
-            ParsedRequest::Store(visit) => visit.wish,
+            ParsedRequest::Store(visit) => visit.operation,
             ParsedRequest::File(number) => panic!("file {number}"),
         })
     }
 
     #[test]
     fn a_search_is_of_something() {
-        let search = |target: &str| wish(Service::Search, target, "");
-        assert_eq!(search("/search?q=%20Harbour+x%20"), Ok(Wish::Search("Harbour x".to_owned())));
+        let search = |target: &str| operation(Service::Search, target, "");
+        assert_eq!(
+            search("/search?q=%20Harbour+x%20"),
+            Ok(Operation::Search("Harbour x".to_owned()))
+        );
         let long = format!("/search?q={}", "x".repeat(101));
         for wrong in ["/search", "/search?q=", "/search?q=+", "/search?q=a%00b", &long] {
             assert_eq!(search(wrong), Err(WORDS), "{wrong}");
@@ -123,12 +126,12 @@ mod tests {
 
     #[test]
     fn a_book_has_a_number_from_the_query_or_the_form() {
-        assert_eq!(wish(Service::Select, "/book?id=7", ""), Ok(Wish::Select(7)));
-        assert_eq!(wish(Service::Cart, "/cart", "id=8"), Ok(Wish::Cart(8)));
+        assert_eq!(operation(Service::Select, "/book?id=7", ""), Ok(Operation::Select(7)));
+        assert_eq!(operation(Service::Cart, "/cart", "id=8"), Ok(Operation::Cart(8)));
         for wrong in
             ["/book", "/book?id=", "/book?id=-1", "/book?id=1e3", "/book?id=99999999999999999999"]
         {
-            assert_eq!(wish(Service::Select, wrong, ""), Err(NUMBER), "{wrong}");
+            assert_eq!(operation(Service::Select, wrong, ""), Err(NUMBER), "{wrong}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bywash_database::{DbError, WorkQueue};
 
-use crate::request::Wish;
+use crate::request::Operation;
 use crate::stats::DatabaseStats;
 use crate::store::{Answer, Store};
 use crate::{Options, Page, Stats};
@@ -14,7 +14,7 @@ use crate::{Options, Page, Stats};
 #[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) options: Options,
-    pub(crate) queue: WorkQueue<Wish, Answer>,
+    pub(crate) queue: WorkQueue<Operation, Answer>,
 }
 
 impl AppState {
@@ -45,8 +45,8 @@ impl AppState {
 /// One worker's life.
 #[expect(clippy::needless_pass_by_value, reason = "the thread owns its values")]
 pub(crate) fn work(state: Arc<AppState>, mut store: Store) {
-    state.queue.work(|page, wish| {
-        let served = store.serve(wish);
+    state.queue.work(|page, operation| {
+        let served = store.serve(operation);
         let is_away = served.as_ref().is_err_and(DbError::is_away);
         if is_away || store.has_asked() {
             state.queue.counters.met_database(!is_away);

@@ -23,7 +23,7 @@ const MAX_DAYS: i64 = 365;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum Operation {
     /// Nothing of the database: a page that is the same for everybody.
     Still(Still),
     /// A form that asks who wants to do it.
@@ -112,7 +112,7 @@ pub(crate) struct Sale {
     pub(crate) days: i64,
 }
 
-impl Wish {
+impl Operation {
     pub(crate) fn read(
         page: Page,
         head: &http::request::Parts,
@@ -291,20 +291,21 @@ impl Fields {
 mod tests {
     use super::*;
 
-    fn wish(page: Page, query: &str) -> Result<Wish, Refusal> {
+    fn operation(page: Page, query: &str) -> Result<Operation, Refusal> {
         let target = format!("{}?{query}", page.path());
         let head = http::Request::builder().uri(target).body(()).unwrap().into_parts().0;
-        Wish::read(page, &head, b"")
+        Operation::read(page, &head, b"")
     }
 
     #[test]
     fn a_search_has_a_category_and_a_page() {
         let search = Search { category: 3, region: None, page: 0, listed: 20 };
-        let by_category = |query| wish(Page::SearchItemsByCategory, query);
-        assert_eq!(by_category("category=3&categoryName=x"), Ok(Wish::Search(search)));
-        let by_region = wish(Page::SearchItemsByRegion, "category=3&region=62&page=2&nbOfItems=5");
+        let by_category = |query| operation(Page::SearchItemsByCategory, query);
+        assert_eq!(by_category("category=3&categoryName=x"), Ok(Operation::Search(search)));
+        let by_region =
+            operation(Page::SearchItemsByRegion, "category=3&region=62&page=2&nbOfItems=5");
         let search = Search { region: Some(62), page: 2, listed: 5, ..search };
-        assert_eq!(by_region, Ok(Wish::Search(search)));
+        assert_eq!(by_region, Ok(Operation::Search(search)));
         for (query, wrong) in [
             ("", CATEGORY),
             ("category=0", CATEGORY),
@@ -322,9 +323,9 @@ mod tests {
     #[test]
     fn money_is_whole_hundredths() {
         let bid = |amount: &str| {
-            wish(Page::StoreBid, &format!("nickname=a&password=b&itemId=1&bid={amount}"))
+            operation(Page::StoreBid, &format!("nickname=a&password=b&itemId=1&bid={amount}"))
         };
-        let is = |wanted| move |wish: &Wish| matches!(wish, Wish::StoreBid { bid, .. } if *bid == wanted);
+        let is = |wanted| move |operation: &Operation| matches!(operation, Operation::StoreBid { bid, .. } if *bid == wanted);
         assert!(bid("12").as_ref().is_ok_and(is(1200)));
         assert!(bid("12.50").as_ref().is_ok_and(is(1250)));
         for wrong in [
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_password_is_not_shown() {
-        let shown = format!("{:?}", wish(Page::AboutMe, "nickname=ann&password=secret"));
+        let shown = format!("{:?}", operation(Page::AboutMe, "nickname=ann&password=secret"));
         assert!(shown.contains("ann") && !shown.contains("secret"), "{shown}");
     }
 
@@ -354,12 +355,12 @@ mod tests {
     fn what_people_write_is_bounded_and_plain() {
         let comment = |words: &str| {
             let who = "nickname=a&password=b&itemId=1&to=2&rating=-5";
-            wish(Page::StoreComment, &format!("{who}&comment={words}"))
+            operation(Page::StoreComment, &format!("{who}&comment={words}"))
         };
         let two_lines = comment("a%0D%0Ab");
         assert!(
             two_lines.is_ok_and(
-                |wish| matches!(wish, Wish::StoreComment { words, .. } if words == "a  b")
+                |operation| matches!(operation, Operation::StoreComment { words, .. } if words == "a  b")
             )
         );
         for wrong in ["", "+", "%00", "%1b[2J", &"x".repeat(1_001)] {
@@ -367,7 +368,7 @@ mod tests {
         }
         for wrong in ["a%20b", "%3Cb%3E", "a%2Fb"] {
             let query = format!("nickname={wrong}&password=b&region=1");
-            assert_eq!(wish(Page::RegisterUser, &query), Err(NICKNAME), "{wrong}");
+            assert_eq!(operation(Page::RegisterUser, &query), Err(NICKNAME), "{wrong}");
         }
     }
 }

@@ -14,7 +14,7 @@ use bywash_site::Sid;
 
 use crate::books::{Book, Cents};
 use crate::lease::{Desk, Lease};
-use crate::request::{Visit, Wish};
+use crate::request::{Operation, Visit};
 use crate::request_id::comment;
 use bywash_database::{DbError, Pool, Pooled};
 
@@ -108,7 +108,7 @@ impl Store {
             stop.store(false, Ordering::Relaxed);
         }
         let connection = self.pooled.number();
-        let desk = self.desk.clone().filter(|_| visit.wish.only_reads());
+        let desk = self.desk.clone().filter(|_| visit.operation.only_reads());
         let lease = match (&desk, &visit.request, connection) {
             (Some(desk), Some(request), Some(connection)) => {
                 let lease = desk.lease(request, connection, stop);
@@ -128,18 +128,18 @@ impl Store {
 
     fn answer(&mut self, visit: &Visit) -> Result<Answer, DbError> {
         let pooled = &mut self.pooled;
-        let page = match &visit.wish {
-            Wish::Home => Page::Home(goods::front(pooled)?),
-            Wish::Search(words) => Page::Found(goods::search(pooled, words)?),
-            Wish::Browse(category) => goods::browse(pooled, category.as_deref())?
+        let page = match &visit.operation {
+            Operation::Home => Page::Home(goods::front(pooled)?),
+            Operation::Search(words) => Page::Found(goods::search(pooled, words)?),
+            Operation::Browse(category) => goods::browse(pooled, category.as_deref())?
                 .map_or(Page::NoSuchCategory, Page::Shelf),
-            Wish::Select(id) => {
+            Operation::Select(id) => {
                 goods::select(pooled, *id)?.map_or(Page::NoSuchBook, |(book, description, near)| {
                     Page::Book { book, description, near }
                 })
             }
-            Wish::Cart(id) => return self.add(visit.sid, *id),
-            Wish::Buy => {
+            Operation::Cart(id) => return self.add(visit.sid, *id),
+            Operation::Buy => {
                 cart::buy(pooled, visit.sid, visit.request.as_ref().map(RequestId::as_str))?
             }
         };

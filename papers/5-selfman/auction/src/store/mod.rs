@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bywash_database::{DbError, Pool, Pooled};
 
 use crate::deed::{Deed, Still};
-use crate::request::{Who, Wish};
+use crate::request::{Operation, Who};
 
 pub(crate) use lists::{Listed, Named};
 pub(crate) use schema::prepare;
@@ -88,40 +88,46 @@ impl Store {
     ///
     /// A connection may have broken since its last use, with the database behind it there again. So a request whose
     /// first statement meets that is tried once more: none of it has been done.
-    pub(crate) fn serve(&mut self, wish: &Wish) -> Result<Answer, DbError> {
+    pub(crate) fn serve(&mut self, operation: &Operation) -> Result<Answer, DbError> {
         let was_there = self.pooled.ready(String::new())?;
-        match self.answer(wish) {
+        match self.answer(operation) {
             Err(DbError::Lost(_)) if was_there && self.pooled.begun() <= 1 => {
                 self.pooled.ready(String::new())?;
-                self.answer(wish)
+                self.answer(operation)
             }
             answer => answer,
         }
     }
 
-    fn answer(&mut self, wish: &Wish) -> Result<Answer, DbError> {
+    fn answer(&mut self, operation: &Operation) -> Result<Answer, DbError> {
         let pooled = &mut self.pooled;
-        match wish {
-            Wish::Still(page) => Ok(Answer::Still(*page)),
-            Wish::Auth { deed, item } => Ok(Answer::Auth { deed: *deed, item: *item }),
-            Wish::SellForm { category } => Ok(Answer::SellForm { category: *category }),
-            Wish::Categories { region, sells } => lists::categories(pooled).map(|categories| {
-                Answer::Categories { categories, region: *region, sells: *sells }
-            }),
-            Wish::Regions => lists::regions(pooled).map(Answer::Regions),
-            Wish::Search(search) => lists::search(pooled, search),
-            Wish::Item(item) => shown::or_missing(shown::item(pooled, *item), Answer::Item),
-            Wish::User(user) => shown::user(pooled, *user),
-            Wish::Bids(item) => shown::bids(pooled, *item),
-            Wish::AboutMe(who) => shown::about(pooled, who),
-            Wish::Form { deed, who, item } => shown::form(pooled, *deed, who, *item),
-            Wish::StoreBuyNow { who, item, quantity } => trade::buy(pooled, who, *item, *quantity),
-            Wish::StoreBid { who, item, bid } => trade::bid(pooled, who, *item, *bid),
-            Wish::StoreComment { who, item, to, rating, words } => {
+        match operation {
+            Operation::Still(page) => Ok(Answer::Still(*page)),
+            Operation::Auth { deed, item } => Ok(Answer::Auth { deed: *deed, item: *item }),
+            Operation::SellForm { category } => Ok(Answer::SellForm { category: *category }),
+            Operation::Categories { region, sells } => {
+                lists::categories(pooled).map(|categories| Answer::Categories {
+                    categories,
+                    region: *region,
+                    sells: *sells,
+                })
+            }
+            Operation::Regions => lists::regions(pooled).map(Answer::Regions),
+            Operation::Search(search) => lists::search(pooled, search),
+            Operation::Item(item) => shown::or_missing(shown::item(pooled, *item), Answer::Item),
+            Operation::User(user) => shown::user(pooled, *user),
+            Operation::Bids(item) => shown::bids(pooled, *item),
+            Operation::AboutMe(who) => shown::about(pooled, who),
+            Operation::Form { deed, who, item } => shown::form(pooled, *deed, who, *item),
+            Operation::StoreBuyNow { who, item, quantity } => {
+                trade::buy(pooled, who, *item, *quantity)
+            }
+            Operation::StoreBid { who, item, bid } => trade::bid(pooled, who, *item, *bid),
+            Operation::StoreComment { who, item, to, rating, words } => {
                 trade::comment(pooled, who, *item, *to, (*rating, words))
             }
-            Wish::RegisterItem { who, sale } => trade::sell(pooled, who, sale),
-            Wish::RegisterUser { who, region } => trade::register(pooled, who, *region),
+            Operation::RegisterItem { who, sale } => trade::sell(pooled, who, sale),
+            Operation::RegisterUser { who, region } => trade::register(pooled, who, *region),
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::respond;
 use crate::Page;
 use crate::app_state::AppState;
-use crate::request::Wish;
+use crate::request::Operation;
 
 impl Application for AppState {
     type Page = Page;
@@ -19,8 +19,8 @@ impl Application for AppState {
     }
 
     async fn visit(&self, page: Page, head: Parts, body: Bytes) -> Result<Response<Body>, Refusal> {
-        let wish = Wish::read(page, &head, &body)?;
-        let receiver = self.queue.offer(page.index(), wish)?;
+        let operation = Operation::read(page, &head, &body)?;
+        let receiver = self.queue.offer(page.index(), operation)?;
         let pending = PendingReply::new(receiver, self.queue.counters.departures());
         pending.answer().await.map(respond::response).ok_or(Refusal::Closing)
     }
