@@ -8,9 +8,9 @@
 //! and sorts, and does so for as many bids as its category has. Every rule of the auction holds however many ask at once.
 #![forbid(unsafe_code)]
 
+mod action;
 mod app_state;
 mod auction;
-mod deed;
 mod error;
 mod goods;
 mod options;

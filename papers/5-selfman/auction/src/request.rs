@@ -5,7 +5,7 @@
 use bywash_site::{Form, Refusal};
 
 use crate::Page;
-use crate::deed::{Deed, Still};
+use crate::action::{Action, StaticPage};
 use crate::goods::{KINDS, REGIONS};
 
 /// No page is longer.
@@ -25,10 +25,10 @@ const MAX_DAYS: i64 = 365;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Nothing of the database: a page that is the same for everybody.
-    Still(Still),
+    Static(StaticPage),
     /// A form that asks who wants to do it.
     Auth {
-        deed: Deed,
+        action: Action,
         item: i64,
     },
     Categories {
@@ -46,7 +46,7 @@ pub(crate) enum Operation {
     AboutMe(Who),
     /// The form for what exactly shall be done.
     Form {
-        deed: Deed,
+        action: Action,
         who: Who,
         item: i64,
     },
@@ -121,15 +121,15 @@ impl Operation {
         let form = Fields(Form::read(head.uri.query().unwrap_or_default(), body));
         let item = || form.number("itemId", 1, i64::MAX, ITEM);
         Ok(match page {
-            Page::Home => Self::Still(Still::Home),
-            Page::Register => Self::Still(Still::Register),
-            Page::Browse => Self::Still(Still::Browse),
-            Page::Sell => Self::Still(Still::Sell),
-            Page::AboutMeAuth => Self::Still(Still::AboutMe),
-            Page::Logo => Self::Still(Still::Logo),
-            Page::BuyNowAuth => Self::Auth { deed: Deed::Buy, item: item()? },
-            Page::PutBidAuth => Self::Auth { deed: Deed::Bid, item: item()? },
-            Page::PutCommentAuth => Self::Auth { deed: Deed::Comment, item: item()? },
+            Page::Home => Self::Static(StaticPage::Home),
+            Page::Register => Self::Static(StaticPage::Register),
+            Page::Browse => Self::Static(StaticPage::Browse),
+            Page::Sell => Self::Static(StaticPage::Sell),
+            Page::AboutMeAuth => Self::Static(StaticPage::AboutMe),
+            Page::Logo => Self::Static(StaticPage::Logo),
+            Page::BuyNowAuth => Self::Auth { action: Action::Buy, item: item()? },
+            Page::PutBidAuth => Self::Auth { action: Action::Bid, item: item()? },
+            Page::PutCommentAuth => Self::Auth { action: Action::Comment, item: item()? },
             Page::BrowseCategories => Self::Categories {
                 region: form.0.get("region").map(|_| form.region()).transpose()?,
                 sells: form.0.get("sell").is_some(),
@@ -142,9 +142,11 @@ impl Operation {
             Page::ViewBidHistory => Self::Bids(item()?),
             Page::SellItemForm => Self::SellForm { category: form.category()? },
             Page::AboutMe => Self::AboutMe(form.who()?),
-            Page::BuyNow => Self::Form { deed: Deed::Buy, who: form.who()?, item: item()? },
-            Page::PutBid => Self::Form { deed: Deed::Bid, who: form.who()?, item: item()? },
-            Page::PutComment => Self::Form { deed: Deed::Comment, who: form.who()?, item: item()? },
+            Page::BuyNow => Self::Form { action: Action::Buy, who: form.who()?, item: item()? },
+            Page::PutBid => Self::Form { action: Action::Bid, who: form.who()?, item: item()? },
+            Page::PutComment => {
+                Self::Form { action: Action::Comment, who: form.who()?, item: item()? }
+            }
             Page::StoreBuyNow => {
                 Self::StoreBuyNow { who: form.who()?, item: item()?, quantity: form.quantity()? }
             }

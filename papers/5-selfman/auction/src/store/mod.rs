@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bywash_database::{DbError, Pool, Pooled};
 
-use crate::deed::{Deed, Still};
+use crate::action::{Action, StaticPage};
 use crate::request::{Operation, Who};
 
 pub(crate) use lists::{Listed, Named};
@@ -24,9 +24,9 @@ pub(crate) struct Store {
 /// What there is to show.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    Still(Still),
+    Static(StaticPage),
     Auth {
-        deed: Deed,
+        action: Action,
         item: i64,
     },
     Categories {
@@ -51,7 +51,7 @@ pub(crate) enum Answer {
     },
     /// The form for what shall be done with an item, for who may.
     Form {
-        deed: Deed,
+        action: Action,
         who: Who,
         item: Item,
     },
@@ -102,8 +102,8 @@ impl Store {
     fn answer(&mut self, operation: &Operation) -> Result<Answer, DbError> {
         let pooled = &mut self.pooled;
         match operation {
-            Operation::Still(page) => Ok(Answer::Still(*page)),
-            Operation::Auth { deed, item } => Ok(Answer::Auth { deed: *deed, item: *item }),
+            Operation::Static(page) => Ok(Answer::Static(*page)),
+            Operation::Auth { action, item } => Ok(Answer::Auth { action: *action, item: *item }),
             Operation::SellForm { category } => Ok(Answer::SellForm { category: *category }),
             Operation::Categories { region, sells } => {
                 lists::categories(pooled).map(|categories| Answer::Categories {
@@ -118,7 +118,7 @@ impl Store {
             Operation::User(user) => shown::user(pooled, *user),
             Operation::Bids(item) => shown::bids(pooled, *item),
             Operation::AboutMe(who) => shown::about(pooled, who),
-            Operation::Form { deed, who, item } => shown::form(pooled, *deed, who, *item),
+            Operation::Form { action, who, item } => shown::form(pooled, *action, who, *item),
             Operation::StoreBuyNow { who, item, quantity } => {
                 trade::buy(pooled, who, *item, *quantity)
             }

@@ -3,7 +3,7 @@
 use bywash_database::{DbError, Pooled, Row, Value};
 
 use super::{Answer, now};
-use crate::deed::Deed;
+use crate::action::Action;
 use crate::request::Who;
 
 /// Rows of a list on a page.
@@ -109,11 +109,16 @@ pub(super) fn bids(pooled: &mut Pooled, id: i64) -> Result<Answer, DbError> {
 }
 
 /// The form for something that `who` wants to do with an item.
-pub(super) fn form(pooled: &mut Pooled, deed: Deed, who: &Who, id: i64) -> Result<Answer, DbError> {
+pub(super) fn form(
+    pooled: &mut Pooled,
+    action: Action,
+    who: &Who,
+    id: i64,
+) -> Result<Answer, DbError> {
     if known(pooled, who)?.is_none() {
         return Ok(Answer::Stranger);
     }
-    or_missing(item(pooled, id), |item| Answer::Form { deed, who: who.clone(), item })
+    or_missing(item(pooled, id), |item| Answer::Form { action, who: who.clone(), item })
 }
 
 pub(super) fn about(pooled: &mut Pooled, who: &Who) -> Result<Answer, DbError> {

@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 use super::form::{escaped, form, hidden};
 use crate::Page;
-use crate::deed::{Deed, Still};
+use crate::action::{Action, StaticPage};
 use crate::store::{Account, Answer, Item, Listed, Named, Said, Trade, User};
 
 /// The whole document. What is a line of text or a picture never comes here.
 pub(super) fn render(answer: &Answer) -> String {
     let body = match answer {
-        Answer::Still(page) => still(*page),
-        Answer::Auth { deed, item } => {
-            form(deed.form(), &["nickname", "password", &format!("itemId={item}")])
+        Answer::Static(page) => static_page(*page),
+        Answer::Auth { action, item } => {
+            form(action.form(), &["nickname", "password", &format!("itemId={item}")])
         }
         Answer::Categories { categories, region, sells } => {
             categories_of(categories, *region, *sells)
@@ -27,7 +27,7 @@ pub(super) fn render(answer: &Answer) -> String {
             let list = trades(bids, Page::ViewUserInfo, "userId", true);
             format!("<p>Bids on {}</p>\n{list}", escaped(&item.name))
         }
-        Answer::Form { deed, who, item } => last(*deed, &hidden(who), item),
+        Answer::Form { action, who, item } => last(*action, &hidden(who), item),
         Answer::SellForm { category } => form(
             Page::RegisterItem,
             &[
@@ -57,17 +57,17 @@ pub(super) fn render(answer: &Answer) -> String {
     )
 }
 
-fn still(page: Still) -> String {
+fn static_page(page: StaticPage) -> String {
     match page {
-        Still::Register => form(Page::RegisterUser, &["nickname", "password", "region"]),
-        Still::Browse => format!(
+        StaticPage::Register => form(Page::RegisterUser, &["nickname", "password", "region"]),
+        StaticPage::Browse => format!(
             "<p><a href=\"{}\">by category</a> <a href=\"{}\">by region</a></p>",
             Page::BrowseCategories.path(),
             Page::BrowseRegions.path()
         ),
-        Still::Sell => form(Page::BrowseCategories, &["sell=1"]),
-        Still::AboutMe => form(Page::AboutMe, &["nickname", "password"]),
-        Still::Home | Still::Logo => "<h1>Auction</h1>".to_owned(),
+        StaticPage::Sell => form(Page::BrowseCategories, &["sell=1"]),
+        StaticPage::AboutMe => form(Page::AboutMe, &["nickname", "password"]),
+        StaticPage::Home | StaticPage::Logo => "<h1>Auction</h1>".to_owned(),
     }
 }
 
@@ -134,15 +134,15 @@ fn shown(item: &Item) -> String {
 }
 
 /// The last form before something is done.
-fn last(deed: Deed, [nickname, password]: &[String; 2], item: &Item) -> String {
+fn last(action: Action, [nickname, password]: &[String; 2], item: &Item) -> String {
     let (id, to) = (format!("itemId={}", item.id), format!("to={}", item.seller));
-    let own: &[&str] = match deed {
-        Deed::Bid => &["bid"],
-        Deed::Buy => &["qty"],
-        Deed::Comment => &[&to, "rating", "comment"],
+    let own: &[&str] = match action {
+        Action::Bid => &["bid"],
+        Action::Buy => &["qty"],
+        Action::Comment => &[&to, "rating", "comment"],
     };
     let fields = [&[nickname.as_str(), password, &id][..], own].concat();
-    format!("<h1>{}</h1>\n{}", escaped(&item.name), form(deed.store(), &fields))
+    format!("<h1>{}</h1>\n{}", escaped(&item.name), form(action.store(), &fields))
 }
 
 fn user_shown(user: &User, said: &[Said]) -> String {

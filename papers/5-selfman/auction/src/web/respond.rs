@@ -5,7 +5,7 @@ use bywash_site::{Body, HTML, respond, text};
 use http::{Response, StatusCode};
 
 use super::html;
-use crate::deed::Still;
+use crate::action::StaticPage;
 use crate::store::Answer;
 
 /// Something in grey, 160 × 48.
@@ -14,7 +14,7 @@ const LOGO: &[u8] = include_bytes!("logo.jpg");
 /// What a worker made of a request.
 pub(super) fn response(result: DbResult<Answer>) -> Response<Body> {
     match result {
-        Ok(Answer::Still(Still::Logo)) => respond(StatusCode::OK, "image/jpeg", LOGO),
+        Ok(Answer::Static(StaticPage::Logo)) => respond(StatusCode::OK, "image/jpeg", LOGO),
         Ok(Answer::Missing(what)) => text(StatusCode::NOT_FOUND, &format!("no such {what}")),
         Ok(Answer::Stranger) => text(StatusCode::FORBIDDEN, "wrong nickname or password"),
         Ok(Answer::Declined(why)) => text(StatusCode::CONFLICT, why),

@@ -3,7 +3,7 @@
 use crate::Page;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum Action {
     Bid,
     Buy,
     Comment,
@@ -11,7 +11,7 @@ pub(crate) enum Deed {
 
 /// A page that is the same for everybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Still {
+pub(crate) enum StaticPage {
     Home,
     Register,
     Browse,
@@ -20,7 +20,7 @@ pub(crate) enum Still {
     Logo,
 }
 
-impl Deed {
+impl Action {
     /// The page that has the form for what exactly.
     pub(crate) const fn form(self) -> Page {
         match self {
