@@ -1,4 +1,4 @@
-//! Who and what there is when an auction opens: made up from numbers and a seed, the same on every machine.
+//! Users and items that exist when an auction opens: made up from numbers and a seed, the same on every machine.
 
 use bywash_scenario::Stream;
 

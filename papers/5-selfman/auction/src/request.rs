@@ -43,36 +43,36 @@ pub(crate) enum Operation {
     SellForm {
         category: i64,
     },
-    AboutMe(Who),
+    AboutMe(Credentials),
     /// The form for what exactly shall be done.
     Form {
         action: Action,
-        who: Who,
+        credentials: Credentials,
         item: i64,
     },
     StoreBuyNow {
-        who: Who,
+        credentials: Credentials,
         item: i64,
         quantity: i64,
     },
     StoreBid {
-        who: Who,
+        credentials: Credentials,
         item: i64,
         bid: i64,
     },
     StoreComment {
-        who: Who,
+        credentials: Credentials,
         item: i64,
         to: i64,
         rating: i64,
         words: String,
     },
     RegisterItem {
-        who: Who,
+        credentials: Credentials,
         sale: Sale,
     },
     RegisterUser {
-        who: Who,
+        credentials: Credentials,
         region: i64,
     },
 }
@@ -86,17 +86,17 @@ pub(crate) struct Search {
     pub(crate) listed: i64,
 }
 
-/// Who somebody says to be.
+/// The nickname and password that a client claims.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Who {
+pub(crate) struct Credentials {
     pub(crate) nickname: String,
     pub(crate) password: String,
 }
 
-impl std::fmt::Debug for Who {
+impl std::fmt::Debug for Credentials {
     /// Without the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Who").field(&self.nickname).finish()
+        f.debug_tuple("Credentials").field(&self.nickname).finish()
     }
 }
 
@@ -141,34 +141,44 @@ impl Operation {
             Page::ViewUserInfo => Self::User(form.user("userId")?),
             Page::ViewBidHistory => Self::Bids(item()?),
             Page::SellItemForm => Self::SellForm { category: form.category()? },
-            Page::AboutMe => Self::AboutMe(form.who()?),
-            Page::BuyNow => Self::Form { action: Action::Buy, who: form.who()?, item: item()? },
-            Page::PutBid => Self::Form { action: Action::Bid, who: form.who()?, item: item()? },
-            Page::PutComment => {
-                Self::Form { action: Action::Comment, who: form.who()?, item: item()? }
+            Page::AboutMe => Self::AboutMe(form.credentials()?),
+            Page::BuyNow => {
+                Self::Form { action: Action::Buy, credentials: form.credentials()?, item: item()? }
             }
-            Page::StoreBuyNow => {
-                Self::StoreBuyNow { who: form.who()?, item: item()?, quantity: form.quantity()? }
+            Page::PutBid => {
+                Self::Form { action: Action::Bid, credentials: form.credentials()?, item: item()? }
             }
+            Page::PutComment => Self::Form {
+                action: Action::Comment,
+                credentials: form.credentials()?,
+                item: item()?,
+            },
+            Page::StoreBuyNow => Self::StoreBuyNow {
+                credentials: form.credentials()?,
+                item: item()?,
+                quantity: form.quantity()?,
+            },
             Page::StoreBid => {
                 let bid = form.cents("bid", BID)?.filter(|bid| *bid > 0).ok_or(BID)?;
-                Self::StoreBid { who: form.who()?, item: item()?, bid }
+                Self::StoreBid { credentials: form.credentials()?, item: item()?, bid }
             }
             Page::StoreComment => Self::StoreComment {
-                who: form.who()?,
+                credentials: form.credentials()?,
                 item: item()?,
                 to: form.user("to")?,
                 rating: form.number("rating", -5, 5, RATING)?,
                 words: form.words("comment", 1_000, COMMENT)?,
             },
-            Page::RegisterItem => Self::RegisterItem { who: form.who()?, sale: form.sale()? },
+            Page::RegisterItem => {
+                Self::RegisterItem { credentials: form.credentials()?, sale: form.sale()? }
+            }
             Page::RegisterUser => {
-                let who = form.who()?;
+                let credentials = form.credentials()?;
                 let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-                if !who.nickname.chars().all(plain) {
+                if !credentials.nickname.chars().all(plain) {
                     return Err(NICKNAME);
                 }
-                Self::RegisterUser { who, region: form.region()? }
+                Self::RegisterUser { credentials, region: form.region()? }
             }
         })
     }
@@ -191,7 +201,7 @@ const NAME: Refusal =
     Refusal::Nonsense("name must be 1 to 100 characters without control characters");
 const DESCRIPTION: Refusal =
     Refusal::Nonsense("description must be 1 to 2000 characters without control characters");
-const WHO: Refusal = Refusal::Nonsense(
+const CREDENTIALS: Refusal = Refusal::Nonsense(
     "nickname and password must each be 1 to 30 characters without control characters",
 );
 const NICKNAME: Refusal =
@@ -254,9 +264,10 @@ impl Fields {
         if fits && !text.chars().any(char::is_control) { Ok(text.to_owned()) } else { Err(wrong) }
     }
 
-    fn who(&self) -> Result<Who, Refusal> {
-        let [nickname, password] = ["nickname", "password"].map(|name| self.words(name, 30, WHO));
-        Ok(Who { nickname: nickname?, password: password? })
+    fn credentials(&self) -> Result<Credentials, Refusal> {
+        let [nickname, password] =
+            ["nickname", "password"].map(|name| self.words(name, 30, CREDENTIALS));
+        Ok(Credentials { nickname: nickname?, password: password? })
     }
 
     fn sale(&self) -> Result<Sale, Refusal> {
@@ -356,8 +367,8 @@ mod tests {
     #[test]
     fn what_people_write_is_bounded_and_plain() {
         let comment = |words: &str| {
-            let who = "nickname=a&password=b&itemId=1&to=2&rating=-5";
-            operation(Page::StoreComment, &format!("{who}&comment={words}"))
+            let credentials = "nickname=a&password=b&itemId=1&to=2&rating=-5";
+            operation(Page::StoreComment, &format!("{credentials}&comment={words}"))
         };
         let two_lines = comment("a%0D%0Ab");
         assert!(

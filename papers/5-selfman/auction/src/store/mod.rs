@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bywash_database::{DbError, Pool, Pooled};
 
 use crate::action::{Action, StaticPage};
-use crate::request::{Operation, Who};
+use crate::request::{Credentials, Operation};
 
 pub(crate) use lists::{Listed, Named};
 pub(crate) use schema::prepare;
@@ -52,7 +52,7 @@ pub(crate) enum Answer {
     /// The form for what shall be done with an item, for who may.
     Form {
         action: Action,
-        who: Who,
+        credentials: Credentials,
         item: Item,
     },
     SellForm {
@@ -64,7 +64,7 @@ pub(crate) enum Answer {
     /// There is no such thing.
     Missing(&'static str),
     /// Nickname and password are not anybody's.
-    Stranger,
+    Unauthenticated,
     /// It cannot be done now.
     Declined(&'static str),
 }
@@ -117,17 +117,23 @@ impl Store {
             Operation::Item(item) => shown::or_missing(shown::item(pooled, *item), Answer::Item),
             Operation::User(user) => shown::user(pooled, *user),
             Operation::Bids(item) => shown::bids(pooled, *item),
-            Operation::AboutMe(who) => shown::about(pooled, who),
-            Operation::Form { action, who, item } => shown::form(pooled, *action, who, *item),
-            Operation::StoreBuyNow { who, item, quantity } => {
-                trade::buy(pooled, who, *item, *quantity)
+            Operation::AboutMe(credentials) => shown::about(pooled, credentials),
+            Operation::Form { action, credentials, item } => {
+                shown::form(pooled, *action, credentials, *item)
             }
-            Operation::StoreBid { who, item, bid } => trade::bid(pooled, who, *item, *bid),
-            Operation::StoreComment { who, item, to, rating, words } => {
-                trade::comment(pooled, who, *item, *to, (*rating, words))
+            Operation::StoreBuyNow { credentials, item, quantity } => {
+                trade::buy(pooled, credentials, *item, *quantity)
             }
-            Operation::RegisterItem { who, sale } => trade::sell(pooled, who, sale),
-            Operation::RegisterUser { who, region } => trade::register(pooled, who, *region),
+            Operation::StoreBid { credentials, item, bid } => {
+                trade::bid(pooled, credentials, *item, *bid)
+            }
+            Operation::StoreComment { credentials, item, to, rating, words } => {
+                trade::comment(pooled, credentials, *item, *to, (*rating, words))
+            }
+            Operation::RegisterItem { credentials, sale } => trade::sell(pooled, credentials, sale),
+            Operation::RegisterUser { credentials, region } => {
+                trade::register(pooled, credentials, *region)
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use bywash_database::{DbError, Pooled, Row, Value};
 
 use super::{Answer, now};
 use crate::action::Action;
-use crate::request::Who;
+use crate::request::Credentials;
 
 /// Rows of a list on a page.
 const LISTED: i64 = 50;
@@ -62,9 +62,12 @@ pub(crate) struct Account {
 }
 
 /// The number of who somebody says to be, if the password is right.
-pub(super) fn known(pooled: &mut Pooled, who: &Who) -> Result<Option<i64>, DbError> {
+pub(super) fn authenticate(
+    pooled: &mut Pooled,
+    credentials: &Credentials,
+) -> Result<Option<i64>, DbError> {
     let select = "SELECT id FROM users WHERE nickname = ? AND password = ?";
-    let values = [who.nickname.as_str().into(), who.password.as_str().into()];
+    let values = [credentials.nickname.as_str().into(), credentials.password.as_str().into()];
     pooled.query(select, &values)?.first().map(|row| row.number(0)).transpose()
 }
 
@@ -108,22 +111,26 @@ pub(super) fn bids(pooled: &mut Pooled, id: i64) -> Result<Answer, DbError> {
     Ok(Answer::Bids { item, bids: trades(pooled, select, id)? })
 }
 
-/// The form for something that `who` wants to do with an item.
+/// The form for something that the user with these `credentials` wants to do with an item.
 pub(super) fn form(
     pooled: &mut Pooled,
     action: Action,
-    who: &Who,
+    credentials: &Credentials,
     id: i64,
 ) -> Result<Answer, DbError> {
-    if known(pooled, who)?.is_none() {
-        return Ok(Answer::Stranger);
+    if authenticate(pooled, credentials)?.is_none() {
+        return Ok(Answer::Unauthenticated);
     }
-    or_missing(item(pooled, id), |item| Answer::Form { action, who: who.clone(), item })
+    or_missing(item(pooled, id), |item| Answer::Form {
+        action,
+        credentials: credentials.clone(),
+        item,
+    })
 }
 
-pub(super) fn about(pooled: &mut Pooled, who: &Who) -> Result<Answer, DbError> {
-    let Some(id) = known(pooled, who)? else { return Ok(Answer::Stranger) };
-    let Some(user) = user_of(pooled, id)? else { return Ok(Answer::Stranger) };
+pub(super) fn about(pooled: &mut Pooled, credentials: &Credentials) -> Result<Answer, DbError> {
+    let Some(id) = authenticate(pooled, credentials)? else { return Ok(Answer::Unauthenticated) };
+    let Some(user) = user_of(pooled, id)? else { return Ok(Answer::Unauthenticated) };
     let bids = "SELECT i.id, i.name, max(b.amount) FROM bids b JOIN items i ON i.id = b.item
                 WHERE b.bidder = ? GROUP BY i.id, i.name ORDER BY i.id LIMIT ?";
     let sells = "SELECT id, name, highest FROM items WHERE seller = ? ORDER BY id LIMIT ?";

@@ -6,15 +6,20 @@
 
 use bywash_database::{DbError, Pooled, Value};
 
-use super::shown::{item, known};
+use super::shown::{authenticate, item};
 use super::{Answer, now};
-use crate::request::{Sale, Who};
+use crate::request::{Credentials, Sale};
 
 const DAY: i64 = 86_400;
 
-pub(super) fn bid(pooled: &mut Pooled, who: &Who, id: i64, amount: i64) -> Result<Answer, DbError> {
+pub(super) fn bid(
+    pooled: &mut Pooled,
+    credentials: &Credentials,
+    id: i64,
+    amount: i64,
+) -> Result<Answer, DbError> {
     pooled.transaction(|pooled| {
-        let Some(bidder) = known(pooled, who)? else { return Ok(Answer::Stranger) };
+        let Some(bidder) = authenticate(pooled, credentials)? else { return Ok(Answer::Unauthenticated) };
         let update = "UPDATE items SET highest = ?, bid_count = bid_count + 1
                       WHERE id = ? AND ends > ? AND quantity > 0 AND highest < ? AND initial_price <= ?";
         let values = [amount, id, now(), amount, amount].map(Value::from);
@@ -28,9 +33,16 @@ pub(super) fn bid(pooled: &mut Pooled, who: &Who, id: i64, amount: i64) -> Resul
 }
 
 /// When the last piece is sold the auction is over.
-pub(super) fn buy(pooled: &mut Pooled, who: &Who, id: i64, count: i64) -> Result<Answer, DbError> {
+pub(super) fn buy(
+    pooled: &mut Pooled,
+    credentials: &Credentials,
+    id: i64,
+    count: i64,
+) -> Result<Answer, DbError> {
     pooled.transaction(|pooled| {
-        let Some(buyer) = known(pooled, who)? else { return Ok(Answer::Stranger) };
+        let Some(buyer) = authenticate(pooled, credentials)? else {
+            return Ok(Answer::Unauthenticated);
+        };
         let update = "UPDATE items SET quantity = quantity - ?
                       WHERE id = ? AND ends > ? AND quantity >= ? AND buy_now > 0";
         if pooled.change(update, &[count, id, now(), count].map(Value::from))? == 0 {
@@ -50,13 +62,13 @@ pub(super) fn buy(pooled: &mut Pooled, who: &Who, id: i64, count: i64) -> Result
 
 pub(super) fn comment(
     pooled: &mut Pooled,
-    who: &Who,
+    credentials: &Credentials,
     id: i64,
     to: i64,
     (rating, words): (i64, &str),
 ) -> Result<Answer, DbError> {
     pooled.transaction(|pooled| {
-        let Some(from) = known(pooled, who)? else { return Ok(Answer::Stranger) };
+        let Some(from) = authenticate(pooled, credentials)? else { return Ok(Answer::Unauthenticated) };
         if item(pooled, id)?.is_none() {
             return Ok(Answer::Missing("item"));
         }
@@ -71,9 +83,13 @@ pub(super) fn comment(
     })
 }
 
-pub(super) fn sell(pooled: &mut Pooled, who: &Who, sale: &Sale) -> Result<Answer, DbError> {
+pub(super) fn sell(
+    pooled: &mut Pooled,
+    credentials: &Credentials,
+    sale: &Sale,
+) -> Result<Answer, DbError> {
     pooled.transaction(|pooled| {
-        let Some(seller) = known(pooled, who)? else { return Ok(Answer::Stranger) };
+        let Some(seller) = authenticate(pooled, credentials)? else { return Ok(Answer::Unauthenticated) };
         let Sale { name, description, category, initial, buy_now, quantity, days } = sale;
         let insert = "INSERT INTO items (name, description, category, seller, initial_price, buy_now, quantity,
                       bid_count, highest, ends) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, ?)";
@@ -85,10 +101,14 @@ pub(super) fn sell(pooled: &mut Pooled, who: &Who, sale: &Sale) -> Result<Answer
     })
 }
 
-pub(super) fn register(pooled: &mut Pooled, who: &Who, region: i64) -> Result<Answer, DbError> {
+pub(super) fn register(
+    pooled: &mut Pooled,
+    credentials: &Credentials,
+    region: i64,
+) -> Result<Answer, DbError> {
     let made = pooled.transaction(|pooled| {
         let insert = "INSERT INTO users (nickname, password, region, rating, comments, since) VALUES (?, ?, ?, 0, 0, ?)";
-        let texts = [who.nickname.as_str(), &who.password].map(Value::from);
+        let texts = [credentials.nickname.as_str(), &credentials.password].map(Value::from);
         pooled.change(insert, &[&texts[..], &[region, now()].map(Value::from)].concat())
     });
     match made {

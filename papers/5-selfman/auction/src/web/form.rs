@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::Page;
-use crate::request::Who;
+use crate::request::Credentials;
 
 /// `name` for a field, or `name=value` for one that its visitor does not see.
 pub(super) fn form(page: Page, fields: &[&str]) -> String {
@@ -26,8 +26,8 @@ pub(super) fn form(page: Page, fields: &[&str]) -> String {
 }
 
 /// The fields that say who somebody is: `RUBiS` has no sessions.
-pub(super) fn hidden(who: &Who) -> [String; 2] {
-    [format!("nickname={}", who.nickname), format!("password={}", who.password)]
+pub(super) fn hidden(credentials: &Credentials) -> [String; 2] {
+    [format!("nickname={}", credentials.nickname), format!("password={}", credentials.password)]
 }
 
 /// What people have written, as text of a page or in quotation marks.

@@ -27,7 +27,7 @@ pub(super) fn render(answer: &Answer) -> String {
             let list = trades(bids, Page::ViewUserInfo, "userId", true);
             format!("<p>Bids on {}</p>\n{list}", escaped(&item.name))
         }
-        Answer::Form { action, who, item } => last(*action, &hidden(who), item),
+        Answer::Form { action, credentials, item } => last(*action, &hidden(credentials), item),
         Answer::SellForm { category } => form(
             Page::RegisterItem,
             &[
@@ -44,7 +44,7 @@ pub(super) fn render(answer: &Answer) -> String {
         ),
         Answer::AboutMe(account) => about(account),
         Answer::Done(words) => format!("<p>{words}</p>"),
-        Answer::Missing(_) | Answer::Stranger | Answer::Declined(_) => String::new(),
+        Answer::Missing(_) | Answer::Unauthenticated | Answer::Declined(_) => String::new(),
     };
     format!(
         "<!doctype html><title>Auction</title><p><img src=\"{}\" alt=\"\"> <a href=\"/\">home</a> <a href=\"{}\">browse</a> \

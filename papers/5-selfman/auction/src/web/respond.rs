@@ -16,7 +16,7 @@ pub(super) fn response(result: DbResult<Answer>) -> Response<Body> {
     match result {
         Ok(Answer::Static(StaticPage::Logo)) => respond(StatusCode::OK, "image/jpeg", LOGO),
         Ok(Answer::Missing(what)) => text(StatusCode::NOT_FOUND, &format!("no such {what}")),
-        Ok(Answer::Stranger) => text(StatusCode::FORBIDDEN, "wrong nickname or password"),
+        Ok(Answer::Unauthenticated) => text(StatusCode::FORBIDDEN, "wrong nickname or password"),
         Ok(Answer::Declined(why)) => text(StatusCode::CONFLICT, why),
         Ok(answer) => respond(StatusCode::OK, HTML, html::render(&answer)),
         Err(error) => error.answer(),
