@@ -6,7 +6,7 @@ use bywash_site::{Form, Refusal};
 
 use crate::Page;
 use crate::action::{Action, StaticPage};
-use crate::goods::{KINDS, REGIONS};
+use crate::fixtures::{KINDS, REGIONS};
 
 /// No page is longer.
 const MAX_LISTED: i64 = 100;

@@ -5,7 +5,7 @@
 use bywash_database::{DbError, Dialect, Pool, Pooled, Value, insert, populate};
 
 use super::now;
-use crate::goods::{CATEGORIES, Comment, Item, REGIONS, home, nickname, password, region};
+use crate::fixtures::{CATEGORIES, Comment, Item, REGIONS, home, nickname, password, region};
 use crate::{AuctionError, Sizes};
 
 /// Raised whenever a table or what it is filled with changes; another database is refused, not converted.
