@@ -1,4 +1,4 @@
-//! The goods: generated once, read by the browsing stages.
+//! The products: generated once, read by the browsing stages.
 
 use bywash_site::Sid;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
@@ -50,8 +50,8 @@ pub(crate) struct Product {
 pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
     let insert = "INSERT INTO products (id, name, category, price_cents) VALUES (?1, ?2, ?3, ?4)";
     let mut insert = connection.prepare(insert)?;
-    let goods = MAKES.iter().flat_map(|make| KINDS.iter().map(move |kind| (make, kind)));
-    for (id, (make, (kind, category))) in (1_i64..).zip(goods) {
+    let products = MAKES.iter().flat_map(|make| KINDS.iter().map(move |kind| (make, kind)));
+    for (id, (make, (kind, category))) in (1_i64..).zip(products) {
         insert.execute(params![id, format!("{make} {kind}"), category, price_of(id)])?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The goods: as many books as the seed's store had, made up from their numbers, the same on every machine.
+//! The catalogue: as many books as the seed's store had, made up from their numbers, the same on every machine.
 
 mod words;
 

@@ -3,7 +3,7 @@
 //! One [`Store`] per worker, with a connection of its own.
 
 mod cart;
-mod goods;
+mod queries;
 mod schema;
 
 use std::fs::File;
@@ -129,15 +129,14 @@ impl Store {
     fn answer(&mut self, visit: &Visit) -> Result<Answer, DbError> {
         let pooled = &mut self.pooled;
         let page = match &visit.operation {
-            Operation::Home => Page::Home(goods::front(pooled)?),
-            Operation::Search(words) => Page::Found(goods::search(pooled, words)?),
-            Operation::Browse(category) => goods::browse(pooled, category.as_deref())?
+            Operation::Home => Page::Home(queries::front(pooled)?),
+            Operation::Search(words) => Page::Found(queries::search(pooled, words)?),
+            Operation::Browse(category) => queries::browse(pooled, category.as_deref())?
                 .map_or(Page::NoSuchCategory, Page::Shelf),
-            Operation::Select(id) => {
-                goods::select(pooled, *id)?.map_or(Page::NoSuchBook, |(book, description, near)| {
-                    Page::Book { book, description, near }
-                })
-            }
+            Operation::Select(id) => queries::select(pooled, *id)?.map_or(
+                Page::NoSuchBook,
+                |(book, description, near)| Page::Book { book, description, near },
+            ),
             Operation::Cart(id) => return self.add(visit.sid, *id),
             Operation::Buy => {
                 cart::buy(pooled, visit.sid, visit.request.as_ref().map(RequestId::as_str))?
