@@ -14,7 +14,7 @@ use crate::request::{Credentials, Operation};
 
 pub(crate) use lists::{Listed, Named};
 pub(crate) use schema::prepare;
-pub(crate) use shown::{Account, Item, Said, Trade, User};
+pub(crate) use shown::{Account, Comment, Item, Trade, User};
 
 /// One worker's way to the database.
 pub(crate) struct Store {
@@ -43,7 +43,7 @@ pub(crate) enum Answer {
     Item(Item),
     User {
         user: User,
-        said: Vec<Said>,
+        received: Vec<Comment>,
     },
     Bids {
         item: Item,

@@ -36,7 +36,7 @@ pub(crate) struct User {
 
 /// A comment.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct Comment {
     pub(crate) by: i64,
     pub(crate) name: String,
     pub(crate) rating: i64,
@@ -58,7 +58,7 @@ pub(crate) struct Account {
     pub(crate) bids: Vec<Trade>,
     pub(crate) sells: Vec<Trade>,
     pub(crate) bought: Vec<Trade>,
-    pub(crate) said: Vec<Said>,
+    pub(crate) received: Vec<Comment>,
 }
 
 /// The number of who somebody says to be, if the password is right.
@@ -101,7 +101,7 @@ pub(super) fn item(pooled: &mut Pooled, id: i64) -> Result<Option<Item>, DbError
 
 pub(super) fn user(pooled: &mut Pooled, id: i64) -> Result<Answer, DbError> {
     let Some(user) = user_of(pooled, id)? else { return Ok(Answer::Missing("user")) };
-    Ok(Answer::User { user, said: said(pooled, id)? })
+    Ok(Answer::User { user, received: received_comments(pooled, id)? })
 }
 
 pub(super) fn bids(pooled: &mut Pooled, id: i64) -> Result<Answer, DbError> {
@@ -141,7 +141,7 @@ pub(super) fn about(pooled: &mut Pooled, credentials: &Credentials) -> Result<An
         bids: trades(pooled, bids, id)?,
         sells: trades(pooled, sells, id)?,
         bought: trades(pooled, bought, id)?,
-        said: said(pooled, id)?,
+        received: received_comments(pooled, id)?,
     })))
 }
 
@@ -160,18 +160,18 @@ fn user_of(pooled: &mut Pooled, id: i64) -> Result<Option<User>, DbError> {
     rows.first().map(user).transpose()
 }
 
-fn said(pooled: &mut Pooled, user: i64) -> Result<Vec<Said>, DbError> {
+fn received_comments(pooled: &mut Pooled, user: i64) -> Result<Vec<Comment>, DbError> {
     let select = "SELECT u.id, u.nickname, c.rating, c.words FROM comments c JOIN users u ON u.id = c.from_user
                   WHERE c.to_user = ? ORDER BY c.id DESC LIMIT ?";
-    let said = |row: &Row| {
-        Ok(Said {
+    let comment = |row: &Row| {
+        Ok(Comment {
             by: row.number(0)?,
             name: row.text(1)?,
             rating: row.number(2)?,
             words: row.text(3)?,
         })
     };
-    pooled.query(select, &[user.into(), LISTED.into()])?.iter().map(said).collect()
+    pooled.query(select, &[user.into(), LISTED.into()])?.iter().map(comment).collect()
 }
 
 fn trades(pooled: &mut Pooled, select: &str, of: i64) -> Result<Vec<Trade>, DbError> {

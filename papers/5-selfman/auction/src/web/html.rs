@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::form::{escaped, form, hidden};
 use crate::Page;
 use crate::action::{Action, StaticPage};
-use crate::store::{Account, Answer, Item, Listed, Named, Said, Trade, User};
+use crate::store::{Account, Answer, Comment, Item, Listed, Named, Trade, User};
 
 /// The whole document. What is a line of text or a picture never comes here.
 pub(super) fn render(answer: &Answer) -> String {
@@ -22,7 +22,7 @@ pub(super) fn render(answer: &Answer) -> String {
         }
         Answer::Found { items, next } => found(items, next.as_deref()),
         Answer::Item(item) => shown(item),
-        Answer::User { user, said } => user_shown(user, said),
+        Answer::User { user, received } => user_shown(user, received),
         Answer::Bids { item, bids } => {
             let list = trades(bids, Page::ViewUserInfo, "userId", true);
             format!("<p>Bids on {}</p>\n{list}", escaped(&item.name))
@@ -145,14 +145,14 @@ fn last(action: Action, [nickname, password]: &[String; 2], item: &Item) -> Stri
     format!("<h1>{}</h1>\n{}", escaped(&item.name), form(action.store(), &fields))
 }
 
-fn user_shown(user: &User, said: &[Said]) -> String {
+fn user_shown(user: &User, received: &[Comment]) -> String {
     let User { nickname, region, rating, comments } = user;
     let mut html = format!(
         "<h1>{}</h1>\n<p>{}, rated {rating} in {comments} comments</p>\n<ul>",
         escaped(nickname),
         escaped(region)
     );
-    for Said { by, name, rating, words } in said {
+    for Comment { by, name, rating, words } in received {
         let (page, name, words) = (Page::ViewUserInfo.path(), escaped(name), escaped(words));
         let _ = write!(
             html,
@@ -163,12 +163,12 @@ fn user_shown(user: &User, said: &[Said]) -> String {
 }
 
 fn about(account: &Account) -> String {
-    let Account { user, bids, sells, bought, said } = account;
+    let Account { user, bids, sells, bought, received } = account;
     let list =
         |trades: &[Trade], is_money| self::trades(trades, Page::ViewItem, "itemId", is_money);
     format!(
         "{}\n<h2>Bids</h2>\n{}\n<h2>On sale</h2>\n{}\n<h2>Bought</h2>\n{}",
-        user_shown(user, said),
+        user_shown(user, received),
         list(bids, true),
         list(sells, true),
         list(bought, false)
