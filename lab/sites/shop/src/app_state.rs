@@ -32,7 +32,7 @@ pub(crate) struct AppState {
     pub(crate) counters: Counters,
     pub(crate) queue: Queue<Job>,
     /// When work still running is broken off; set on closing.
-    cut_at: OnceLock<Instant>,
+    abort_at: OnceLock<Instant>,
 }
 
 impl AppState {
@@ -41,7 +41,7 @@ impl AppState {
         Self {
             queue: Queue::new(options.backlog),
             counters: Counters::new(orders),
-            cut_at: OnceLock::new(),
+            abort_at: OnceLock::new(),
             options,
         }
     }
@@ -57,15 +57,15 @@ impl AppState {
 
     /// Takes no more requests, turns away the waiting ones, and gives the running ones a moment.
     pub(crate) fn close(&self) {
-        self.cut_at.get_or_init(|| Instant::now() + GRACE);
+        self.abort_at.get_or_init(|| Instant::now() + GRACE);
         for job in self.queue.close() {
             self.refuse(&job);
         }
     }
 
     /// Whether running work must be broken off now.
-    pub(crate) fn cuts(&self) -> bool {
-        self.cut_at.get().is_some_and(|at| Instant::now() >= *at)
+    pub(crate) fn must_abort(&self) -> bool {
+        self.abort_at.get().is_some_and(|at| Instant::now() >= *at)
     }
 
     /// A reading of everything.

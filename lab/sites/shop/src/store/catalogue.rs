@@ -3,7 +3,7 @@
 use bywash_site::Sid;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::{Cents, Page, Store, Verdict};
+use super::{Cents, Page, StageResult, Store};
 
 /// What `/details` shows when it is not asked for a product.
 const PRODUCT_OF_THE_DAY: i64 = 1;
@@ -85,14 +85,14 @@ impl Store {
 
     /// Shows one product and puts it into the cart: the seed's session has no stage of its own for
     /// that.
-    pub(super) fn details(&mut self, sid: Sid, id: Option<&str>) -> rusqlite::Result<Verdict> {
+    pub(super) fn details(&mut self, sid: Sid, id: Option<&str>) -> rusqlite::Result<StageResult> {
         let id = id.map_or(Ok(PRODUCT_OF_THE_DAY), str::parse);
         let product = id.ok().map(|id| self.product(id)).transpose()?.flatten();
         let Some(product) = product else {
-            return Ok(Verdict::NoSuchProduct);
+            return Ok(StageResult::NoSuchProduct);
         };
         self.put_into_cart(sid, product.id)?;
-        Ok(Verdict::Page(Page::Details(product)))
+        Ok(StageResult::Page(Page::Details(product)))
     }
 
     fn product(&self, id: i64) -> rusqlite::Result<Option<Product>> {

@@ -50,14 +50,14 @@ pub(crate) struct Store {
 /// What a stage made of a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) verdict: Verdict,
+    pub(crate) result: StageResult,
     /// The session was made for this request and the client must be told its name.
     pub(crate) new_session: Option<Sid>,
 }
 
 /// How a stage ended.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum StageResult {
     /// Something to show.
     Page(Page),
     /// An order that cannot be placed yet.
@@ -114,11 +114,11 @@ impl Store {
     /// Runs the stage of one request. When this returns an order, it is committed.
     pub(crate) fn serve(&mut self, request: &ParsedRequest) -> Result<Answer, StoreError> {
         let visit = self.visit(request.sid)?;
-        let verdict = self.stage(visit.sid, request)?;
-        Ok(Answer { verdict, new_session: visit.is_new.then_some(visit.sid) })
+        let result = self.stage(visit.sid, request)?;
+        Ok(Answer { result, new_session: visit.is_new.then_some(visit.sid) })
     }
 
-    fn stage(&mut self, sid: Sid, request: &ParsedRequest) -> rusqlite::Result<Verdict> {
+    fn stage(&mut self, sid: Sid, request: &ParsedRequest) -> rusqlite::Result<StageResult> {
         let page = match request.stage {
             Stage::Main => self.front().map(Page::Shelf),
             Stage::Browse => self.shelf(request.form.get("category")).map(Page::Shelf),
@@ -131,7 +131,7 @@ impl Store {
             Stage::Payment => self.pay_with(sid, request.form.get("reference")),
             Stage::Confirm => return self.confirm(sid, request.order_tag.as_deref()),
         };
-        page.map(Verdict::Page)
+        page.map(StageResult::Page)
     }
 
     /// Runs `work` as one writing transaction and commits it.

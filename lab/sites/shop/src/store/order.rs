@@ -7,7 +7,7 @@ use bywash_site::Sid;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
 
 use super::schema::failed;
-use super::{BUSY, Page, Store, Verdict, unix_ms};
+use super::{BUSY, Page, StageResult, Store, unix_ms};
 use crate::ShopError;
 
 /// An amount of money in hundredths.
@@ -87,13 +87,13 @@ fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
 impl Store {
     /// Makes the cart an order if nothing is missing. Check and order are one transaction, so the
     /// same cart cannot be ordered twice by two requests at once.
-    pub(super) fn confirm(&mut self, sid: Sid, tag: Option<&str>) -> rusqlite::Result<Verdict> {
+    pub(super) fn confirm(&mut self, sid: Sid, tag: Option<&str>) -> rusqlite::Result<StageResult> {
         self.write(|transaction| match basket(transaction, sid)? {
             Ok(total) => {
                 let receipt = place(transaction, sid, tag, total)?;
-                Ok(Verdict::Page(Page::Ordered(receipt)))
+                Ok(StageResult::Page(Page::Ordered(receipt)))
             }
-            Err(missing) => Ok(Verdict::Missing(missing)),
+            Err(missing) => Ok(StageResult::Missing(missing)),
         })
     }
 }

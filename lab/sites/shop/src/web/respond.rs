@@ -5,15 +5,15 @@ use http::header::SET_COOKIE;
 use http::{Response, StatusCode};
 
 use super::page;
-use crate::store::{Answer, Missing, Verdict};
+use crate::store::{Answer, Missing, StageResult};
 
 /// What a worker made of a request, under the `title` of its stage.
 pub(super) fn answer(answer: &Answer, title: &str) -> Response<Body> {
-    let mut response = match &answer.verdict {
-        Verdict::Page(shown) => respond(StatusCode::OK, HTML, page::render(title, shown)),
-        Verdict::Missing(missing) => text(StatusCode::CONFLICT, words(*missing)),
-        Verdict::NoSuchProduct => text(StatusCode::NOT_FOUND, "no such product"),
-        Verdict::Failed => text(StatusCode::INTERNAL_SERVER_ERROR, "the database failed"),
+    let mut response = match &answer.result {
+        StageResult::Page(shown) => respond(StatusCode::OK, HTML, page::render(title, shown)),
+        StageResult::Missing(missing) => text(StatusCode::CONFLICT, words(*missing)),
+        StageResult::NoSuchProduct => text(StatusCode::NOT_FOUND, "no such product"),
+        StageResult::Failed => text(StatusCode::INTERNAL_SERVER_ERROR, "the database failed"),
     };
     if let Some(sid) = answer.new_session {
         add(&mut response, SET_COOKIE, &format!("sid={sid}; Path=/; HttpOnly"));

@@ -20,7 +20,7 @@ const SPIN: Duration = Duration::from_micros(200);
 
 /// The work was broken off.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Cut;
+pub(super) struct Aborted;
 
 /// One worker's way of being occupied. Made by the thread that will burn.
 #[derive(Debug)]
@@ -37,25 +37,25 @@ impl Burner {
         }
     }
 
-    /// Occupies this thread for `demand`. `is_cut` is asked before every step, and no step is
+    /// Occupies this thread for `demand`. `is_aborted` is asked before every step, and no step is
     /// longer than `step`.
     pub(super) fn burn(
         &self,
         demand: Duration,
         step: Duration,
-        is_cut: impl Fn() -> bool,
-    ) -> Result<(), Cut> {
+        is_aborted: impl Fn() -> bool,
+    ) -> Result<(), Aborted> {
         match self {
-            Self::Timer => wait_until(Instant::now() + demand, step, is_cut),
-            Self::Cpu(clock) => clock.spin_until(clock.now() + demand, is_cut),
+            Self::Timer => wait_until(Instant::now() + demand, step, is_aborted),
+            Self::Cpu(clock) => clock.spin_until(clock.now() + demand, is_aborted),
         }
     }
 }
 
-fn wait_until(end: Instant, step: Duration, is_cut: impl Fn() -> bool) -> Result<(), Cut> {
+fn wait_until(end: Instant, step: Duration, is_aborted: impl Fn() -> bool) -> Result<(), Aborted> {
     loop {
-        if is_cut() {
-            return Err(Cut);
+        if is_aborted() {
+            return Err(Aborted);
         }
         let left = end.saturating_duration_since(Instant::now()).saturating_sub(OVERSLEEP);
         if left.is_zero() {
@@ -91,10 +91,10 @@ impl ThreadClock {
         Self { schedstat, made: Instant::now() }
     }
 
-    fn spin_until(&self, end: Duration, is_cut: impl Fn() -> bool) -> Result<(), Cut> {
+    fn spin_until(&self, end: Duration, is_aborted: impl Fn() -> bool) -> Result<(), Aborted> {
         loop {
-            if is_cut() {
-                return Err(Cut);
+            if is_aborted() {
+                return Err(Aborted);
             }
             let left = end.saturating_sub(self.now());
             if left.is_zero() {
@@ -140,14 +140,14 @@ mod tests {
             let looks = Cell::new(0);
             let third = || looks.replace(looks.get() + 1) == 2;
             let outcome = Burner::new(burn).burn(Duration::from_secs(60), STEP, third);
-            assert_eq!((outcome, looks.get()), (Err(Cut), 3), "{burn:?}");
+            assert_eq!((outcome, looks.get()), (Err(Aborted), 3), "{burn:?}");
         }
     }
 
     #[test]
     fn even_no_demand_is_looked_at_once() {
         for burn in [Burn::Timer, Burn::Cpu] {
-            assert_eq!(Burner::new(burn).burn(Duration::ZERO, STEP, || true), Err(Cut));
+            assert_eq!(Burner::new(burn).burn(Duration::ZERO, STEP, || true), Err(Aborted));
         }
     }
 }

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::burn::{Burner, Cut};
+use super::burn::{Aborted, Burner};
 use crate::app_state::{AppState, Job};
 use crate::counters::Outcome;
 use crate::request::ParsedRequest;
-use crate::store::{Answer, Page, Store, Verdict};
+use crate::store::{Answer, Page, StageResult, Store};
 
 /// Between two looks at the client, when departures are noticed.
 const ATTENTIVE: Duration = Duration::from_millis(5);
@@ -53,15 +53,15 @@ impl Worker {
         let busy = begun.elapsed();
         match answer.map(|answer| job.reply.send(answer)) {
             Ok(None) => Outcome::Answered(busy),
-            Ok(Some(_)) | Err(Cut) => Outcome::Wasted(busy),
+            Ok(Some(_)) | Err(Aborted) => Outcome::Wasted(busy),
         }
     }
 
-    fn occupy(&self, job: &Job) -> Result<(), Cut> {
+    fn occupy(&self, job: &Job) -> Result<(), Aborted> {
         let options = &self.state.options;
         let demand = job.request.demand.unwrap_or(options.demand[job.request.stage.index()]);
         let step = if options.notice_close { ATTENTIVE } else { BUSY };
-        self.burner.burn(demand, step, || self.state.cuts() || self.notices_departure(job))
+        self.burner.burn(demand, step, || self.state.must_abort() || self.notices_departure(job))
     }
 
     fn answer(&mut self, request: &ParsedRequest) -> Answer {
@@ -69,9 +69,9 @@ impl Worker {
             // Nobody reading it is no reason not to serve.
             let _unread = writeln!(std::io::stderr(), "shop: {}: {error}", request.stage.name());
             self.state.counters.failed(request.stage);
-            Answer { verdict: Verdict::Failed, new_session: None }
+            Answer { result: StageResult::Failed, new_session: None }
         });
-        if matches!(served.verdict, Verdict::Page(Page::Ordered(_))) {
+        if matches!(served.result, StageResult::Page(Page::Ordered(_))) {
             self.state.counters.ordered();
         }
         served
