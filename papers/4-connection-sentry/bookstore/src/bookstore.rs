@@ -74,7 +74,7 @@ impl Bookstore {
             _folder: fixture.folder,
         };
         for _ in 0..bookstore.state.options.workers {
-            bookstore.hire(&fixture.pool, desk.clone())?;
+            bookstore.spawn_worker(&fixture.pool, desk.clone())?;
         }
         bookstore.listener.open("bookstore-http", Arc::clone(&bookstore.state))?;
         Ok(bookstore)
@@ -96,7 +96,7 @@ impl Bookstore {
         drop(self);
     }
 
-    fn hire(&mut self, pool: &Pool, desk: Option<Desk>) -> Result<(), BookstoreError> {
+    fn spawn_worker(&mut self, pool: &Pool, desk: Option<Desk>) -> Result<(), BookstoreError> {
         let store = Store::new(pool, desk, self.state.options.tags);
         let mut store = store.map_err(BookstoreError::system("/dev/urandom"))?;
         store.open().map_err(SchemaError::from)?;

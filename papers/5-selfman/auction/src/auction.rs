@@ -42,7 +42,7 @@ impl Auction {
         // From here on a failure drops the auction, which stops the threads started so far.
         let mut auction = Self { state, listener, threads: Vec::new(), _folder: folder };
         for _ in 0..auction.state.options.workers {
-            auction.hire(&pool)?;
+            auction.spawn_worker(&pool)?;
         }
         auction.listener.open("auction-http", Arc::clone(&auction.state))?;
         Ok(auction)
@@ -64,7 +64,7 @@ impl Auction {
         drop(self);
     }
 
-    fn hire(&mut self, pool: &Pool) -> Result<(), AuctionError> {
+    fn spawn_worker(&mut self, pool: &Pool) -> Result<(), AuctionError> {
         let mut store = Store::new(pool);
         store.open()?;
         let state = Arc::clone(&self.state);
