@@ -12,7 +12,7 @@ use crate::{DatabaseStats, Options, Service, Stats};
 
 /// The response that a worker has made for a client.
 #[derive(Debug)]
-pub(crate) enum Made {
+pub(crate) enum WorkerResponse {
     Page(Answer),
     File(File),
 }
@@ -21,7 +21,7 @@ pub(crate) enum Made {
 #[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) options: Options,
-    pub(crate) queue: WorkQueue<ParsedRequest, Made>,
+    pub(crate) queue: WorkQueue<ParsedRequest, WorkerResponse>,
     kind: &'static str,
     pages: u32,
     /// Conversations with the stop daemon, if there is to be one.

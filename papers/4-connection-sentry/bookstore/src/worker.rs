@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bywash_database::DbError;
 
 use crate::Service;
-use crate::app_state::{AppState, Made};
+use crate::app_state::{AppState, WorkerResponse};
 use crate::files;
 use crate::request::ParsedRequest;
 use crate::store::Store;
@@ -27,7 +27,9 @@ impl Worker {
         let Self { state, mut store } = self;
         state.queue.work(|service, request| {
             let visit = match request {
-                ParsedRequest::File(number) => return Ok(Made::File(files::file(*number))),
+                ParsedRequest::File(number) => {
+                    return Ok(WorkerResponse::File(files::file(*number)));
+                }
                 ParsedRequest::Store(visit) => visit,
             };
             let served = store.serve(visit);
@@ -42,7 +44,7 @@ impl Worker {
                 // Nobody reading it is no reason not to serve.
                 let _unread = writeln!(std::io::stderr(), "bookstore: {name}: {error}");
             }
-            served.map(Made::Page)
+            served.map(WorkerResponse::Page)
         });
     }
 }

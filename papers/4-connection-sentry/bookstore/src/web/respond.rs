@@ -6,14 +6,14 @@ use http::header::SET_COOKIE;
 use http::{Response, StatusCode};
 
 use super::page;
-use crate::app_state::Made;
+use crate::app_state::WorkerResponse;
 use crate::store::{Answer, Page};
 
 /// What a worker made of a request.
-pub(super) fn response(result: DbResult<Made>) -> Response<Body> {
+pub(super) fn response(result: DbResult<WorkerResponse>) -> Response<Body> {
     match result {
-        Ok(Made::Page(answer)) => shown(&answer),
-        Ok(Made::File(file)) => respond(StatusCode::OK, file.kind, file.content),
+        Ok(WorkerResponse::Page(answer)) => shown(&answer),
+        Ok(WorkerResponse::File(file)) => respond(StatusCode::OK, file.kind, file.content),
         Err(error) => error.answer(),
     }
 }
