@@ -30,7 +30,7 @@ pub trait Application: Send + Sync + 'static {
     }
 
     /// Answers a request for a page. Dropped when its client leaves.
-    fn visit(
+    fn handle(
         &self,
         page: Self::Page,
         head: Parts,
@@ -74,7 +74,7 @@ pub(crate) async fn answer<A: Application>(
     let (head, body) = request.into_parts();
     let answered = match route::<A>(&head.method, head.uri.path()) {
         Ok(Route::Page(page)) => match read(body).await {
-            Ok(body) => application.visit(page, head, body).await,
+            Ok(body) => application.handle(page, head, body).await,
             Err(fault) => Err(Refusal::Body(fault)),
         },
         Ok(Route::Stats) => Ok(stats(&application.stats())),
@@ -161,7 +161,7 @@ mod tests {
             }
         }
 
-        async fn visit(&self, (): (), _: Parts, _: Bytes) -> Result<Response<Body>, Refusal> {
+        async fn handle(&self, (): (), _: Parts, _: Bytes) -> Result<Response<Body>, Refusal> {
             Err(Refusal::Busy)
         }
 

@@ -20,7 +20,7 @@ impl Application for AppState {
         Stage::at(path).map(|stage| (stage, stage.method()))
     }
 
-    async fn visit(
+    async fn handle(
         &self,
         stage: Stage,
         head: Parts,

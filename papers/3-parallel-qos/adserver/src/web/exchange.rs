@@ -37,7 +37,12 @@ impl Application for AppState {
         routes.map(|(route, method)| (Page::Queued(route), method)).collect()
     }
 
-    async fn visit(&self, page: Page, head: Parts, body: Bytes) -> Result<Response<Body>, Refusal> {
+    async fn handle(
+        &self,
+        page: Page,
+        head: Parts,
+        body: Bytes,
+    ) -> Result<Response<Body>, Refusal> {
         let route = match page {
             Page::Stats => {
                 let stats = serde_json::to_string(&self.read_stats()).unwrap_or_default();

@@ -18,7 +18,7 @@ impl Application for AppState {
         Service::at(path).map(|service| (service, service.method()))
     }
 
-    async fn visit(
+    async fn handle(
         &self,
         service: Service,
         head: Parts,

@@ -18,7 +18,12 @@ impl Application for AppState {
         Page::at(path).map(|page| (page, page.method()))
     }
 
-    async fn visit(&self, page: Page, head: Parts, body: Bytes) -> Result<Response<Body>, Refusal> {
+    async fn handle(
+        &self,
+        page: Page,
+        head: Parts,
+        body: Bytes,
+    ) -> Result<Response<Body>, Refusal> {
         let operation = Operation::read(page, &head, &body)?;
         let receiver = self.queue.offer(page.index(), operation)?;
         let pending = PendingReply::new(receiver, self.queue.counters.departures());
