@@ -113,9 +113,9 @@ impl Store {
 
     /// Runs the stage of one request. When this returns an order, it is committed.
     pub(crate) fn serve(&mut self, request: &ParsedRequest) -> Result<Answer, StoreError> {
-        let visit = self.visit(request.sid)?;
-        let result = self.stage(visit.sid, request)?;
-        Ok(Answer { result, new_session: visit.is_new.then_some(visit.sid) })
+        let session = self.find_or_create_session(request.sid)?;
+        let result = self.stage(session.sid, request)?;
+        Ok(Answer { result, new_session: session.is_new.then_some(session.sid) })
     }
 
     fn stage(&mut self, sid: Sid, request: &ParsedRequest) -> rusqlite::Result<StageResult> {

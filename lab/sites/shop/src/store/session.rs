@@ -10,8 +10,8 @@ use super::{Page, Store, StoreError, unix_ms};
 /// The longest customer, address or reference kept, in characters; the rest is cut off.
 const MAX_TEXT: usize = 200;
 
-/// Whose request this is.
-pub(super) struct Visit {
+/// The session of a request.
+pub(super) struct SessionLookup {
     pub(super) sid: Sid,
     pub(super) is_new: bool,
 }
@@ -19,42 +19,45 @@ pub(super) struct Visit {
 impl Store {
     /// The session named by `claimed`, or a new one. An unknown name is never adopted: whoever
     /// planted it would know the session.
-    pub(super) fn visit(&mut self, claimed: Option<Sid>) -> Result<Visit, StoreError> {
+    pub(super) fn find_or_create_session(
+        &mut self,
+        claimed: Option<Sid>,
+    ) -> Result<SessionLookup, StoreError> {
         match claimed {
-            Some(sid) if self.knows(sid)? => Ok(Visit { sid, is_new: false }),
-            _ => Ok(Visit { sid: self.welcome()?, is_new: true }),
+            Some(sid) if self.session_exists(sid)? => Ok(SessionLookup { sid, is_new: false }),
+            _ => Ok(SessionLookup { sid: self.create_session()?, is_new: true }),
         }
     }
 
     /// Sets the customer, which is what logging in amounts to here.
     pub(super) fn log_in(&mut self, sid: Sid, name: Option<&str>) -> rusqlite::Result<Page> {
         let update = "UPDATE sessions SET customer = ?2 WHERE sid = ?1";
-        self.keep(update, sid, name.unwrap_or("guest"))?;
+        self.set_field(update, sid, name.unwrap_or("guest"))?;
         Ok(Page::LoggedIn)
     }
 
     /// Sets the address.
     pub(super) fn ship_to(&mut self, sid: Sid, address: Option<&str>) -> rusqlite::Result<Page> {
         let update = "UPDATE sessions SET address = ?2 WHERE sid = ?1";
-        self.keep(update, sid, address.unwrap_or("poste restante"))?;
+        self.set_field(update, sid, address.unwrap_or("poste restante"))?;
         Ok(Page::AddressKept)
     }
 
     /// Sets the payment reference.
     pub(super) fn pay_with(&mut self, sid: Sid, reference: Option<&str>) -> rusqlite::Result<Page> {
         let update = "UPDATE sessions SET payment = ?2 WHERE sid = ?1";
-        self.keep(update, sid, reference.unwrap_or("on account"))?;
+        self.set_field(update, sid, reference.unwrap_or("on account"))?;
         Ok(Page::PaymentKept)
     }
 
-    fn knows(&self, sid: Sid) -> rusqlite::Result<bool> {
+    fn session_exists(&self, sid: Sid) -> rusqlite::Result<bool> {
         let mut statement =
             self.connection.prepare_cached("SELECT 1 FROM sessions WHERE sid = ?1")?;
         let found = statement.query_row([sid.to_string()], |_| Ok(())).optional()?;
         Ok(found.is_some())
     }
 
-    fn welcome(&mut self) -> Result<Sid, StoreError> {
+    fn create_session(&mut self) -> Result<Sid, StoreError> {
         let sid = Sid::draw(&self.entropy)?;
         self.write(|transaction| {
             let insert = "INSERT INTO sessions (sid, begun_ms) VALUES (?1, ?2)";
@@ -63,7 +66,7 @@ impl Store {
         Ok(sid)
     }
 
-    fn keep(&mut self, update: &str, sid: Sid, text: &str) -> rusqlite::Result<()> {
+    fn set_field(&mut self, update: &str, sid: Sid, text: &str) -> rusqlite::Result<()> {
         let text: String = text.chars().take(MAX_TEXT).collect();
         self.write(|transaction| {
             transaction.prepare_cached(update)?.execute(params![sid.to_string(), text])
