@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::bookstore::Fixture;
-use crate::request::{Operation, Visit};
+use crate::request::{Operation, StoreRequest};
 use crate::store::{Answer, Store};
 use crate::{BOOKS, BookstoreError, CATEGORIES, Options, Service, files};
 
@@ -57,24 +57,24 @@ fn time(service: Service, run: u32, store: &mut Store) -> Result<Duration, Books
         Service::Cart => Operation::Cart(book),
         Service::Buy => return buy(book, store),
     };
-    serve(service, &Visit { operation, sid: None, request: None }, store).map(|(time, _)| time)
+    serve(service, &StoreRequest { operation, sid: None, id: None }, store).map(|(time, _)| time)
 }
 
 /// An order needs a cart.
 fn buy(book: i64, store: &mut Store) -> Result<Duration, BookstoreError> {
-    let visit = Visit { operation: Operation::Cart(book), sid: None, request: None };
-    let (_, answer) = serve(Service::Cart, &visit, store)?;
-    let visit = Visit { operation: Operation::Buy, sid: answer.new_session, request: None };
-    serve(Service::Buy, &visit, store).map(|(time, _)| time)
+    let request = StoreRequest { operation: Operation::Cart(book), sid: None, id: None };
+    let (_, answer) = serve(Service::Cart, &request, store)?;
+    let request = StoreRequest { operation: Operation::Buy, sid: answer.new_session, id: None };
+    serve(Service::Buy, &request, store).map(|(time, _)| time)
 }
 
 fn serve(
     service: Service,
-    visit: &Visit,
+    request: &StoreRequest,
     store: &mut Store,
 ) -> Result<(Duration, Answer), BookstoreError> {
     let begun = Instant::now();
-    let answer = store.serve(visit).map_err(|error| BookstoreError::Calibrate {
+    let answer = store.serve(request).map_err(|error| BookstoreError::Calibrate {
         service: service.name(),
         why: error.to_string(),
     })?;

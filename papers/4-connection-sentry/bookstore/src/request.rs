@@ -22,16 +22,16 @@ pub(crate) enum ParsedRequest {
     /// A file, by its number: nothing of the database.
     File(u32),
     /// Something of the database.
-    Store(Visit),
+    Store(StoreRequest),
 }
 
 /// A request to the database.
 #[derive(Debug)]
-pub(crate) struct Visit {
+pub(crate) struct StoreRequest {
     pub(crate) operation: Operation,
     /// The session the client claims; the store knows whether it exists.
     pub(crate) sid: Option<Sid>,
-    pub(crate) request: Option<RequestId>,
+    pub(crate) id: Option<RequestId>,
 }
 
 /// What is wanted of the database.
@@ -71,8 +71,8 @@ impl ParsedRequest {
             Service::Buy => Operation::Buy,
             Service::File => return file(head.uri.path()).map(Self::File),
         };
-        let (sid, request) = (Sid::of(&head.headers), named(&head.headers));
-        Ok(Self::Store(Visit { operation, sid, request }))
+        let (sid, id) = (Sid::of(&head.headers), named(&head.headers));
+        Ok(Self::Store(StoreRequest { operation, sid, id }))
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     fn operation(service: Service, target: &str, body: &str) -> Result<Operation, Refusal> {
         parse(service, target, body).map(|request| match request {
-            ParsedRequest::Store(visit) => visit.operation,
+            ParsedRequest::Store(request) => request.operation,
             ParsedRequest::File(number) => panic!("file {number}"),
         })
     }

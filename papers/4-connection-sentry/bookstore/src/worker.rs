@@ -26,13 +26,13 @@ impl Worker {
     pub(crate) fn run(self) {
         let Self { state, mut store } = self;
         state.queue.work(|service, request| {
-            let visit = match request {
+            let request = match request {
                 ParsedRequest::File(number) => {
                     return Ok(WorkerResponse::File(files::file(*number)));
                 }
-                ParsedRequest::Store(visit) => visit,
+                ParsedRequest::Store(request) => request,
             };
-            let served = store.serve(visit);
+            let served = store.serve(request);
             let is_away = served.as_ref().is_err_and(DbError::is_away);
             if is_away || store.has_asked() {
                 state.queue.counters.met_database(!is_away);

@@ -14,7 +14,7 @@ use bywash_site::Sid;
 
 use crate::books::{Book, Cents};
 use crate::lease::{Desk, Lease};
-use crate::request::{Operation, Visit};
+use crate::request::{Operation, StoreRequest};
 use crate::request_id::comment;
 use bywash_database::{DbError, Pool, Pooled};
 
@@ -75,18 +75,18 @@ impl Store {
     /// A connection may have broken since its last use, with the database behind it there again. So a request whose
     /// first statement meets that is tried once more: none of it has been done, or it only reads. The same goes for
     /// one that cannot be leased.
-    pub(crate) fn serve(&mut self, visit: &Visit) -> Result<Answer, DbError> {
-        let was_there = self.pooled.ready(self.mark(visit))?;
-        match self.lent(visit) {
-            Err(DbError::Lost(_)) if was_there && self.pooled.begun() <= 1 => self.again(visit),
-            Err(DbError::Taken) => self.again(visit),
+    pub(crate) fn serve(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {
+        let was_there = self.pooled.ready(self.query_tag(request))?;
+        match self.serve_leased(request) {
+            Err(DbError::Lost(_)) if was_there && self.pooled.begun() <= 1 => self.retry(request),
+            Err(DbError::Taken) => self.retry(request),
             answer => answer,
         }
     }
 
-    fn again(&mut self, visit: &Visit) -> Result<Answer, DbError> {
-        self.pooled.ready(self.mark(visit))?;
-        self.lent(visit)
+    fn retry(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {
+        self.pooled.ready(self.query_tag(request))?;
+        self.serve_leased(request)
     }
 
     /// Whether the database was asked anything for the last request.
@@ -102,16 +102,16 @@ impl Store {
     /// The one place where a request is given a connection and gives it back, and where that is announced: nothing
     /// of it runs before the desk has agreed, and what the desk does not take back is closed. What writes is not
     /// announced: nobody shall stop it.
-    fn lent(&mut self, visit: &Visit) -> Result<Answer, DbError> {
+    fn serve_leased(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {
         let stop = self.pooled.stop();
         if let Some(stop) = &stop {
             stop.store(false, Ordering::Relaxed);
         }
         let connection = self.pooled.number();
-        let desk = self.desk.clone().filter(|_| visit.operation.only_reads());
-        let lease = match (&desk, &visit.request, connection) {
-            (Some(desk), Some(request), Some(connection)) => {
-                let lease = desk.lease(request, connection, stop);
+        let desk = self.desk.clone().filter(|_| request.operation.only_reads());
+        let lease = match (&desk, &request.id, connection) {
+            (Some(desk), Some(id), Some(connection)) => {
+                let lease = desk.lease(id, connection, stop);
                 if lease.as_ref().is_err_and(DbError::ends_connection) {
                     self.pooled.discard();
                 }
@@ -119,16 +119,16 @@ impl Store {
             }
             _ => None,
         };
-        let answer = self.answer(visit);
+        let answer = self.answer(request);
         if !lease.is_none_or(Lease::release) {
             self.pooled.discard();
         }
         answer
     }
 
-    fn answer(&mut self, visit: &Visit) -> Result<Answer, DbError> {
+    fn answer(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {
         let pooled = &mut self.pooled;
-        let page = match &visit.operation {
+        let page = match &request.operation {
             Operation::Home => Page::Home(queries::front(pooled)?),
             Operation::Search(words) => Page::Found(queries::search(pooled, words)?),
             Operation::Browse(category) => queries::browse(pooled, category.as_deref())?
@@ -137,9 +137,9 @@ impl Store {
                 Page::NoSuchBook,
                 |(book, description, near)| Page::Book { book, description, near },
             ),
-            Operation::Cart(id) => return self.add(visit.sid, *id),
+            Operation::Cart(id) => return self.add(request.sid, *id),
             Operation::Buy => {
-                cart::buy(pooled, visit.sid, visit.request.as_ref().map(RequestId::as_str))?
+                cart::buy(pooled, request.sid, request.id.as_ref().map(RequestId::as_str))?
             }
         };
         Ok(Answer { page, new_session: None })
@@ -156,8 +156,8 @@ impl Store {
         }))
     }
 
-    fn mark(&self, visit: &Visit) -> String {
-        let request = visit.request.as_ref().filter(|_| self.tags);
-        request.map(comment).unwrap_or_default()
+    fn query_tag(&self, request: &StoreRequest) -> String {
+        let id = request.id.as_ref().filter(|_| self.tags);
+        id.map(comment).unwrap_or_default()
     }
 }
