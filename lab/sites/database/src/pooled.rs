@@ -23,7 +23,7 @@ pub struct Pooled {
     pool: Pool,
     connection: Option<Box<dyn Connection>>,
     /// The comment in front of statements.
-    mark: String,
+    query_tag: String,
     /// Statements since [`Pooled::ready`].
     begun: u32,
 }
@@ -37,15 +37,15 @@ impl Pool {
 
     /// A connection of it, not yet made.
     pub fn pooled(&self) -> Pooled {
-        Pooled { pool: self.clone(), connection: None, mark: String::new(), begun: 0 }
+        Pooled { pool: self.clone(), connection: None, query_tag: String::new(), begun: 0 }
     }
 }
 
 impl Pooled {
-    /// Makes the connection if there is none; statements from here on have `mark` in front. Says whether it has been
+    /// Makes the connection if there is none; statements from here on have `query_tag` in front. Says whether it has been
     /// there before: then it may have broken without being looked at.
-    pub fn ready(&mut self, mark: String) -> Result<bool, DbError> {
-        self.mark = mark;
+    pub fn ready(&mut self, query_tag: String) -> Result<bool, DbError> {
+        self.query_tag = query_tag;
         self.begun = 0;
         let was_there = self.connection.is_some();
         if !was_there {
@@ -129,9 +129,9 @@ impl Pooled {
         let lost = || DbError::Lost("the connection broke earlier".to_owned());
         let connection = self.connection.as_deref_mut().ok_or_else(lost)?;
         self.begun += 1;
-        let result = match self.mark.as_str() {
+        let result = match self.query_tag.as_str() {
             "" => run(connection, sql),
-            mark => run(connection, &format!("{mark}{sql}")),
+            query_tag => run(connection, &format!("{query_tag}{sql}")),
         };
         if result.as_ref().is_err_and(DbError::ends_connection) {
             self.discard();
