@@ -15,7 +15,7 @@ pub struct Pool {
     pub silence: Duration,
     /// Whoever writes to SQLite holds it. SQLite alone would have the second one sleep and try again, which would
     /// show as service time.
-    turn: Option<Arc<Mutex<()>>>,
+    write_lock: Option<Arc<Mutex<()>>>,
 }
 
 /// One worker's connection.
@@ -31,8 +31,8 @@ pub struct Pooled {
 impl Pool {
     /// Connections to `url`. A server that says nothing for longer than `silence` is taken for lost.
     pub fn new(url: DatabaseUrl, silence: Duration) -> Self {
-        let turn = matches!(url, DatabaseUrl::Sqlite(_)).then(Arc::default);
-        Self { url, silence, turn }
+        let write_lock = matches!(url, DatabaseUrl::Sqlite(_)).then(Arc::default);
+        Self { url, silence, write_lock }
     }
 
     /// A connection of it, not yet made.
@@ -99,9 +99,11 @@ impl Pooled {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, DbError>,
     ) -> Result<T, DbError> {
-        let turn = self.pool.turn.clone();
-        // A poisoned turn protects nothing that could be half done: the database has rolled back.
-        let _held = turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        let write_lock = self.pool.write_lock.clone();
+        // A poisoned lock protects nothing that could be half done: the database has rolled back.
+        let _held = write_lock
+            .as_ref()
+            .map(|write_lock| write_lock.lock().unwrap_or_else(PoisonError::into_inner));
         self.command(self.dialect().begin)?;
         let made = work(self).and_then(|made| self.command("COMMIT").map(|()| made));
         if made.is_err() {

@@ -42,7 +42,7 @@ const STATEMENTS: usize = 32;
 pub(crate) struct Store {
     connection: Connection,
     /// Held while a transaction of this process writes.
-    turn: Arc<Mutex<()>>,
+    write_lock: Arc<Mutex<()>>,
     /// `/dev/urandom`, for session ids.
     entropy: File,
 }
@@ -97,18 +97,18 @@ pub(crate) enum StoreError {
 impl Store {
     /// Opens `count` connections to one file, and says how many orders it holds.
     pub(crate) fn open_all(path: &Path, count: usize) -> Result<(Vec<Self>, u64), ShopError> {
-        let turn = Arc::new(Mutex::new(()));
+        let write_lock = Arc::new(Mutex::new(()));
         schema::prepare(path)?;
         let stores: Result<Vec<_>, _> =
-            repeat_with(|| Self::open(path, Arc::clone(&turn))).take(count).collect();
+            repeat_with(|| Self::open(path, Arc::clone(&write_lock))).take(count).collect();
         Ok((stores?, order::count(path)?))
     }
 
-    fn open(path: &Path, turn: Arc<Mutex<()>>) -> Result<Self, ShopError> {
+    fn open(path: &Path, write_lock: Arc<Mutex<()>>) -> Result<Self, ShopError> {
         let connection = schema::connect(path)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         let entropy = File::open("/dev/urandom").map_err(ShopError::system("/dev/urandom"))?;
-        Ok(Self { connection, turn, entropy })
+        Ok(Self { connection, write_lock, entropy })
     }
 
     /// Runs the stage of one request. When this returns an order, it is committed.
@@ -139,8 +139,8 @@ impl Store {
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
-        // A poisoned turn protects nothing that could be half done: SQLite has rolled back.
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // A poisoned lock protects nothing that could be half done: SQLite has rolled back.
+        let _held = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let behavior = TransactionBehavior::Immediate;
         let transaction = self.connection.transaction_with_behavior(behavior)?;
         let made = work(&transaction)?;
