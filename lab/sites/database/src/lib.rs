@@ -61,15 +61,15 @@ pub struct Dialect {
     /// Begins a transaction that will write.
     pub begin: &'static str,
     /// A whole number that numbers its rows by itself.
-    pub numbered: &'static str,
+    pub auto_increment: &'static str,
     /// What follows the columns of a new table.
     pub table: &'static str,
     /// Keeps others from making the tables at the same time, until the connection ends.
-    pub alone: Option<&'static str>,
+    pub lock: Option<&'static str>,
     /// Gives that back.
-    pub together: Option<&'static str>,
+    pub unlock: Option<&'static str>,
     /// What a new table is given when it is full, before its name.
-    pub settle: &'static str,
+    pub analyze: &'static str,
 }
 
 /// Opens a connection.

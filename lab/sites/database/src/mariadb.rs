@@ -17,12 +17,12 @@ pub(crate) const DIALECT: Dialect = Dialect {
     name: "mariadb",
     position: "instr",
     begin: "BEGIN",
-    numbered: "BIGINT AUTO_INCREMENT PRIMARY KEY",
+    auto_increment: "BIGINT AUTO_INCREMENT PRIMARY KEY",
     // To the letter, as the others compare.
     table: "ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
-    alone: Some("DO GET_LOCK('bywash-site', 300)"),
-    together: Some("DO RELEASE_LOCK('bywash-site')"),
-    settle: "ANALYZE TABLE",
+    lock: Some("DO GET_LOCK('bywash-site', 300)"),
+    unlock: Some("DO RELEASE_LOCK('bywash-site')"),
+    analyze: "ANALYZE TABLE",
 };
 
 /// `ER_QUERY_INTERRUPTED`

@@ -20,8 +20,8 @@ pub fn populate<F>(
 ) -> Result<F, DbError> {
     pooled.ready(String::new())?;
     let dialect = pooled.dialect();
-    if let Some(alone) = dialect.alone {
-        pooled.command(alone)?;
+    if let Some(lock) = dialect.lock {
+        pooled.command(lock)?;
     }
     for (name, columns) in tables {
         pooled
@@ -31,8 +31,8 @@ pub fn populate<F>(
         Some(facts) => facts,
         None => populate_empty(pooled, tables, indices, found, fill)?,
     };
-    if let Some(together) = dialect.together {
-        pooled.command(together)?;
+    if let Some(unlock) = dialect.unlock {
+        pooled.command(unlock)?;
     }
     Ok(facts)
 }
@@ -53,9 +53,9 @@ fn populate_empty<F>(
         Some(facts) => Ok(facts),
         None => fill(pooled),
     })?;
-    let settle = pooled.dialect().settle;
+    let analyze = pooled.dialect().analyze;
     for (name, _) in tables {
-        pooled.command(&format!("{settle} {name}"))?;
+        pooled.command(&format!("{analyze} {name}"))?;
     }
     Ok(facts)
 }

@@ -21,13 +21,13 @@ pub(crate) const DIALECT: Dialect = Dialect {
     name: "postgres",
     position: "strpos",
     begin: "BEGIN",
-    numbered: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    auto_increment: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     table: "",
     // Any number that nobody else uses in this database.
-    alone: Some("SELECT pg_advisory_lock(4309004309)"),
-    together: Some("SELECT pg_advisory_unlock(4309004309)"),
+    lock: Some("SELECT pg_advisory_lock(4309004309)"),
+    unlock: Some("SELECT pg_advisory_unlock(4309004309)"),
     // Else the first readers would write hints into every page.
-    settle: "VACUUM (ANALYZE)",
+    analyze: "VACUUM (ANALYZE)",
 };
 
 /// As in the seed's database, a query is one thread's work, and its cost does not depend on how many others there are.

@@ -18,11 +18,11 @@ pub(crate) const DIALECT: Dialect = Dialect {
     name: "sqlite",
     position: "instr",
     begin: "BEGIN IMMEDIATE",
-    numbered: "INTEGER PRIMARY KEY",
+    auto_increment: "INTEGER PRIMARY KEY",
     table: "",
-    alone: None,
-    together: None,
-    settle: "ANALYZE",
+    lock: None,
+    unlock: None,
+    analyze: "ANALYZE",
 };
 
 /// How long to wait for another process that writes to the same file.

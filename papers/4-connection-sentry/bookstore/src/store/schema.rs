@@ -79,7 +79,7 @@ fn facts(pooled: &mut Pooled) -> Result<Option<Facts>, DbError> {
 }
 
 fn tables(dialect: &Dialect) -> [(&'static str, String); 6] {
-    let numbered = dialect.numbered;
+    let auto_increment = dialect.auto_increment;
     [
         ("facts", "version BIGINT NOT NULL, pages BIGINT NOT NULL".to_owned()),
         (
@@ -105,7 +105,7 @@ fn tables(dialect: &Dialect) -> [(&'static str, String); 6] {
         (
             "orders",
             format!(
-                "id {numbered}, sid VARCHAR(32) NOT NULL, books BIGINT NOT NULL, total_cents BIGINT NOT NULL,
+                "id {auto_increment}, sid VARCHAR(32) NOT NULL, books BIGINT NOT NULL, total_cents BIGINT NOT NULL,
                 at_ms BIGINT NOT NULL, request VARCHAR(128)"
             ),
         ),

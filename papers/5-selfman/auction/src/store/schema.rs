@@ -63,7 +63,7 @@ fn facts(pooled: &mut Pooled) -> Result<Option<Facts>, DbError> {
 }
 
 fn tables(dialect: &Dialect) -> [(&'static str, String); 8] {
-    let id = dialect.numbered;
+    let id = dialect.auto_increment;
     let own = |columns: &str| format!("id {id}, {columns}");
     [
         (
