@@ -64,7 +64,7 @@ pub struct Counters {
     running: AtomicUsize,
     departed: AtomicU64,
     lost: AtomicU64,
-    is_away: AtomicBool,
+    is_unavailable: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ impl Counters {
             running: AtomicUsize::new(0),
             departed: AtomicU64::new(0),
             lost: AtomicU64::new(0),
-            is_away: AtomicBool::new(false),
+            is_unavailable: AtomicBool::new(false),
         }
     }
 
@@ -125,9 +125,9 @@ impl Counters {
     }
 
     /// The database was there, or it was not.
-    pub fn met_database(&self, is_there: bool) {
-        self.is_away.store(!is_there, Relaxed);
-        if !is_there {
+    pub fn record_database(&self, is_available: bool) {
+        self.is_unavailable.store(!is_available, Relaxed);
+        if !is_available {
             self.lost.fetch_add(1, Relaxed);
         }
     }
@@ -166,7 +166,7 @@ impl Counters {
 
     /// Whether the database was there when it was last asked, and how often it was not.
     pub fn database(&self) -> (bool, u64) {
-        (!self.is_away.load(Relaxed), self.lost.load(Relaxed))
+        (!self.is_unavailable.load(Relaxed), self.lost.load(Relaxed))
     }
 
     fn of(&self, kind: usize) -> &ServiceCounters {

@@ -33,7 +33,7 @@ impl DbError {
     }
 
     /// Whether there is no database.
-    pub fn is_away(&self) -> bool {
+    pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Silent)
     }
 }

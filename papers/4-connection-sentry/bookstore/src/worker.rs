@@ -33,9 +33,9 @@ impl Worker {
                 ParsedRequest::Store(request) => request,
             };
             let served = store.serve(request);
-            let is_away = served.as_ref().is_err_and(DbError::is_away);
-            if is_away || store.has_asked() {
-                state.queue.counters.met_database(!is_away);
+            let is_unavailable = served.as_ref().is_err_and(DbError::is_unavailable);
+            if is_unavailable || store.has_asked() {
+                state.queue.counters.record_database(!is_unavailable);
             }
             if let Err(error) = &served
                 && *error != DbError::Cancelled

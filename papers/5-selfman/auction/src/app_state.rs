@@ -47,9 +47,9 @@ impl AppState {
 pub(crate) fn work(state: Arc<AppState>, mut store: Store) {
     state.queue.work(|page, operation| {
         let served = store.serve(operation);
-        let is_away = served.as_ref().is_err_and(DbError::is_away);
-        if is_away || store.has_asked() {
-            state.queue.counters.met_database(!is_away);
+        let is_unavailable = served.as_ref().is_err_and(DbError::is_unavailable);
+        if is_unavailable || store.has_asked() {
+            state.queue.counters.record_database(!is_unavailable);
         }
         if let Err(error) = &served {
             // Nobody reading it is no reason not to serve.
