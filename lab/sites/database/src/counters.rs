@@ -94,12 +94,12 @@ impl Counters {
     }
 
     /// A well-formed request has come.
-    pub fn received(&self, kind: usize) {
+    pub fn count_received(&self, kind: usize) {
         self.of(kind).received.fetch_add(1, Relaxed);
     }
 
     /// A worker was busy for so long with a request that ended so.
-    pub fn ended(&self, kind: usize, outcome: Outcome, busy: Busy) {
+    pub fn count_outcome(&self, kind: usize, outcome: Outcome, busy: Busy) {
         let counters = self.of(kind);
         let add = |counter: &AtomicU64, time: Duration| {
             counter.fetch_add(time.as_micros() as u64, Relaxed);

@@ -132,10 +132,14 @@ fn read(value: mysql::Value) -> Result<Value, DbError> {
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn db_error(error: mysql::Error) -> DbError {
     match &error {
-        mysql::Error::MySqlError(told) if told.code == INTERRUPTED => DbError::Cancelled,
-        mysql::Error::MySqlError(told) if told.code == DUPLICATE => DbError::Duplicate,
-        mysql::Error::MySqlError(told) if !ENDS.contains(&told.code) => {
-            DbError::Failed(told.message.clone())
+        mysql::Error::MySqlError(server_error) if server_error.code == INTERRUPTED => {
+            DbError::Cancelled
+        }
+        mysql::Error::MySqlError(server_error) if server_error.code == DUPLICATE => {
+            DbError::Duplicate
+        }
+        mysql::Error::MySqlError(server_error) if !ENDS.contains(&server_error.code) => {
+            DbError::Failed(server_error.message.clone())
         }
         mysql::Error::IoError(cause) if SILENT.contains(&cause.kind()) => DbError::Silent,
         _ => DbError::Lost(error.to_string()),

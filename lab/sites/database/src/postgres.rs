@@ -131,9 +131,15 @@ fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
 fn db_error(error: tokio_postgres::Error) -> DbError {
     let ends = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
     match error.as_db_error() {
-        Some(told) if *told.code() == SqlState::QUERY_CANCELED => DbError::Cancelled,
-        Some(told) if *told.code() == SqlState::UNIQUE_VIOLATION => DbError::Duplicate,
-        Some(told) if ends.contains(told.code()) => DbError::Lost(told.message().to_owned()),
+        Some(server_error) if *server_error.code() == SqlState::QUERY_CANCELED => {
+            DbError::Cancelled
+        }
+        Some(server_error) if *server_error.code() == SqlState::UNIQUE_VIOLATION => {
+            DbError::Duplicate
+        }
+        Some(server_error) if ends.contains(server_error.code()) => {
+            DbError::Lost(server_error.message().to_owned())
+        }
         Some(_) => DbError::Failed(words(&error)),
         None => DbError::Lost(words(&error)),
     }

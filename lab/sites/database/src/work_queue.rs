@@ -39,7 +39,7 @@ impl<A, P> WorkQueue<A, P> {
     /// Puts a request into the queue; what comes of it is owed. If it never comes, the queue was closed first.
     pub fn offer(&self, kind: usize, request: A) -> Result<ReplyReceiver<DbResult<P>>, Refusal> {
         let (reply, answer) = reply_channel();
-        self.counters.received(kind);
+        self.counters.count_received(kind);
         self.queue.push(Job { kind, request, reply }).map_err(|job| self.refuse(&job))?;
         Ok(answer)
     }
@@ -68,12 +68,12 @@ impl<A, P> WorkQueue<A, P> {
             let answered = if left.is_none() { Outcome::Served } else { Outcome::Orphaned };
             let in_vain = left.map(|left| done.saturating_duration_since(left.max(begun)));
             let busy = Busy { all: done - begun, in_vain };
-            self.counters.ended(job.kind, stopped.unwrap_or(answered), busy);
+            self.counters.count_outcome(job.kind, stopped.unwrap_or(answered), busy);
         }
     }
 
     fn refuse(&self, job: &Job<A, P>) -> Refusal {
-        self.counters.ended(job.kind, Outcome::Refused, Busy::default());
+        self.counters.count_outcome(job.kind, Outcome::Refused, Busy::default());
         Refusal::Busy
     }
 }

@@ -50,7 +50,7 @@ impl AppState {
     /// without an answer means that the shop closed first.
     pub(crate) fn offer(&self, request: ParsedRequest) -> Result<ReplyReceiver<Answer>, Refusal> {
         let (reply, answer) = reply_channel();
-        self.counters.received(request.stage);
+        self.counters.count_received(request.stage);
         self.queue.push(Job { request, reply }).map_err(|job| self.refuse(&job))?;
         Ok(answer)
     }
@@ -85,7 +85,7 @@ impl AppState {
     }
 
     fn refuse(&self, job: &Job) -> Refusal {
-        self.counters.ended(job.request.stage, Outcome::Refused);
+        self.counters.count_outcome(job.request.stage, Outcome::Refused);
         Refusal::Busy
     }
 }

@@ -49,11 +49,11 @@ impl Counters {
         Self { orders: AtomicU64::new(orders), ..Self::default() }
     }
 
-    pub(crate) fn received(&self, stage: Stage) {
+    pub(crate) fn count_received(&self, stage: Stage) {
         self.of(stage).received.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn ended(&self, stage: Stage, outcome: Outcome) {
+    pub(crate) fn count_outcome(&self, stage: Stage, outcome: Outcome) {
         let counters = self.of(stage);
         let (count, busy) = match outcome {
             Outcome::Refused => (&counters.refused, None),
@@ -67,7 +67,7 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn failed(&self, stage: Stage) {
+    pub(crate) fn count_failed(&self, stage: Stage) {
         self.of(stage).failed.fetch_add(1, Relaxed);
     }
 
@@ -76,7 +76,7 @@ impl Counters {
         &self.departed
     }
 
-    pub(crate) fn ordered(&self) {
+    pub(crate) fn count_order(&self) {
         self.orders.fetch_add(1, Relaxed);
     }
 

@@ -120,7 +120,7 @@ impl AppState {
     pub(crate) fn level(&self, field: Option<&[u8]>) -> Level {
         let (Some(gateway), Some(field)) = (&self.gateway, field) else { return Level::Low };
         let level = gateway.level(field).ok().and_then(Level::of);
-        self.counters.told(level.is_some());
+        self.counters.count_level(level.is_some());
         level.unwrap_or_default()
     }
 
@@ -135,7 +135,7 @@ impl AppState {
     /// A request has come.
     pub(crate) fn receive(&self, kind: Kind) -> (Receipt, ReplyReceiver<Answer>) {
         let (reply, answer) = reply_channel();
-        self.counters.received(kind);
+        self.counters.count_received(kind);
         (Receipt { reply, kind, since: Instant::now() }, answer)
     }
 
@@ -161,12 +161,12 @@ impl AppState {
             Answer::Json(..) | Answer::Go(_) | Answer::No(_) => Outcome::Answered(since.elapsed()),
         };
         let is_gone = reply.send(answer).is_some();
-        self.counters.ended(kind, if is_gone { Outcome::Orphaned } else { outcome });
+        self.counters.count_outcome(kind, if is_gone { Outcome::Orphaned } else { outcome });
     }
 
     /// The client left before anybody had begun.
     pub(crate) fn skip(&self, receipt: &Receipt) {
-        self.counters.ended(receipt.kind, Outcome::Orphaned);
+        self.counters.count_outcome(receipt.kind, Outcome::Orphaned);
     }
 
     /// Takes no more requests, and turns away the waiting ones.
@@ -202,7 +202,7 @@ impl AppState {
     }
 
     pub(crate) fn refuse(&self, receipt: &Receipt) -> Refusal {
-        self.counters.ended(receipt.kind, Outcome::Refused);
+        self.counters.count_outcome(receipt.kind, Outcome::Refused);
         Refusal::Busy
     }
 }

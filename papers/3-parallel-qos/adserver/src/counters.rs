@@ -55,11 +55,11 @@ struct RequestCounters {
 }
 
 impl Counters {
-    pub(crate) fn received(&self, kind: Kind) {
+    pub(crate) fn count_received(&self, kind: Kind) {
         self.of(kind).received.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn ended(&self, kind: Kind, outcome: Outcome) {
+    pub(crate) fn count_outcome(&self, kind: Kind, outcome: Outcome) {
         let counters = self.of(kind);
         let count = match outcome {
             Outcome::Refused => &counters.refused,
@@ -74,20 +74,20 @@ impl Counters {
     }
 
     /// A page wanted so many banners and got `placed`, after so many scans that stood in for the trees.
-    pub(crate) fn selected(&self, wanted: usize, placed: usize, rescans: u64) {
+    pub(crate) fn count_selection(&self, wanted: usize, placed: usize, rescans: u64) {
         self.pages.fetch_add(1, Relaxed);
         self.placed.fetch_add(placed as u64, Relaxed);
         self.empty.fetch_add(wanted.saturating_sub(placed) as u64, Relaxed);
         self.rescans.fetch_add(rescans, Relaxed);
     }
 
-    pub(crate) fn clicked(&self, is_first: bool) {
+    pub(crate) fn count_click(&self, is_first: bool) {
         let count = if is_first { &self.counted } else { &self.repeated };
         count.fetch_add(1, Relaxed);
     }
 
     /// A request came with a level, which the gateway has signed or not.
-    pub(crate) fn told(&self, is_believed: bool) {
+    pub(crate) fn count_level(&self, is_believed: bool) {
         self.levels_refused.fetch_add(u64::from(!is_believed), Relaxed);
     }
 

@@ -57,7 +57,7 @@ pub(crate) fn page(
     }
     placed.sort_unstable_by_key(|(at, _)| *at);
     let placed: Vec<_> = placed.into_iter().map(|(_, placed)| placed).collect();
-    state.counters.selected(wanted.count, placed.len(), selector.rescans);
+    state.counters.count_selection(wanted.count, placed.len(), selector.rescans);
     Ok(Answer::json(StatusCode::OK, &Placed { banners: placed }))
 }
 

@@ -167,12 +167,12 @@ impl Writer {
             return Answer::Failed;
         };
         if is_first {
-            banner.tally.clicked();
+            banner.tally.count_click();
             if let Some(slot) = placement.slot.and_then(|slot| snapshot.register.slots.get(&slot)) {
                 slot.counts.clicks.fetch_add(1, Relaxed);
             }
         }
-        self.state.counters.clicked(is_first);
+        self.state.counters.count_click(is_first);
         Answer::Go(banner.landing.clone())
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use bywash_site::Sid;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
 
-use super::schema::failed;
+use super::schema::database_error;
 use super::{BUSY, Page, StageResult, Store, unix_ms};
 use crate::ShopError;
 
@@ -58,7 +58,7 @@ pub fn orders(database: &Path) -> Result<Vec<Order>, ShopError> {
         let select = "SELECT session, tag, total_cents, at_ms FROM orders ORDER BY id";
         reader(database)?.prepare(select)?.query_map((), order)?.collect()
     };
-    read().map_err(failed(database))
+    read().map_err(database_error(database))
 }
 
 /// How many orders the database holds.
@@ -66,7 +66,7 @@ pub(super) fn count(database: &Path) -> Result<u64, ShopError> {
     let read = || -> rusqlite::Result<i64> {
         reader(database)?.query_row("SELECT count(*) FROM orders", (), |row| row.get(0))
     };
-    read().map(i64::unsigned_abs).map_err(failed(database))
+    read().map(i64::unsigned_abs).map_err(database_error(database))
 }
 
 fn reader(database: &Path) -> rusqlite::Result<Connection> {

@@ -42,7 +42,7 @@ const TABLES: &str = "
 /// Makes the file and its tables if they are missing; refuses a file of another kind.
 pub(super) fn prepare(path: &Path) -> Result<(), ShopError> {
     let mut connection = connect(path)?;
-    let found = make(&mut connection).map_err(failed(path))?;
+    let found = make(&mut connection).map_err(database_error(path))?;
     if found == VERSION {
         return Ok(());
     }
@@ -58,11 +58,11 @@ pub(super) fn connect(path: &Path) -> Result<Connection, ShopError> {
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         Ok(connection)
     };
-    open().map_err(failed(path))
+    open().map_err(database_error(path))
 }
 
 /// For `map_err`: SQLite failed on the file at `path`.
-pub(super) fn failed(path: &Path) -> impl FnOnce(rusqlite::Error) -> ShopError {
+pub(super) fn database_error(path: &Path) -> impl FnOnce(rusqlite::Error) -> ShopError {
     let path = path.to_owned();
     move |cause| ShopError::Database { path, cause }
 }

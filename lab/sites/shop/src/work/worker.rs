@@ -43,7 +43,7 @@ impl Worker {
         let _running = state.counters.run();
         let stage = job.request.stage;
         let outcome = if self.notices_departure(&job) { Outcome::Skipped } else { self.work(job) };
-        state.counters.ended(stage, outcome);
+        state.counters.count_outcome(stage, outcome);
     }
 
     /// Useful is what reaches a client who is still there; nothing else is.
@@ -68,11 +68,11 @@ impl Worker {
         let served = self.store.serve(request).unwrap_or_else(|error| {
             // Nobody reading it is no reason not to serve.
             let _unread = writeln!(std::io::stderr(), "shop: {}: {error}", request.stage.name());
-            self.state.counters.failed(request.stage);
+            self.state.counters.count_failed(request.stage);
             Answer { result: StageResult::Failed, new_session: None }
         });
         if matches!(served.result, StageResult::Page(Page::Ordered(_))) {
-            self.state.counters.ordered();
+            self.state.counters.count_order();
         }
         served
     }

@@ -102,7 +102,7 @@ impl Tally {
         !self.is_over() && self.delivered.fetch_update(AcqRel, Acquire, next).is_ok()
     }
 
-    pub(crate) fn clicked(&self) {
+    pub(crate) fn count_click(&self) {
         self.clicks.fetch_add(1, Relaxed);
     }
 

@@ -41,12 +41,12 @@ impl Store {
             })?;
             Ok((key, boot, load::register(&connection)?))
         };
-        let (key, boot, register) = load().map_err(schema::failed(path))?;
+        let (key, boot, register) = load().map_err(schema::database_error(path))?;
         Ok(Self { connection, register, key, boot })
     }
 
     /// Commits one change before the writer has begun.
     pub(crate) fn apply(&mut self, path: &Path, change: &Change) -> Result<(), AdServerError> {
-        write::apply(&mut self.connection, change).map_err(schema::failed(path))
+        write::apply(&mut self.connection, change).map_err(schema::database_error(path))
     }
 }

@@ -85,8 +85,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, AdServerError> {
     let mut bytes = [0; Key::LENGTH];
     let entropy = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     entropy.map_err(AdServerError::system("/dev/urandom"))?;
-    let mut connection = connect(path).map_err(failed(path))?;
-    let found = make(&mut connection, bytes).map_err(failed(path))?;
+    let mut connection = connect(path).map_err(database_error(path))?;
+    let found = make(&mut connection, bytes).map_err(database_error(path))?;
     if found == VERSION {
         return Ok(connection);
     }
@@ -105,7 +105,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// For `map_err`: SQLite failed on the file at `path`.
-pub(super) fn failed(path: &Path) -> impl FnOnce(rusqlite::Error) -> AdServerError {
+pub(super) fn database_error(path: &Path) -> impl FnOnce(rusqlite::Error) -> AdServerError {
     let path = path.to_owned();
     move |cause| AdServerError::Database { path, cause }
 }
