@@ -9,7 +9,7 @@ use bywash_site::Listener;
 use tempfile::TempDir;
 
 use crate::app_state::AppState;
-use crate::lease::{Caller, Desk};
+use crate::lease::{DaemonConnection, LeaseClient};
 use crate::store::{self, Store};
 use crate::worker::Worker;
 use crate::{BookstoreError, DatabaseUrl, Options, SchemaError, Stats};
@@ -21,7 +21,7 @@ pub struct Bookstore {
     listener: Listener,
     threads: Vec<JoinHandle<()>>,
     // Both outlive the workers, which end in `drop`.
-    _caller: Option<Caller>,
+    _daemon: Option<DaemonConnection>,
     _folder: Option<TempDir>,
 }
 
@@ -56,25 +56,26 @@ impl Bookstore {
     pub fn start(options: Options) -> Result<Self, BookstoreError> {
         let listener = Listener::listen(options.listen)?;
         let fixture = Fixture::prepare(&options)?;
-        let caller = options.sentry.as_ref().map(|sentry| Caller::new(sentry.socket.clone()));
-        let caller = caller.transpose().map_err(BookstoreError::system("a thread"))?;
-        let desk = desk(&options, caller.as_ref());
+        let daemon =
+            options.sentry.as_ref().map(|sentry| DaemonConnection::new(sentry.socket.clone()));
+        let daemon = daemon.transpose().map_err(BookstoreError::system("a thread"))?;
+        let lease_client = lease_client(&options, daemon.as_ref());
         let state = AppState::new(
             options,
             fixture.pool.url.dialect().name,
             fixture.pages,
-            caller.as_ref().map(Caller::begun),
+            daemon.as_ref().map(DaemonConnection::begun),
         );
         // From here on a failure drops the store, which stops the threads started so far.
         let mut bookstore = Self {
             state: Arc::new(state),
             listener,
             threads: Vec::new(),
-            _caller: caller,
+            _daemon: daemon,
             _folder: fixture.folder,
         };
         for _ in 0..bookstore.state.options.workers {
-            bookstore.spawn_worker(&fixture.pool, desk.clone())?;
+            bookstore.spawn_worker(&fixture.pool, lease_client.clone())?;
         }
         bookstore.listener.open("bookstore-http", Arc::clone(&bookstore.state))?;
         Ok(bookstore)
@@ -96,8 +97,12 @@ impl Bookstore {
         drop(self);
     }
 
-    fn spawn_worker(&mut self, pool: &Pool, desk: Option<Desk>) -> Result<(), BookstoreError> {
-        let store = Store::new(pool, desk, self.state.options.tags);
+    fn spawn_worker(
+        &mut self,
+        pool: &Pool,
+        lease_client: Option<LeaseClient>,
+    ) -> Result<(), BookstoreError> {
+        let store = Store::new(pool, lease_client, self.state.options.tags);
         let mut store = store.map_err(BookstoreError::system("/dev/urandom"))?;
         store.open().map_err(SchemaError::from)?;
         let worker = Worker::new(Arc::clone(&self.state), store);
@@ -119,11 +124,11 @@ impl Drop for Bookstore {
     }
 }
 
-fn desk(options: &Options, caller: Option<&Caller>) -> Option<Desk> {
-    let (caller, sentry) = (caller?, options.sentry.as_ref()?);
+fn lease_client(options: &Options, daemon: Option<&DaemonConnection>) -> Option<LeaseClient> {
+    let (daemon, sentry) = (daemon?, options.sentry.as_ref()?);
     let name = match options.database {
         DatabaseUrl::Sqlite(_) => DatabaseName::own(),
         DatabaseUrl::Postgres(_) | DatabaseUrl::MariaDb(_) => sentry.name.clone(),
     };
-    Some(caller.desk(name))
+    Some(daemon.client(name))
 }

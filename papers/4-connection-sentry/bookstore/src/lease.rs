@@ -41,13 +41,13 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// The way to the daemon, shared by all workers.
 #[derive(Clone)]
-pub(crate) struct Desk {
+pub(crate) struct LeaseClient {
     shared: Arc<Shared>,
     database: DatabaseName,
 }
 
 /// Keeps the way open; dropped, it ends the reading thread.
-pub(crate) struct Caller {
+pub(crate) struct DaemonConnection {
     shared: Arc<Shared>,
     reader: Option<JoinHandle<()>>,
 }
@@ -57,11 +57,11 @@ struct Shared {
     is_over: AtomicBool,
     /// How many conversations have begun, for who must not wait for the lock.
     begun: Arc<AtomicU64>,
-    line: Mutex<Line>,
+    state: Mutex<ConnectionState>,
 }
 
 #[derive(Default)]
-struct Line {
+struct ConnectionState {
     /// `None` while the daemon is not there.
     writer: Option<UnixStream>,
     /// The conversation, counted; a lease ends with its own.
@@ -74,31 +74,31 @@ struct Line {
 }
 
 /// Why there is no answer.
-enum Unheard {
+enum NoAnswer {
     /// Nobody has heard the question.
-    Absent,
+    NotSent,
     /// Somebody may have.
-    Silent,
+    MaybeSent,
 }
 
 /// A connection that works for a request.
 #[must_use = "a lease ends with its release"]
 pub(crate) struct Lease<'a> {
-    desk: &'a Desk,
+    client: &'a LeaseClient,
     request: &'a RequestId,
     connection: u64,
     /// The conversation in which the daemon was told, if it was.
-    told: Option<u64>,
+    announced_in: Option<u64>,
 }
 
-impl Caller {
+impl DaemonConnection {
     /// Looks for the daemon at `socket` from now on, whether it is there or not.
     pub(crate) fn new(socket: PathBuf) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             socket,
             is_over: AtomicBool::new(false),
             begun: Arc::default(),
-            line: Mutex::default(),
+            state: Mutex::default(),
         });
         let reading = Arc::clone(&shared);
         let reader = thread::Builder::new().name("bookstore-lease".to_owned());
@@ -112,18 +112,18 @@ impl Caller {
     }
 
     /// For workers on a database that the daemon knows as `database`.
-    pub(crate) fn desk(&self, database: DatabaseName) -> Desk {
-        Desk { shared: Arc::clone(&self.shared), database }
+    pub(crate) fn client(&self, database: DatabaseName) -> LeaseClient {
+        LeaseClient { shared: Arc::clone(&self.shared), database }
     }
 }
 
-impl Drop for Caller {
+impl Drop for DaemonConnection {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Release);
-        let mut line = self.shared.lock();
-        let conversation = line.conversation;
-        line.end(conversation);
-        drop(line);
+        let mut state = self.shared.lock();
+        let conversation = state.conversation;
+        state.end(conversation);
+        drop(state);
         if let Some(reader) = self.reader.take() {
             reader.thread().unpark();
             let _ = reader.join();
@@ -131,7 +131,7 @@ impl Drop for Caller {
     }
 }
 
-impl Desk {
+impl LeaseClient {
     /// From now on `connection` works for `request`; `Err(Cancelled)` if the request shall not be served, `Err(Taken)` if
     /// the connection shall not be used. `stop` is set if the daemon says so while it works.
     pub(crate) fn lease<'a>(
@@ -140,7 +140,7 @@ impl Desk {
         connection: u64,
         stop: Option<Arc<AtomicBool>>,
     ) -> Result<Lease<'a>, DbError> {
-        let mut lease = Lease { desk: self, request, connection, told: None };
+        let mut lease = Lease { client: self, request, connection, announced_in: None };
         if let Some(stop) = stop {
             self.shared.lock().stops.insert(lease.key(), stop);
         }
@@ -150,16 +150,16 @@ impl Desk {
             connection,
             not_after: None,
         };
-        let (conversation, answer) = self.shared.ask(order, None);
+        let (conversation, answer) = self.shared.exchange(order, None);
         let error = match answer {
-            Ok(Answer::Done) | Err(Unheard::Silent) => {
-                lease.told = Some(conversation);
+            Ok(Answer::Done) | Err(NoAnswer::MaybeSent) => {
+                lease.announced_in = Some(conversation);
                 return Ok(lease);
             }
             Ok(Answer::Stopped(_)) => DbError::Cancelled,
             Ok(Answer::Refused(Fault::Taken, _)) => DbError::Taken,
             Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::Told { .. })
-            | Err(Unheard::Absent) => return Ok(lease),
+            | Err(NoAnswer::NotSent) => return Ok(lease),
         };
         lease.forget();
         Err(error)
@@ -170,18 +170,18 @@ impl Lease<'_> {
     /// It works for it no longer; whether it may be lent again.
     pub(crate) fn release(self) -> bool {
         self.forget();
-        let Some(told) = self.told else { return true };
+        let Some(announced_in) = self.announced_in else { return true };
         let order = Order::Release {
             request: self.request.clone(),
-            database: self.desk.database.clone(),
+            database: self.client.database.clone(),
             connection: self.connection,
         };
-        let (_, answer) = self.desk.shared.ask(order, Some(told));
+        let (_, answer) = self.client.shared.exchange(order, Some(announced_in));
         matches!(answer, Ok(Answer::Done | Answer::Refused(Fault::NotLeased, _)))
     }
 
     fn forget(&self) {
-        self.desk.shared.lock().stops.remove(&self.key());
+        self.client.shared.lock().stops.remove(&self.key());
     }
 
     fn key(&self) -> (RequestId, u64) {
@@ -191,21 +191,21 @@ impl Lease<'_> {
 
 impl Shared {
     /// Poison is ignored: every change under the lock is a single step.
-    fn lock(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ConnectionState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says something in the conversation that there is, which must be the one that is `wanted`; gives its number and
     /// the answer.
-    fn ask(&self, order: Order, wanted: Option<u64>) -> (u64, Result<Answer, Unheard>) {
-        let mut line = self.lock();
-        let conversation = line.conversation;
+    fn exchange(&self, order: Order, wanted: Option<u64>) -> (u64, Result<Answer, NoAnswer>) {
+        let mut state = self.lock();
+        let conversation = state.conversation;
         let is_other = wanted.is_some_and(|wanted| wanted != conversation);
-        let said = if is_other { Err(Unheard::Absent) } else { line.say(order) };
-        drop(line);
+        let sent = if is_other { Err(NoAnswer::NotSent) } else { state.send(order) };
+        drop(state);
         let heard =
-            said.and_then(|answer| answer.recv_timeout(ANSWER).map_err(|_| Unheard::Silent));
-        if matches!(heard, Err(Unheard::Silent)) {
+            sent.and_then(|answer| answer.recv_timeout(ANSWER).map_err(|_| NoAnswer::MaybeSent));
+        if matches!(heard, Err(NoAnswer::MaybeSent)) {
             self.lock().end(conversation);
         }
         (conversation, heard)
@@ -213,62 +213,62 @@ impl Shared {
 
     fn read(&self) {
         while !self.is_over.load(Ordering::Acquire) {
-            if let Ok(stream) = self.call() {
+            if let Ok(stream) = self.connect() {
                 let mut lines = BufReader::new(stream).lines();
                 while let Some(Ok(line)) = lines.next() {
-                    self.hear(&line);
+                    self.receive(&line);
                 }
             }
-            let mut line = self.lock();
-            let conversation = line.conversation;
-            line.end(conversation);
-            drop(line);
+            let mut state = self.lock();
+            let conversation = state.conversation;
+            state.end(conversation);
+            drop(state);
             if !self.is_over.load(Ordering::Acquire) {
                 thread::park_timeout(AGAIN);
             }
         }
     }
 
-    fn call(&self) -> std::io::Result<UnixStream> {
+    fn connect(&self) -> std::io::Result<UnixStream> {
         // The limit is also the connection's: a daemon that accepts nobody lets us stand in a line that can be full.
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_write_timeout(Some(ANSWER))?;
         socket.connect(&SockAddr::unix(&self.socket)?)?;
         let stream = UnixStream::from(OwnedFd::from(socket));
         let writer = stream.try_clone()?;
-        let mut line = self.lock();
+        let mut state = self.lock();
         if self.is_over.load(Ordering::Acquire) {
             return Err(std::io::Error::other("over"));
         }
-        line.writer = Some(writer);
-        line.conversation += 1;
-        self.begun.store(line.conversation, Ordering::Relaxed);
+        state.writer = Some(writer);
+        state.conversation += 1;
+        self.begun.store(state.conversation, Ordering::Relaxed);
         Ok(stream)
     }
 
     /// What is no answer is nobody's: whoever waits for it waits in vain.
-    fn hear(&self, text: &str) {
+    fn receive(&self, text: &str) {
         let Ok((number, answer)) = Answer::parse(text) else { return };
-        let mut line = self.lock();
+        let mut state = self.lock();
         if let Answer::Told { request, .. } = &answer {
-            for ((own, _), stop) in &line.stops {
+            for ((own, _), stop) in &state.stops {
                 if own == request {
                     stop.store(true, Ordering::Relaxed);
                 }
             }
-        } else if let Some(waiting) = line.waiting.remove(&number) {
+        } else if let Some(waiting) = state.waiting.remove(&number) {
             // Whoever has stopped waiting has closed the channel.
             let _ = waiting.try_send(answer);
         }
     }
 }
 
-impl Line {
-    fn say(&mut self, order: Order) -> Result<Receiver<Answer>, Unheard> {
-        let writer = self.writer.as_mut().ok_or(Unheard::Absent)?;
+impl ConnectionState {
+    fn send(&mut self, order: Order) -> Result<Receiver<Answer>, NoAnswer> {
+        let writer = self.writer.as_mut().ok_or(NoAnswer::NotSent)?;
         self.last += 1;
         let text = format!("{}\n", Message { number: self.last, order });
-        writer.write_all(text.as_bytes()).map_err(|_| Unheard::Silent)?;
+        writer.write_all(text.as_bytes()).map_err(|_| NoAnswer::MaybeSent)?;
         let (heard, answer) = sync_channel(1);
         self.waiting.insert(self.last, heard);
         Ok(answer)

@@ -13,7 +13,7 @@ use bywash_lease::RequestId;
 use bywash_site::Sid;
 
 use crate::books::{Book, Cents};
-use crate::lease::{Desk, Lease};
+use crate::lease::{Lease, LeaseClient};
 use crate::request::{Operation, StoreRequest};
 use crate::request_id::comment;
 use bywash_database::{DbError, Pool, Pooled};
@@ -24,7 +24,7 @@ pub use schema::SchemaError;
 pub(crate) struct Store {
     pooled: Pooled,
     /// Told which request uses which connection, if anybody is.
-    desk: Option<Desk>,
+    lease_client: Option<LeaseClient>,
     /// Whether statements say in a comment whose they are.
     tags: bool,
     /// `/dev/urandom`, for session ids.
@@ -66,8 +66,12 @@ pub(crate) fn prepare(pool: &Pool, wanted: Option<u32>, usual: u32) -> Result<u3
 }
 
 impl Store {
-    pub(crate) fn new(pool: &Pool, desk: Option<Desk>, tags: bool) -> std::io::Result<Self> {
-        Ok(Self { pooled: pool.pooled(), desk, tags, entropy: File::open("/dev/urandom")? })
+    pub(crate) fn new(
+        pool: &Pool,
+        lease_client: Option<LeaseClient>,
+        tags: bool,
+    ) -> std::io::Result<Self> {
+        Ok(Self { pooled: pool.pooled(), lease_client, tags, entropy: File::open("/dev/urandom")? })
     }
 
     /// Serves one request. When this returns an order, it is committed.
@@ -100,7 +104,7 @@ impl Store {
     }
 
     /// The one place where a request is given a connection and gives it back, and where that is announced: nothing
-    /// of it runs before the desk has agreed, and what the desk does not take back is closed. What writes is not
+    /// of it runs before the daemon has agreed, and what the daemon does not take back is closed. What writes is not
     /// announced: nobody shall stop it.
     fn serve_leased(&mut self, request: &StoreRequest) -> Result<Answer, DbError> {
         let stop = self.pooled.stop();
@@ -108,10 +112,10 @@ impl Store {
             stop.store(false, Ordering::Relaxed);
         }
         let connection = self.pooled.number();
-        let desk = self.desk.clone().filter(|_| request.operation.only_reads());
-        let lease = match (&desk, &request.id, connection) {
-            (Some(desk), Some(id), Some(connection)) => {
-                let lease = desk.lease(id, connection, stop);
+        let lease_client = self.lease_client.clone().filter(|_| request.operation.only_reads());
+        let lease = match (&lease_client, &request.id, connection) {
+            (Some(lease_client), Some(id), Some(connection)) => {
+                let lease = lease_client.lease(id, connection, stop);
                 if lease.as_ref().is_err_and(DbError::ends_connection) {
                     self.pooled.discard();
                 }
