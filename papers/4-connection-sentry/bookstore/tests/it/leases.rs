@@ -18,7 +18,7 @@ struct Daemon {
 }
 
 /// Its side of the store's connection.
-struct Line(BufReader<UnixStream>);
+struct Conversation(BufReader<UnixStream>);
 
 impl Daemon {
     fn new() -> Self {
@@ -31,49 +31,49 @@ impl Daemon {
         self.folder.path().join("sentry")
     }
 
-    fn site(&self, database: &Database) -> (Site, Line) {
+    fn site(&self, database: &Database) -> (Site, Conversation) {
         let sentry = Some(Sentry { socket: self.socket(), name: "shop".parse().unwrap() });
         let site = Site::with(Options { workers: 1, sentry, ..options(database) });
-        let line = self.accept(&site, 1);
-        (site, line)
+        let conversation = self.accept(&site, 1);
+        (site, conversation)
     }
 
     /// The store's next conversation, which is its `number`-th, when the store knows that it has begun.
-    fn accept(&self, site: &Site, number: u64) -> Line {
+    fn accept(&self, site: &Site, number: u64) -> Conversation {
         let stream = self.listener.accept().unwrap().0;
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         site.wait_until(|stats| stats.sentry_conversations == Some(number));
-        Line(BufReader::new(stream))
+        Conversation(BufReader::new(stream))
     }
 }
 
-impl Line {
+impl Conversation {
     /// The number of the next message, and its words.
-    fn hear(&mut self) -> (u64, Vec<String>) {
+    fn receive(&mut self) -> (u64, Vec<String>) {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         let (number, rest) = line.trim_end().split_once(' ').expect("a message");
         (number.parse().unwrap(), rest.split(' ').map(str::to_owned).collect())
     }
 
-    fn say(&mut self, words: &str) {
+    fn send(&mut self, words: &str) {
         self.0.get_mut().write_all(format!("{words}\n").as_bytes()).unwrap();
     }
 
     /// Hears a message that begins with these words, answers OK, and gives the connection it is about.
     fn grant(&mut self, words: &[&str]) -> u64 {
-        let (number, heard) = self.hear();
-        assert_eq!(heard[..words.len()], *words);
-        self.say(&format!("{number} OK"));
-        heard[3].parse().unwrap()
+        let (number, received) = self.receive();
+        assert_eq!(received[..words.len()], *words);
+        self.send(&format!("{number} OK"));
+        received[3].parse().unwrap()
     }
 
     /// Hears a message of this kind, does not do it, and gives the connection it is about.
     fn refuse(&mut self, verb: &str, why: &str) -> u64 {
-        let (number, heard) = self.hear();
-        assert_eq!(heard[0], verb);
-        self.say(&format!("{number} ERR {why} in words"));
-        heard[3].parse().unwrap()
+        let (number, received) = self.receive();
+        assert_eq!(received[0], verb);
+        self.send(&format!("{number} ERR {why} in words"));
+        received[3].parse().unwrap()
     }
 }
 
@@ -82,12 +82,12 @@ fn a_request_leases_its_connection_and_gives_it_back() {
     each(|database| {
         let name = if matches!(database, Database::Sqlite(_)) { "self" } else { "shop" };
         let daemon = Daemon::new();
-        let (site, mut line) = daemon.site(database);
+        let (site, mut conversation) = daemon.site(database);
         let mut connections = Vec::new();
         for request in ["r-1", "r-2"] {
             let pending = site.client().send("GET", "/search?q=harbour", &named(request), "");
-            connections.push(line.grant(&["LEASE", request, name]));
-            connections.push(line.grant(&["RELEASE", request, name]));
+            connections.push(conversation.grant(&["LEASE", request, name]));
+            connections.push(conversation.grant(&["RELEASE", request, name]));
             assert_eq!(pending.reply().status, 200);
         }
         connections.dedup();
@@ -96,8 +96,8 @@ fn a_request_leases_its_connection_and_gives_it_back() {
         assert_eq!(site.client().get("/").status, 200);
         assert_eq!(site.client().exchange("GET", "/file/1", &named("r-3"), "").status, 200);
         let pending = site.client().send("GET", "/", &named("r-4"), "");
-        line.grant(&["LEASE", "r-4", name]);
-        line.grant(&["RELEASE", "r-4", name]);
+        conversation.grant(&["LEASE", "r-4", name]);
+        conversation.grant(&["RELEASE", "r-4", name]);
         assert_eq!(pending.reply().status, 200);
     });
 }
@@ -106,10 +106,10 @@ fn a_request_leases_its_connection_and_gives_it_back() {
 fn a_request_that_was_stopped_before_does_not_begin() {
     let folder = TempDir::new().unwrap();
     let daemon = Daemon::new();
-    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     let pending = site.client().send("GET", "/search?q=harbour", &named("gone"), "");
-    let (number, _) = line.hear();
-    line.say(&format!("{number} STOPPED client_left"));
+    let (number, _) = conversation.receive();
+    conversation.send(&format!("{number} STOPPED client_left"));
     assert_eq!(pending.reply().status, 503);
     let search = site.wait_until_settled().service(Service::Search);
     assert_eq!((search.cancelled, search.served), (1, 0));
@@ -119,18 +119,18 @@ fn a_request_that_was_stopped_before_does_not_begin() {
 fn a_statement_in_this_process_ends_when_the_daemon_says_so() {
     let folder = TempDir::new().unwrap();
     let daemon = Daemon::new();
-    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     let pending = site.client().send("GET", "/search?q=harbour", &named("left"), "");
-    let (number, words) = line.hear();
-    // Said before the lease is granted, so that the statement cannot have ended when it is heard.
-    line.say(&format!("0 STOPPED left client_left {}", words[3]));
-    line.say(&format!("{number} OK"));
-    line.grant(&["RELEASE", "left", "self"]);
+    let (number, words) = conversation.receive();
+    // Said before the lease is granted, so that the statement cannot have ended when it is received.
+    conversation.send(&format!("0 STOPPED left client_left {}", words[3]));
+    conversation.send(&format!("{number} OK"));
+    conversation.grant(&["RELEASE", "left", "self"]);
     assert_eq!(pending.reply().status, 503);
 
     let pending = site.client().send("GET", "/search?q=harbour", &named("stays"), "");
-    assert_eq!(line.grant(&["LEASE", "stays", "self"]).to_string(), words[3]);
-    line.grant(&["RELEASE", "stays", "self"]);
+    assert_eq!(conversation.grant(&["LEASE", "stays", "self"]).to_string(), words[3]);
+    conversation.grant(&["RELEASE", "stays", "self"]);
     assert_eq!(pending.reply().status, 200);
     let search = site.wait_until_settled().service(Service::Search);
     assert_eq!((search.cancelled, search.served), (1, 1));
@@ -140,16 +140,16 @@ fn a_statement_in_this_process_ends_when_the_daemon_says_so() {
 fn a_connection_whose_release_nobody_answers_is_not_lent_again() {
     each(|database| {
         let daemon = Daemon::new();
-        let (site, mut line) = daemon.site(database);
+        let (site, mut conversation) = daemon.site(database);
         let pending = site.client().send("GET", "/", &named("r-1"), "");
-        let first = line.grant(&["LEASE", "r-1"]);
-        assert_eq!(line.hear().1[0], "RELEASE");
+        let first = conversation.grant(&["LEASE", "r-1"]);
+        assert_eq!(conversation.receive().1[0], "RELEASE");
         assert_eq!(pending.reply().status, 200);
         // The conversation is over; in the next one another connection is leased.
-        let mut line = daemon.accept(&site, 2);
+        let mut conversation = daemon.accept(&site, 2);
         let pending = site.client().send("GET", "/", &named("r-2"), "");
-        assert_ne!(line.grant(&["LEASE", "r-2"]), first, "{database:?}");
-        line.grant(&["RELEASE", "r-2"]);
+        assert_ne!(conversation.grant(&["LEASE", "r-2"]), first, "{database:?}");
+        conversation.grant(&["RELEASE", "r-2"]);
         assert_eq!(pending.reply().status, 200);
     });
 }
@@ -158,16 +158,16 @@ fn a_connection_whose_release_nobody_answers_is_not_lent_again() {
 fn a_connection_that_was_leased_in_a_conversation_that_is_over_is_not_lent_again() {
     let folder = TempDir::new().unwrap();
     let daemon = Daemon::new();
-    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     let pending = site.client().send("GET", "/search?q=harbour", &named("r-1"), "");
-    let first = line.grant(&["LEASE", "r-1"]);
+    let first = conversation.grant(&["LEASE", "r-1"]);
     // In the middle of the search; or its release comes first, and is not answered.
-    drop(line);
-    let mut line = daemon.accept(&site, 2);
+    drop(conversation);
+    let mut conversation = daemon.accept(&site, 2);
     assert_eq!(pending.reply().status, 200);
     let pending = site.client().send("GET", "/", &named("r-2"), "");
-    assert_ne!(line.grant(&["LEASE", "r-2"]), first);
-    line.grant(&["RELEASE", "r-2"]);
+    assert_ne!(conversation.grant(&["LEASE", "r-2"]), first);
+    conversation.grant(&["RELEASE", "r-2"]);
     assert_eq!(pending.reply().status, 200);
 }
 
@@ -175,12 +175,12 @@ fn a_connection_that_was_leased_in_a_conversation_that_is_over_is_not_lent_again
 fn what_writes_is_not_announced_and_so_cannot_be_stopped() {
     let folder = TempDir::new().unwrap();
     let daemon = Daemon::new();
-    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     assert_eq!(site.client().exchange("POST", "/cart", &named("r-1"), "id=1").status, 200);
     // The first that the daemon hears of.
     let pending = site.client().send("GET", "/", &named("r-2"), "");
-    line.grant(&["LEASE", "r-2"]);
-    line.grant(&["RELEASE", "r-2"]);
+    conversation.grant(&["LEASE", "r-2"]);
+    conversation.grant(&["RELEASE", "r-2"]);
     assert_eq!(pending.reply().status, 200);
 }
 
@@ -188,25 +188,25 @@ fn what_writes_is_not_announced_and_so_cannot_be_stopped() {
 fn what_the_daemon_refuses_is_served_and_what_another_has_is_closed() {
     let folder = TempDir::new().unwrap();
     let daemon = Daemon::new();
-    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    let (site, mut conversation) = daemon.site(&sqlite(folder.path()));
     let pending = site.client().send("GET", "/", &named("r-1"), "");
-    let first = line.refuse("LEASE", "full");
+    let first = conversation.refuse("LEASE", "full");
     assert_eq!(pending.reply().status, 200);
 
     let pending = site.client().send("GET", "/", &named("r-2"), "");
-    assert_eq!(line.refuse("LEASE", "taken"), first, "nothing was under way on it");
-    let second = line.grant(&["LEASE", "r-2"]);
+    assert_eq!(conversation.refuse("LEASE", "taken"), first, "nothing was under way on it");
+    let second = conversation.grant(&["LEASE", "r-2"]);
     assert_ne!(second, first);
-    assert_eq!(line.refuse("RELEASE", "not_leased"), second);
+    assert_eq!(conversation.refuse("RELEASE", "not_leased"), second);
     assert_eq!(pending.reply().status, 200);
 
     let pending = site.client().send("GET", "/", &named("r-3"), "");
-    assert_eq!(line.grant(&["LEASE", "r-3"]), second);
-    assert_eq!(line.refuse("RELEASE", "unknown_database"), second);
+    assert_eq!(conversation.grant(&["LEASE", "r-3"]), second);
+    assert_eq!(conversation.refuse("RELEASE", "unknown_database"), second);
     assert_eq!(pending.reply().status, 200);
     let pending = site.client().send("GET", "/", &named("r-4"), "");
-    assert_ne!(line.grant(&["LEASE", "r-4"]), second);
-    line.grant(&["RELEASE", "r-4"]);
+    assert_ne!(conversation.grant(&["LEASE", "r-4"]), second);
+    conversation.grant(&["RELEASE", "r-4"]);
     assert_eq!(pending.reply().status, 200);
 }
 
@@ -214,15 +214,15 @@ fn what_the_daemon_refuses_is_served_and_what_another_has_is_closed() {
 fn a_store_whose_daemon_is_away_works_as_ever_and_finds_it_again() {
     let folder = TempDir::new().unwrap();
     let daemon = Daemon::new();
-    let (site, line) = daemon.site(&sqlite(folder.path()));
-    drop(line);
+    let (site, conversation) = daemon.site(&sqlite(folder.path()));
+    drop(conversation);
     assert_eq!(site.client().exchange("GET", "/", &named("r-1"), "").status, 200);
-    let mut line = daemon.accept(&site, 2);
+    let mut conversation = daemon.accept(&site, 2);
     let pending = site.client().send("GET", "/", &named("r-2"), "");
     // Whoever asked while the daemon came back may have been heard too.
     loop {
-        let (number, words) = line.hear();
-        line.say(&format!("{number} OK"));
+        let (number, words) = conversation.receive();
+        conversation.send(&format!("{number} OK"));
         if words[..2] == ["RELEASE", "r-2"] {
             break;
         }
