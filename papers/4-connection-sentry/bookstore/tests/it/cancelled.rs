@@ -9,23 +9,23 @@ use crate::site::{Site, named, wait_for};
 fn a_cancelled_query_is_answered_503_and_its_connection_serves_the_next_request() {
     each_server_alone(|database| {
         let site = Site::narrow(database);
-        let mut beside = database.beside();
-        beside.hold();
+        let mut direct = database.connect_directly();
+        direct.hold();
         let request = format!("cancel-{}", site.bookstore.address().port());
         let pending = site.client().send("GET", "/search?q=harbour", &named(&request), "");
-        let connection = wait_for(|| beside.running(&request).pop().ok_or(format!("{database:?}")));
+        let connection = wait_for(|| direct.running(&request).pop().ok_or(format!("{database:?}")));
         let next = format!("next-{}", site.bookstore.address().port());
         let waiting = site.client().send("GET", "/search?q=harbour", &named(&next), "");
         site.wait_until(|stats| stats.queue_length == 1);
-        beside.cancel(connection);
+        direct.cancel(connection);
         let reply = pending.reply();
         assert_eq!(reply.status, 503, "{database:?}");
         assert!(reply.body.contains("stopped in the database"), "{}", reply.body);
 
         // The same connection runs what comes next, and another session is not troubled.
-        let again = wait_for(|| beside.running(&next).pop().ok_or(format!("{database:?}")));
+        let again = wait_for(|| direct.running(&next).pop().ok_or(format!("{database:?}")));
         assert_eq!(again, connection, "{database:?}");
-        beside.let_go();
+        direct.release();
         assert_eq!(waiting.reply().status, 200, "{database:?}");
         let search = site.wait_until_settled().service(Service::Search);
         assert_eq!((search.cancelled, search.served, search.failed), (1, 1, 0), "{database:?}");
@@ -39,20 +39,20 @@ fn an_order_that_is_cancelled_is_not_placed_and_can_be_placed_again() {
         let mut client = site.client();
         client.post("/cart", "id=7");
         let sid = client.sid.clone().unwrap();
-        let mut beside = database.beside();
+        let mut direct = database.connect_directly();
         // Its first statement wants this row.
-        beside.tell("BEGIN");
-        beside.tell(&format!("UPDATE sessions SET changes = changes + 1 WHERE sid = '{sid}'"));
+        direct.execute("BEGIN");
+        direct.execute(&format!("UPDATE sessions SET changes = changes + 1 WHERE sid = '{sid}'"));
         let request = format!("order-{}", site.bookstore.address().port());
         let pending = client.send("POST", "/buy", &named(&request), "");
-        let connection = wait_for(|| beside.running(&request).pop().ok_or(format!("{database:?}")));
-        beside.cancel(connection);
+        let connection = wait_for(|| direct.running(&request).pop().ok_or(format!("{database:?}")));
+        direct.cancel(connection);
         assert_eq!(pending.reply().status, 503, "{database:?}");
-        beside.tell("COMMIT");
+        direct.execute("COMMIT");
         let select = format!("select count(*) from orders where sid = '{sid}'");
-        assert_eq!(beside.ask(&select), [0], "{database:?}");
+        assert_eq!(direct.query(&select), [0], "{database:?}");
         assert_eq!(client.post("/buy", "").status, 200, "{database:?}");
-        assert_eq!(beside.ask(&select), [1], "{database:?}");
+        assert_eq!(direct.query(&select), [1], "{database:?}");
     });
 }
 
@@ -60,12 +60,12 @@ fn an_order_that_is_cancelled_is_not_placed_and_can_be_placed_again() {
 fn a_connection_that_is_killed_costs_one_request_at_most() {
     each_server_alone(|database| {
         let site = Site::narrow(database);
-        let mut beside = database.beside();
-        beside.hold();
+        let mut direct = database.connect_directly();
+        direct.hold();
         let request = format!("kill-{}", site.bookstore.address().port());
         let pending = site.client().send("GET", "/search?q=harbour", &named(&request), "");
-        let connection = wait_for(|| beside.running(&request).pop().ok_or(format!("{database:?}")));
-        beside.tell(&match database {
+        let connection = wait_for(|| direct.running(&request).pop().ok_or(format!("{database:?}")));
+        direct.execute(&match database {
             crate::databases::Database::Postgres(_) => {
                 format!("select pg_terminate_backend({connection})")
             }
@@ -74,11 +74,11 @@ fn a_connection_that_is_killed_costs_one_request_at_most() {
         // A read that met a broken connection is asked once more, on another one.
         let again = wait_for(|| {
             let other = |one: &i64| *one != connection;
-            beside.running(&request).into_iter().find(other).ok_or(format!("{database:?}"))
+            direct.running(&request).into_iter().find(other).ok_or(format!("{database:?}"))
         });
-        beside.cancel(again);
+        direct.cancel(again);
         assert_eq!(pending.reply().status, 503, "{database:?}");
-        beside.let_go();
+        direct.release();
         assert_eq!(site.client().get("/search?q=harbour").status, 200, "{database:?}");
     });
 }

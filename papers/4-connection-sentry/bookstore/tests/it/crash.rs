@@ -17,11 +17,11 @@ fn a_crash_of_the_database_loses_only_what_ran() {
         assert_eq!(client.post("/buy", "").status, 200);
         client.post("/cart", "id=8");
 
-        let mut beside = database.beside();
-        beside.hold();
+        let mut direct = database.connect_directly();
+        direct.hold();
         let request = format!("crash-{}", site.bookstore.address().port());
         let pending = site.client().send("GET", "/search?q=harbour", &named(&request), "");
-        wait_for(|| beside.running(&request).pop().ok_or(format!("{database:?}")));
+        wait_for(|| direct.running(&request).pop().ok_or(format!("{database:?}")));
         database.crash();
         // Unless the server was back so soon that the second attempt found it.
         assert!([200, 503].contains(&pending.reply().status), "{database:?}");
@@ -32,7 +32,7 @@ fn a_crash_of_the_database_loses_only_what_ran() {
         assert_eq!(client.post("/buy", "").status, 200, "{database:?}");
         let sid = client.sid.clone().unwrap();
         let select = format!("select count(*) from orders where sid = '{sid}'");
-        assert_eq!(database.beside().ask(&select), [2], "{database:?}");
+        assert_eq!(database.connect_directly().query(&select), [2], "{database:?}");
         let stats = site.wait_until_settled();
         assert!(stats.database.reachable, "{stats:#?}");
         assert!(stats.services.values().map(|one| one.failed).sum::<u64>() <= 1, "{stats:#?}");
@@ -42,11 +42,11 @@ fn a_crash_of_the_database_loses_only_what_ran() {
 #[test]
 fn a_database_that_is_away_is_503_until_it_is_back() {
     each_server_alone(|database| {
-        let way = Forwarder::new(database.address());
-        let site = Site::open(&database.at(&way.address));
+        let forwarder = Forwarder::new(database.address());
+        let site = Site::open(&database.at(&forwarder.address));
         let mut client = site.client();
         assert_eq!(client.post("/cart", "id=7").status, 200);
-        way.cut();
+        forwarder.cut();
         for _ in 0..4 {
             let reply = site.client().get("/search?q=harbour");
             assert_eq!(reply.status, 503, "{database:?}");
@@ -59,7 +59,7 @@ fn a_database_that_is_away_is_503_until_it_is_back() {
         let stats = site.wait_until_settled();
         assert!(!stats.database.reachable && stats.database.lost == 5, "{stats:#?}");
         assert_eq!(stats.service(Service::Search).failed, 4);
-        way.open();
+        forwarder.open();
         assert_eq!(client.post("/buy", "").status, 200, "{database:?}");
         assert!(site.wait_until_settled().database.reachable);
     });
@@ -68,22 +68,22 @@ fn a_database_that_is_away_is_503_until_it_is_back() {
 #[test]
 fn a_server_that_says_nothing_is_taken_for_lost() {
     each_server_alone(|database| {
-        let way = Forwarder::new(database.address());
+        let forwarder = Forwarder::new(database.address());
         let silence = Duration::from_secs(3);
-        let site = Site::with(Options { silence, ..options(&database.at(&way.address)) });
-        way.block();
+        let site = Site::with(Options { silence, ..options(&database.at(&forwarder.address)) });
+        forwarder.block();
         assert_eq!(site.client().get("/").status, 503, "{database:?}");
-        way.open();
+        forwarder.open();
         assert_eq!(site.client().get("/").status, 200, "{database:?}");
 
         // What has been begun and says nothing is not begun a second time.
-        let mut beside = database.beside();
-        beside.hold();
+        let mut direct = database.connect_directly();
+        direct.hold();
         let request = format!("silent-{}", site.bookstore.address().port());
         let reply = site.client().exchange("GET", "/search?q=harbour", &named(&request), "");
         assert_eq!(reply.status, 503, "{database:?}");
-        assert_eq!(beside.running(&request).len(), 1, "{database:?}");
-        beside.let_go();
+        assert_eq!(direct.running(&request).len(), 1, "{database:?}");
+        direct.release();
         assert_eq!(site.client().get("/").status, 200, "{database:?}");
     });
 }

@@ -26,7 +26,7 @@ pub(crate) enum Database {
 }
 
 /// A connection to a database beside the store's.
-pub(crate) enum Beside {
+pub(crate) enum DirectConnection {
     Sqlite(rusqlite::Connection),
     Postgres(Runtime, tokio_postgres::Client),
     MariaDb(Box<mysql::Conn>),
@@ -56,9 +56,9 @@ pub(crate) fn sqlite(folder: &Path) -> Database {
 }
 
 fn servers() -> Vec<Database> {
-    static SAID: Once = Once::new();
+    static REPORTED: Once = Once::new();
     let [postgres, mariadb] = ["BYWASH_POSTGRES", "BYWASH_MARIADB"].map(|name| env::var(name).ok());
-    SAID.call_once(|| {
+    REPORTED.call_once(|| {
         for (name, server) in [("PostgreSQL", &postgres), ("MariaDB", &mariadb)] {
             if server.is_none() {
                 // Past the test harness, which keeps what passing tests print to itself.
@@ -110,12 +110,12 @@ impl Database {
         assert!(Command::new(env::var(name).unwrap()).status().unwrap().success());
     }
 
-    pub(crate) fn beside(&self) -> Beside {
+    pub(crate) fn connect_directly(&self) -> DirectConnection {
         match self {
             Self::Sqlite(path) => {
                 let connection = rusqlite::Connection::open(path).unwrap();
                 connection.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
-                Beside::Sqlite(connection)
+                DirectConnection::Sqlite(connection)
             }
             Self::Postgres(address) => {
                 let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -125,20 +125,20 @@ impl Database {
                     tokio::spawn(made.1);
                     made.0
                 });
-                Beside::Postgres(runtime, client)
+                DirectConnection::Postgres(runtime, client)
             }
             Self::MariaDb(address) => {
                 let opts = mysql::Opts::from_url(&format!("mysql://shop:lab@{address}/shop"));
                 let opts = mysql::OptsBuilder::from_opts(opts.unwrap()).prefer_socket(false);
-                Beside::MariaDb(Box::new(mysql::Conn::new(opts).unwrap()))
+                DirectConnection::MariaDb(Box::new(mysql::Conn::new(opts).unwrap()))
             }
         }
     }
 }
 
-impl Beside {
+impl DirectConnection {
     /// The first column of the rows of a statement.
-    pub(crate) fn ask(&mut self, sql: &str) -> Vec<i64> {
+    pub(crate) fn query(&mut self, sql: &str) -> Vec<i64> {
         match self {
             Self::Sqlite(connection) => {
                 let mut statement = connection.prepare(sql).unwrap();
@@ -153,7 +153,7 @@ impl Beside {
     }
 
     /// A statement without a result.
-    pub(crate) fn tell(&mut self, sql: &str) {
+    pub(crate) fn execute(&mut self, sql: &str) {
         match self {
             Self::Sqlite(connection) => connection.execute_batch(sql).unwrap(),
             Self::Postgres(runtime, client) => runtime.block_on(client.batch_execute(sql)).unwrap(),
@@ -161,20 +161,20 @@ impl Beside {
         }
     }
 
-    /// Keeps every search waiting until [`Beside::let_go`].
+    /// Keeps every search waiting until [`DirectConnection::release`].
     pub(crate) fn hold(&mut self) {
         match self {
             Self::Sqlite(_) => panic!("readers never wait"),
-            Self::Postgres(..) => self.tell("BEGIN; LOCK TABLE pages IN ACCESS EXCLUSIVE MODE"),
-            Self::MariaDb(_) => self.tell("LOCK TABLES pages WRITE"),
+            Self::Postgres(..) => self.execute("BEGIN; LOCK TABLE pages IN ACCESS EXCLUSIVE MODE"),
+            Self::MariaDb(_) => self.execute("LOCK TABLES pages WRITE"),
         }
     }
 
-    pub(crate) fn let_go(&mut self) {
+    pub(crate) fn release(&mut self) {
         match self {
             Self::Sqlite(_) => panic!("readers never wait"),
-            Self::Postgres(..) => self.tell("COMMIT"),
-            Self::MariaDb(_) => self.tell("UNLOCK TABLES"),
+            Self::Postgres(..) => self.execute("COMMIT"),
+            Self::MariaDb(_) => self.execute("UNLOCK TABLES"),
         }
     }
 
@@ -185,13 +185,13 @@ impl Beside {
             Self::Sqlite(_) => panic!("only its own process knows"),
             Self::Postgres(..) => {
                 // Within a transaction it would show for ever what it has shown once.
-                self.tell("select pg_stat_clear_snapshot()");
-                self.ask(&format!(
+                self.execute("select pg_stat_clear_snapshot()");
+                self.query(&format!(
                     "select pid::bigint from pg_stat_activity where pid <> pg_backend_pid() \
                      and state = 'active' and query like '%{mark}%'"
                 ))
             }
-            Self::MariaDb(_) => self.ask(&format!(
+            Self::MariaDb(_) => self.query(&format!(
                 "select id from information_schema.processlist where id <> connection_id() \
                  and command = 'Execute' and info like '%{mark}%'"
             )),
@@ -202,8 +202,8 @@ impl Beside {
     pub(crate) fn cancel(&mut self, connection: i64) {
         match self {
             Self::Sqlite(_) => panic!("only its own process can"),
-            Self::Postgres(..) => self.tell(&format!("select pg_cancel_backend({connection})")),
-            Self::MariaDb(_) => self.tell(&format!("KILL QUERY {connection}")),
+            Self::Postgres(..) => self.execute(&format!("select pg_cancel_backend({connection})")),
+            Self::MariaDb(_) => self.execute(&format!("KILL QUERY {connection}")),
         }
     }
 }

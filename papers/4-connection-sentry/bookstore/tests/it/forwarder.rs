@@ -8,11 +8,11 @@ use std::thread;
 /// Forwards connections to a server.
 pub(crate) struct Forwarder {
     pub(crate) address: String,
-    shared: Arc<Mutex<Way>>,
+    shared: Arc<Mutex<ForwarderState>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum Mode {
     Open,
     /// Every connection ends as soon as it is made.
     Cut,
@@ -20,8 +20,8 @@ enum State {
     Blocked,
 }
 
-struct Way {
-    state: State,
+struct ForwarderState {
+    mode: Mode,
     sockets: Vec<TcpStream>,
 }
 
@@ -29,12 +29,12 @@ impl Forwarder {
     pub(crate) fn new(server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let shared = Arc::new(Mutex::new(Way { state: State::Open, sockets: Vec::new() }));
-        let (server, way) = (server.to_owned(), Arc::clone(&shared));
+        let shared = Arc::new(Mutex::new(ForwarderState { mode: Mode::Open, sockets: Vec::new() }));
+        let (server, state) = (server.to_owned(), Arc::clone(&shared));
         // It ends with the process of the tests.
         thread::spawn(move || {
             for client in listener.incoming() {
-                forward(client.unwrap(), &server, &way);
+                forward(client.unwrap(), &server, &state);
             }
         });
         Self { address, shared }
@@ -42,34 +42,34 @@ impl Forwarder {
 
     /// Ends every connection, and those to come.
     pub(crate) fn cut(&self) {
-        self.now(State::Cut);
+        self.set_mode(Mode::Cut);
     }
 
     /// Ends every connection; those to come hear nothing.
     pub(crate) fn block(&self) {
-        self.now(State::Blocked);
+        self.set_mode(Mode::Blocked);
     }
 
     /// Connections made from now on reach the server.
     pub(crate) fn open(&self) {
-        self.now(State::Open);
+        self.set_mode(Mode::Open);
     }
 
-    fn now(&self, state: State) {
-        let mut way = self.shared.lock().unwrap();
-        way.state = state;
-        for socket in way.sockets.drain(..) {
+    fn set_mode(&self, mode: Mode) {
+        let mut state = self.shared.lock().unwrap();
+        state.mode = mode;
+        for socket in state.sockets.drain(..) {
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
 }
 
-fn forward(client: TcpStream, server: &str, way: &Mutex<Way>) {
-    let mut way = way.lock().unwrap();
-    match way.state {
-        State::Cut => {}
-        State::Blocked => way.sockets.push(client),
-        State::Open => {
+fn forward(client: TcpStream, server: &str, state: &Mutex<ForwarderState>) {
+    let mut state = state.lock().unwrap();
+    match state.mode {
+        Mode::Cut => {}
+        Mode::Blocked => state.sockets.push(client),
+        Mode::Open => {
             let server = TcpStream::connect(server).unwrap();
             for (mut from, mut to) in [(&client, &server), (&server, &client)]
                 .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()))
@@ -79,7 +79,7 @@ fn forward(client: TcpStream, server: &str, way: &Mutex<Way>) {
                     let _ = to.shutdown(Shutdown::Both);
                 });
             }
-            way.sockets.extend([client, server]);
+            state.sockets.extend([client, server]);
         }
     }
 }

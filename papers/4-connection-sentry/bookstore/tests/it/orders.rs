@@ -10,7 +10,9 @@ use crate::site::{Site, named, options};
 
 fn orders(database: &Database, client: &Client) -> Vec<i64> {
     let sid = client.sid.as_ref().expect("a session");
-    database.beside().ask(&format!("select total_cents from orders where sid = '{sid}'"))
+    database
+        .connect_directly()
+        .query(&format!("select total_cents from orders where sid = '{sid}'"))
 }
 
 #[test]
@@ -90,7 +92,7 @@ fn an_order_knows_the_request_that_placed_it() {
         let request = format!("order-of-{}", client.sid.clone().unwrap());
         assert_eq!(client.exchange("POST", "/buy", &named(&request), "").status, 200);
         let select = format!("select count(*) from orders where request = '{request}'");
-        assert_eq!(database.beside().ask(&select), [1]);
+        assert_eq!(database.connect_directly().query(&select), [1]);
     });
 }
 
@@ -122,7 +124,7 @@ fn books_and_orders_are_there_when_the_store_is_opened_again() {
         assert_eq!(orders(database, &client).len(), 1);
         let mut again = Client::with_sid(site.bookstore.address(), client.sid.as_ref().unwrap());
         assert_eq!(again.post("/buy", "").status, 200, "the cart is still there");
-        assert_eq!(database.beside().ask("select count(*) from books"), [4309]);
+        assert_eq!(database.connect_directly().query("select count(*) from books"), [4309]);
     });
 }
 

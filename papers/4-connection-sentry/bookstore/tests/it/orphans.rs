@@ -10,13 +10,13 @@ use crate::site::{Site, options};
 fn the_search_of_who_has_left_is_computed_to_its_end() {
     each_server_alone(|database| {
         let site = Site::narrow(database);
-        let mut beside = database.beside();
-        beside.hold();
+        let mut direct = database.connect_directly();
+        direct.hold();
         let client = site.client().send("GET", "/search?q=harbour", "", "");
         site.wait_until(|stats| stats.running == 1);
         client.leave();
         site.wait_until(|stats| stats.departed == 1);
-        beside.let_go();
+        direct.release();
         let stats = site.wait_until_settled();
         let search = stats.service(Service::Search);
         assert_eq!((search.orphaned, search.served), (1, 0), "{stats:#?}");
@@ -30,9 +30,9 @@ fn even_a_request_left_in_the_queue_is_worked_on() {
     let folder = TempDir::new().unwrap();
     let database = sqlite(folder.path());
     let site = Site::with(Options { backlog: 1, ..options_of_one(&database) });
-    let mut beside = database.beside();
+    let mut direct = database.connect_directly();
     // Whoever writes waits for this.
-    beside.tell("BEGIN IMMEDIATE");
+    direct.execute("BEGIN IMMEDIATE");
     let writing = site.client().send("POST", "/cart", "", "id=1");
     site.wait_until(|stats| stats.running == 1);
     let queued = site.client().send("GET", "/search?q=harbour", "", "");
@@ -45,7 +45,7 @@ fn even_a_request_left_in_the_queue_is_worked_on() {
 
     queued.leave();
     site.wait_until(|stats| stats.departed == 1);
-    beside.tell("COMMIT");
+    direct.execute("COMMIT");
     assert_eq!(writing.reply().status, 200);
     let stats = site.wait_until_settled();
     assert_eq!(stats.service(Service::Search).orphaned, 1);
