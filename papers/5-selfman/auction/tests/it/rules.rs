@@ -5,16 +5,17 @@ use std::thread;
 use crate::site::{SIZES, Site, each, number};
 
 /// How many ask at once, and how often each.
-const CROWD: i64 = 6;
-const TURNS: i64 = 5;
+const CLIENTS: i64 = 6;
+const REQUESTS_EACH: i64 = 5;
 
-/// What a crowd is answered, in any order.
-fn crowd(ask: impl Fn(i64) -> u16 + Sync) -> Vec<u16> {
+/// The statuses of requests by many clients at once, in any order.
+fn request_concurrently(ask: impl Fn(i64) -> u16 + Sync) -> Vec<u16> {
     thread::scope(|scope| {
         let ask = &ask;
-        let one =
-            |person: i64| (0..TURNS).map(|turn| ask(turn * CROWD + person)).collect::<Vec<_>>();
-        let threads: Vec<_> = (0..CROWD).map(|person| scope.spawn(move || one(person))).collect();
+        let one = |person: i64| {
+            (0..REQUESTS_EACH).map(|turn| ask(turn * CLIENTS + person)).collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = (0..CLIENTS).map(|person| scope.spawn(move || one(person))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     })
 }
@@ -40,8 +41,8 @@ fn a_bid_exceeds_the_highest_however_many_bid_at_once() {
         assert_eq!(bid("9.99"), 409);
         assert_eq!(bid("10"), 200);
         assert_eq!(bid("10"), 409);
-        let answers = crowd(|number| bid(&(20 + number / 2).to_string()));
-        assert_eq!(count(&answers, 200) + count(&answers, 409), CROWD * TURNS);
+        let answers = request_concurrently(|number| bid(&(20 + number / 2).to_string()));
+        assert_eq!(count(&answers, 200) + count(&answers, 409), CLIENTS * REQUESTS_EACH);
         let bids = amounts(site, item);
         assert_eq!(bids.len().cast_signed() as i64, 1 + count(&answers, 200));
         let mut different = bids.clone();
@@ -58,8 +59,9 @@ fn no_more_is_sold_than_there_is_and_then_it_is_over() {
         let seller = site.person();
         let item = site.item(&seller, "buyNow=5&qty=11");
         let form = format!("{}&itemId={item}", seller.form());
-        let answers = crowd(|_| site.post("StoreBuyNow", &format!("{form}&qty=2")).status);
-        assert_eq!((count(&answers, 200), count(&answers, 409)), (5, CROWD * TURNS - 5));
+        let answers =
+            request_concurrently(|_| site.post("StoreBuyNow", &format!("{form}&qty=2")).status);
+        assert_eq!((count(&answers, 200), count(&answers, 409)), (5, CLIENTS * REQUESTS_EACH - 5));
         assert_eq!(site.post("StoreBuyNow", &form).status, 200);
         let reply = site.post("StoreBuyNow", &form);
         assert_eq!((reply.status, reply.body.as_str()), (409, "the auction is over\n"));
@@ -96,17 +98,17 @@ fn an_ended_auction_takes_no_bid_and_is_not_found() {
 }
 
 #[test]
-fn comments_of_a_crowd_all_change_the_rating() {
+fn comments_of_many_clients_all_change_the_rating() {
     each(|site| {
         let seller = site.person();
         let (to, item) = (seller.number(site), site.item(&seller, ""));
         let form = format!("{}&itemId={item}&to={to}&comment=x", seller.form());
-        let answers = crowd(|number| {
+        let answers = request_concurrently(|number| {
             site.post("StoreComment", &format!("{form}&rating={}", number % 2)).status
         });
-        assert_eq!(count(&answers, 200), CROWD * TURNS);
+        assert_eq!(count(&answers, 200), CLIENTS * REQUESTS_EACH);
         let page = site.get(&format!("/PHP/ViewUserInfo.php?userId={to}")).body;
-        let all = CROWD * TURNS;
+        let all = CLIENTS * REQUESTS_EACH;
         assert_eq!((number(&page, "rated "), number(&page, " in ")), (all / 2, all), "{page}");
     });
 }
@@ -116,7 +118,7 @@ fn a_nickname_is_given_once_however_many_want_it() {
     each(|site| {
         let name = format!("{}-twin", site.person().nickname);
         let form = format!("nickname={name}&password=x&region=1");
-        let answers = crowd(|_| site.post("RegisterUser", &form).status);
-        assert_eq!((count(&answers, 200), count(&answers, 409)), (1, CROWD * TURNS - 1));
+        let answers = request_concurrently(|_| site.post("RegisterUser", &form).status);
+        assert_eq!((count(&answers, 200), count(&answers, 409)), (1, CLIENTS * REQUESTS_EACH - 1));
     });
 }

@@ -34,12 +34,12 @@ pub(crate) fn each(test: impl Fn(&Site)) {
 }
 
 fn servers() -> Vec<DatabaseUrl> {
-    static SAID: Once = Once::new();
+    static REPORTED: Once = Once::new();
     let servers = [
         ("PostgreSQL", "postgres", env::var("BYWASH_POSTGRES").ok()),
         ("MariaDB", "mysql", env::var("BYWASH_MARIADB").ok()),
     ];
-    SAID.call_once(|| {
+    REPORTED.call_once(|| {
         for (name, _, _) in servers.iter().filter(|(_, _, address)| address.is_none()) {
             // Past the test harness, which keeps what passing tests print to itself.
             let _ =
