@@ -33,10 +33,10 @@ pub(crate) fn file(number: u32) -> File {
 
 /// Coloured stripes, some 4 KiB of them.
 fn cover(number: u32) -> String {
-    let mut chance = Stream::new(4, FOR_COVER, number.into());
+    let mut rng = Stream::new(4, FOR_COVER, number.into());
     let mut svg = String::from(r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 180">"#);
     for row in 0..60 {
-        let colour = below(1 << 24, &mut chance);
+        let colour = below(1 << 24, &mut rng);
         // Writing to a string cannot fail.
         let _ = write!(
             svg,

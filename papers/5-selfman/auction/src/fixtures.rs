@@ -108,15 +108,12 @@ pub(crate) struct Comment {
 impl Item {
     /// The item of a number from 1 to `sizes.items`.
     pub(crate) fn new(sizes: &Sizes, id: i64) -> Self {
-        let mut chance = Stream::new(sizes.seed, FOR_ITEM, id.unsigned_abs());
-        let (adjective, noun) = (pick(&ADJECTIVES, &mut chance), pick(&NOUNS, &mut chance));
+        let mut rng = Stream::new(sizes.seed, FOR_ITEM, id.unsigned_abs());
+        let (adjective, noun) = (pick(&ADJECTIVES, &mut rng), pick(&NOUNS, &mut rng));
         let name = format!("{adjective} {noun}, No. {id}");
-        let initial = 100 * (1 + below(99, &mut chance));
-        let days = if sizes.is_over(id) {
-            -1 - below(7, &mut chance)
-        } else {
-            30 + below(335, &mut chance)
-        };
+        let initial = 100 * (1 + below(99, &mut rng));
+        let days =
+            if sizes.is_over(id) { -1 - below(7, &mut rng) } else { 30 + below(335, &mut rng) };
         Self {
             id,
             description: format!(
@@ -124,11 +121,11 @@ impl Item {
                 "as good as on its first day, and kept dry ".repeat(6)
             ),
             name,
-            category: 1 + common(KINDS, &mut chance),
-            seller: 1 + below(sizes.users, &mut chance),
+            category: 1 + common(KINDS, &mut rng),
+            seller: 1 + below(sizes.users, &mut rng),
             initial,
             buy_now: if sizes.has_price(id) { initial * 3 } else { 0 },
-            quantity: 1 + below(10, &mut chance),
+            quantity: 1 + below(10, &mut rng),
             ends: days * DAY,
             bids: bids(sizes, id, initial),
         }
@@ -142,12 +139,12 @@ impl Item {
 
 /// Up to twice as many as the mean.
 fn bids(sizes: &Sizes, item: i64, initial: i64) -> Vec<Bid> {
-    let mut chance = Stream::new(sizes.seed, FOR_BIDS, item.unsigned_abs());
-    let count = below(2 * sizes.bids + 1, &mut chance);
+    let mut rng = Stream::new(sizes.seed, FOR_BIDS, item.unsigned_abs());
+    let count = below(2 * sizes.bids + 1, &mut rng);
     let mut amount = initial - 50;
     let mut bid = |_| {
-        amount += 50 + below(200, &mut chance);
-        Bid { bidder: 1 + below(sizes.users, &mut chance), amount }
+        amount += 50 + below(200, &mut rng);
+        Bid { bidder: 1 + below(sizes.users, &mut rng), amount }
     };
     (0..count).map(&mut bid).collect()
 }
@@ -155,29 +152,29 @@ fn bids(sizes: &Sizes, item: i64, initial: i64) -> Vec<Bid> {
 impl Comment {
     /// The comment of a number from 1 to `sizes.comments`.
     pub(crate) fn new(sizes: &Sizes, number: i64) -> Self {
-        let mut chance = Stream::new(sizes.seed, FOR_COMMENT, number.unsigned_abs());
+        let mut rng = Stream::new(sizes.seed, FOR_COMMENT, number.unsigned_abs());
         Self {
-            from: 1 + below(sizes.users, &mut chance),
-            to: 1 + below(sizes.users, &mut chance),
-            item: 1 + below(sizes.items, &mut chance),
-            rating: below(11, &mut chance) - 5,
+            from: 1 + below(sizes.users, &mut rng),
+            to: 1 + below(sizes.users, &mut rng),
+            item: 1 + below(sizes.items, &mut rng),
+            rating: below(11, &mut rng) - 5,
         }
     }
 }
 
 /// A whole number from 0 to below `count`.
-fn below(count: i64, chance: &mut Stream) -> i64 {
-    ((chance.unit() * count as f64) as i64).min(count - 1)
+fn below(count: i64, rng: &mut Stream) -> i64 {
+    ((rng.unit() * count as f64) as i64).min(count - 1)
 }
 
 /// The same, the *n*-th with a chance of about 1/*n*.
-fn common(count: i64, chance: &mut Stream) -> i64 {
-    let power = (count as f64 + 1.0).powf(chance.unit());
+fn common(count: i64, rng: &mut Stream) -> i64 {
+    let power = (count as f64 + 1.0).powf(rng.unit());
     (power as i64).clamp(1, count) - 1
 }
 
-fn pick<'a>(from: &[&'a str], chance: &mut Stream) -> &'a str {
-    from[below(from.len().cast_signed() as i64, chance) as usize]
+fn pick<'a>(from: &[&'a str], rng: &mut Stream) -> &'a str {
+    from[below(from.len().cast_signed() as i64, rng) as usize]
 }
 
 #[cfg(test)]

@@ -53,16 +53,16 @@ impl std::fmt::Display for Cents {
 impl Book {
     /// The book of a number from 1 to [`BOOKS`].
     pub(crate) fn new(number: u32) -> Self {
-        let mut chance = Stream::new(SEED, FOR_BOOK, number.into());
-        let adjective = pick(&TITLE_ADJECTIVES, &mut chance);
-        let noun = pick(&TITLE_NOUNS, &mut chance);
+        let mut rng = Stream::new(SEED, FOR_BOOK, number.into());
+        let adjective = pick(&TITLE_ADJECTIVES, &mut rng);
+        let noun = pick(&TITLE_NOUNS, &mut rng);
         Self {
             id: number.into(),
             // The number makes titles differ, as editions do.
             title: format!("The {adjective} {noun}, No. {number}"),
-            author: pick(&AUTHORS, &mut chance).to_owned(),
+            author: pick(&AUTHORS, &mut rng).to_owned(),
             category: CATEGORIES[category_of(number)].to_owned(),
-            price: Cents(299 + below(97, &mut chance).cast_signed() * 50),
+            price: Cents(299 + below(97, &mut rng).cast_signed() * 50),
         }
     }
 
@@ -75,16 +75,16 @@ impl Book {
     /// One page of its text, in small letters, numbered from 0. The first begins with title and author.
     pub(crate) fn page(&self, number: u32) -> String {
         let index = u64::from(number) << 32 | self.id.unsigned_abs();
-        let mut chance = Stream::new(SEED, FOR_PAGE, index);
+        let mut rng = Stream::new(SEED, FOR_PAGE, index);
         let mut text = String::with_capacity(PAGE + 32);
         if number == 0 {
             text = format!("{} by {} ", self.title, self.author).to_lowercase();
         }
         while text.len() < PAGE {
-            match below(200, &mut chance) {
+            match below(200, &mut rng) {
                 0 => text += FAVOURITE,
-                1 => text += &pick(&TITLE_NOUNS, &mut chance).to_lowercase(),
-                _ => push_word(common(WORDS, &mut chance), &mut text),
+                1 => text += &pick(&TITLE_NOUNS, &mut rng).to_lowercase(),
+                _ => push_word(common(WORDS, &mut rng), &mut text),
             }
             text.push(' ');
         }
@@ -118,20 +118,20 @@ fn category_of(number: u32) -> usize {
 }
 
 /// A whole number from 0 to below `count`, each as likely.
-pub(crate) fn below(count: u64, chance: &mut Stream) -> u64 {
-    ((chance.unit() * count as f64) as u64).min(count - 1)
+pub(crate) fn below(count: u64, rng: &mut Stream) -> u64 {
+    ((rng.unit() * count as f64) as u64).min(count - 1)
 }
 
 /// A whole number from 0 to below `count`, the *n*-th with a chance of about 1/*n*, as words are used and books are
 /// asked for.
-pub(crate) fn common(count: u64, chance: &mut Stream) -> u64 {
-    let power = (count as f64 + 1.0).powf(chance.unit());
+pub(crate) fn common(count: u64, rng: &mut Stream) -> u64 {
+    let power = (count as f64 + 1.0).powf(rng.unit());
     (power as u64).clamp(1, count) - 1
 }
 
 /// One of several, each as likely.
-pub(crate) fn pick<'a>(from: &[&'a str], chance: &mut Stream) -> &'a str {
-    from[below(from.len() as u64, chance) as usize]
+pub(crate) fn pick<'a>(from: &[&'a str], rng: &mut Stream) -> &'a str {
+    from[below(from.len() as u64, rng) as usize]
 }
 
 /// The word of a number below [`WORDS`].
@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn frequent_numbers_are_small_and_none_is_out_of_range() {
-        let mut chance = Stream::new(1, 2, 3);
-        let drawn: Vec<_> = (0..10_000).map(|_| common(100, &mut chance)).collect();
+        let mut rng = Stream::new(1, 2, 3);
+        let drawn: Vec<_> = (0..10_000).map(|_| common(100, &mut rng)).collect();
         let zeros = drawn.iter().filter(|number| **number == 0).count();
         assert!((1_300..1_700).contains(&zeros), "{zeros}: ln 2 / ln 101 is 15 %");
         assert!(drawn.iter().all(|number| *number < 100));

@@ -24,7 +24,7 @@ use bywash_units::Span;
 
 use crate::Service;
 use crate::books::below;
-use session::deal;
+use session::distribute;
 pub use statistics::Statistics;
 
 /// Sessions of the seed's trace.
@@ -63,9 +63,9 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// What a random number is drawn for.
 #[derive(Clone, Copy)]
-enum For {
+enum Purpose {
     Length = 11,
-    Deck,
+    Mix,
     Arrivals,
     Session,
 }
@@ -90,15 +90,16 @@ pub struct Trace {
 impl Trace {
     /// The trace of a seed: the same on every machine.
     pub fn generate(seed: u64) -> Self {
-        let lengths = lengths(&mut chance(seed, For::Length));
-        let mut arrivals = chance(seed, For::Arrivals);
+        let lengths = lengths(&mut stream(seed, Purpose::Length));
+        let mut arrivals = stream(seed, Purpose::Arrivals);
         let mut begins: Vec<_> = (0..SESSIONS).map(|_| below(DAY_MS, &mut arrivals)).collect();
         begins.sort_unstable();
-        let hands = deal(&lengths, deck(&mut chance(seed, For::Deck)));
-        let sessions = hands.into_iter().zip(begins).zip(0_u64..).map(|((hand, begin), number)| {
-            let mut chance = Stream::new(seed, For::Session as u64, number);
-            session::session(&hand, Span::from_millis(begin), &mut chance)
-        });
+        let mixes = distribute(&lengths, shuffled_services(&mut stream(seed, Purpose::Mix)));
+        let sessions =
+            mixes.into_iter().zip(begins).zip(0_u64..).map(|((services, begin), number)| {
+                let mut rng = Stream::new(seed, Purpose::Session as u64, number);
+                session::session(&services, Span::from_millis(begin), &mut rng)
+            });
         Self { sessions: sessions.collect() }
     }
 
@@ -130,13 +131,13 @@ impl Trace {
     }
 }
 
-fn chance(seed: u64, purpose: For) -> Stream {
+fn stream(seed: u64, purpose: Purpose) -> Stream {
     Stream::new(seed, purpose as u64, 0)
 }
 
 /// How many requests each session has: drawn, then scaled so that the sum is what it has to be.
-fn lengths(chance: &mut Stream) -> Vec<usize> {
-    let drawn: Vec<_> = (0..SESSIONS).map(|_| LENGTH.draw(chance).as_secs_f64()).collect();
+fn lengths(rng: &mut Stream) -> Vec<usize> {
+    let drawn: Vec<_> = (0..SESSIONS).map(|_| LENGTH.draw(rng).as_secs_f64()).collect();
     // Everybody has one request; the rest is shared out by what was drawn.
     let scale = (REQUESTS - SESSIONS) as f64 / drawn.iter().sum::<f64>();
     let mut lengths = Vec::with_capacity(SESSIONS);
@@ -156,18 +157,18 @@ fn lengths(chance: &mut Stream) -> Vec<usize> {
 }
 
 /// What is asked for beside the first page of each session, the carts and the orders, in any order.
-fn deck(chance: &mut Stream) -> Vec<Service> {
-    let mut deck: Vec<_> = totals()
+fn shuffled_services(rng: &mut Stream) -> Vec<Service> {
+    let mut services: Vec<_> = totals()
         .into_iter()
         .flat_map(|(service, count)| {
             let first = if service == Service::Home { SESSIONS } else { 0 };
             std::iter::repeat_n(service, count - first)
         })
         .collect();
-    for place in (1..deck.len()).rev() {
-        deck.swap(place, below(place as u64 + 1, chance) as usize);
+    for place in (1..services.len()).rev() {
+        services.swap(place, below(place as u64 + 1, rng) as usize);
     }
-    deck
+    services
 }
 
 /// How many requests of each class of the mix there are. What rounding leaves over are files.

@@ -10,9 +10,9 @@ use crate::books::{AUTHORS, BOOKS, CATEGORIES, TITLE_NOUNS, below, common, pick,
 /// Sessions that are given a cart have at least so many requests: nobody buys at first sight.
 const COMMITTED: usize = 6;
 
-/// Deals what there is to sessions of these lengths. Each begins at home; carts go to sessions all over the trace, each
+/// Distributes the services to sessions of these lengths. Each begins at home; carts go to sessions all over the trace, each
 /// behind the showing of a book if there was one; a buyer's last request is the order.
-pub(super) fn deal(lengths: &[usize], mut deck: Vec<Service>) -> Vec<Vec<Service>> {
+pub(super) fn distribute(lengths: &[usize], mut remaining: Vec<Service>) -> Vec<Vec<Service>> {
     let committed: Vec<_> = (0..SESSIONS).filter(|one| lengths[*one] >= COMMITTED).collect();
     let with_cart = BUYERS + HESITANT;
     let mut carts = vec![0; SESSIONS];
@@ -23,59 +23,59 @@ pub(super) fn deal(lengths: &[usize], mut deck: Vec<Service>) -> Vec<Vec<Service
     lengths
         .iter()
         .zip(carts)
-        .map(|(length, beside)| {
-            let mut hand = vec![Service::Home];
-            hand.extend(deck.drain(deck.len() + 1 + beside - length..));
-            if beside > 0 {
-                let shown = hand.iter().position(|service| *service == Service::Select);
-                hand.insert(shown.map_or(hand.len(), |place| place + 1), Service::Cart);
+        .map(|(length, extra)| {
+            let mut services = vec![Service::Home];
+            services.extend(remaining.drain(remaining.len() + 1 + extra - length..));
+            if extra > 0 {
+                let shown = services.iter().position(|service| *service == Service::Select);
+                services.insert(shown.map_or(services.len(), |place| place + 1), Service::Cart);
             }
-            if beside > 1 {
-                hand.push(Service::Buy);
+            if extra > 1 {
+                services.push(Service::Buy);
             }
-            hand
+            services
         })
         .collect()
 }
 
 /// Gives the requests of a session their times and targets.
-pub(super) fn session(hand: &[Service], begins: Span, chance: &mut Stream) -> Vec<Request> {
+pub(super) fn session(services: &[Service], begins: Span, rng: &mut Stream) -> Vec<Request> {
     let request = |(place, service): (usize, &Service)| {
         let wait = match (place, service) {
             (0, _) => begins,
-            (_, Service::File) => FETCH.draw(chance),
-            _ => THINK.draw(chance),
+            (_, Service::File) => FETCH.draw(rng),
+            _ => THINK.draw(rng),
         };
-        Request { wait, service: *service, target: target(*service, chance) }
+        Request { wait, service: *service, target: target(*service, rng) }
     };
-    hand.iter().enumerate().map(request).collect()
+    services.iter().enumerate().map(request).collect()
 }
 
-fn target(service: Service, chance: &mut Stream) -> String {
+fn target(service: Service, rng: &mut Stream) -> String {
     let path = service.path();
     match service {
         Service::Home | Service::Buy => path.to_owned(),
-        Service::Search => format!("{path}?q={}", words(chance)),
-        Service::Browse => format!("{path}?category={}", pick(&CATEGORIES, chance)),
-        Service::Select | Service::Cart => format!("{path}?id={}", book(chance)),
+        Service::Search => format!("{path}?q={}", words(rng)),
+        Service::Browse => format!("{path}?category={}", pick(&CATEGORIES, rng)),
+        Service::Select | Service::Cart => format!("{path}?id={}", book(rng)),
         // Nine covers for each sample.
-        Service::File if below(10, chance) > 0 => format!("{path}{}", book(chance)),
-        Service::File => format!("{path}{}", u64::from(BOOKS) + book(chance)),
+        Service::File if below(10, rng) > 0 => format!("{path}{}", book(rng)),
+        Service::File => format!("{path}{}", u64::from(BOOKS) + book(rng)),
     }
 }
 
 /// What people search for: half of them a subject, the others an author or any word, frequent ones more often.
-fn words(chance: &mut Stream) -> String {
-    match below(10, chance) {
-        0..5 => pick(&TITLE_NOUNS, chance).to_lowercase(),
-        5..8 => pick(&AUTHORS, chance).to_lowercase().replace(' ', "+"),
-        _ => word(common(2_000, chance)),
+fn words(rng: &mut Stream) -> String {
+    match below(10, rng) {
+        0..5 => pick(&TITLE_NOUNS, rng).to_lowercase(),
+        5..8 => pick(&AUTHORS, rng).to_lowercase().replace(' ', "+"),
+        _ => word(common(2_000, rng)),
     }
 }
 
 /// A book's number. Some are asked for far more often than others, and these stand anywhere.
-fn book(chance: &mut Stream) -> u64 {
-    let rank = common(BOOKS.into(), chance);
+fn book(rng: &mut Stream) -> u64 {
+    let rank = common(BOOKS.into(), rng);
     // A step without a common divisor with the number of books visits each of them.
     rank * 1_567 % u64::from(BOOKS) + 1
 }
