@@ -17,7 +17,7 @@ use crate::answer::{Answer, Receipt};
 use crate::counters::{Counters, Kind, Outcome};
 use crate::ids::SlotId;
 use crate::request::ParsedRequest;
-use crate::serve::Chance;
+use crate::serve::RandomStream;
 use crate::snapshot::{Banner, Register, Snapshot};
 use crate::store::{Write, Writing};
 use crate::terms::Moment;
@@ -125,11 +125,11 @@ impl AppState {
     }
 
     /// Random numbers for one request.
-    pub(crate) fn chance(&self) -> Chance {
+    pub(crate) fn random_stream(&self) -> RandomStream {
         /// Odd: no two requests have the same.
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         let serial = self.serial.fetch_add(1, Relaxed);
-        Chance::seeded(self.seed.wrapping_add(serial.wrapping_mul(STEP)))
+        RandomStream::seeded(self.seed.wrapping_add(serial.wrapping_mul(STEP)))
     }
 
     /// A request has come.

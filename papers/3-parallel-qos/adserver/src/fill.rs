@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::capacity::Want;
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
 use crate::options::Fill;
-use crate::serve::Chance;
+use crate::serve::RandomStream;
 use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::store::Change;
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
@@ -24,13 +24,13 @@ const CATEGORIES: u64 = 10;
 /// What is to be written, and what will be known then. `None` if a number is too large for an id, which [`Fill`]'s bounds
 /// exclude.
 pub(crate) fn fill(fill: Fill, now: Moment) -> Option<(Change, Register)> {
-    let mut chance = Chance::seeded(fill.seed);
+    let mut rng = RandomStream::seeded(fill.seed);
     let flight = Flight { from: now.plus(-DAY), to: now.plus(30 * DAY) };
     let concepts = (1..=fill.concepts).map(concept).collect::<Option<Vec<_>>>()?;
     let mut per_day = vec![1; concepts.len()];
     let mut contracts = Vec::new();
     for number in 1..=fill.contracts {
-        let contract = contract(number, &concepts, flight, &mut chance)?;
+        let contract = contract(number, &concepts, flight, &mut rng)?;
         let [banner] = &contract.banners[..] else { return None };
         let own: Vec<ConceptId> = banner.concepts.iter().map(|concept| concept.id).collect();
         let want = Want::new(banner.size, own.clone(), banner.tally.owed(), flight, now);
@@ -86,17 +86,17 @@ fn contract(
     number: u32,
     concepts: &[Concept],
     flight: Flight,
-    chance: &mut Chance,
+    rng: &mut RandomStream,
 ) -> Option<Contract> {
     let id = ContractId::new(number)?;
     let span = IMPRESSIONS.end - IMPRESSIONS.start;
-    let impressions = IMPRESSIONS.start + chance.below(span);
-    let mut own: Vec<_> = (0..=chance.below(OWN_CONCEPTS))
-        .map(|_| concepts[chance.below(concepts.len() as u64) as usize].clone())
+    let impressions = IMPRESSIONS.start + rng.below(span);
+    let mut own: Vec<_> = (0..=rng.below(OWN_CONCEPTS))
+        .map(|_| concepts[rng.below(concepts.len() as u64) as usize].clone())
         .collect();
     own.sort_unstable();
     own.dedup();
-    let category = (chance.below(CATEGORIES) == 0).then(|| chance.below(CATEGORIES) + 1);
+    let category = (rng.below(CATEGORIES) == 0).then(|| rng.below(CATEGORIES) + 1);
     let banner = Banner {
         id: BannerId::new(number)?,
         contract: id,

@@ -45,7 +45,7 @@ pub(crate) fn page(
     } else {
         groups(&slots(&snapshot, &wanted.slots)?, &named)
     };
-    let mut selector = Selector::new(state.chance());
+    let mut selector = Selector::new(state.random_stream());
     let mut page = Page::default();
     let mut placed = Vec::with_capacity(wanted.count);
     for Group { size, concepts, places } in groups {

@@ -234,7 +234,7 @@ fn civil(day: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::Chance;
+    use crate::serve::RandomStream;
 
     const NOW: Moment = Moment(0);
 
@@ -328,14 +328,14 @@ mod tests {
     fn no_day_is_missed() {
         let seed = 5;
         println!("seed {seed}");
-        let mut chance = Chance::seeded(seed);
+        let mut rng = RandomStream::seeded(seed);
         let rooms = [room(&[1], 100)];
         let mut answers = [0, 0];
         for _ in 0..3_000 {
             let mut drawn = |most| {
-                let first = chance.below(12).cast_signed();
-                let days = first..first + 1 + chance.below(6).cast_signed();
-                want(&[1], 1 + chance.below(most), days)
+                let first = rng.below(12).cast_signed();
+                let days = first..first + 1 + rng.below(6).cast_signed();
+                want(&[1], 1 + rng.below(most), days)
             };
             let promised: Vec<Want> = (0..6).map(|_| drawn(30)).collect();
             let new = [drawn(100)];
@@ -378,19 +378,19 @@ mod tests {
     fn a_contract_is_signed_exactly_when_all_can_be_delivered() {
         let seed = 3;
         println!("seed {seed}");
-        let mut chance = Chance::seeded(seed);
+        let mut rng = RandomStream::seeded(seed);
         let mut answers = [0, 0];
         for _ in 0..2_000 {
             let mut concepts = || {
-                let all = [1, 2, 3, 4].into_iter().filter(|_| chance.below(3) == 0);
+                let all = [1, 2, 3, 4].into_iter().filter(|_| rng.below(3) == 0);
                 all.collect::<Vec<u32>>()
             };
             let rooms = [(); 4].map(|()| concepts());
             let sets = [(); 5].map(|()| concepts());
-            let rooms = rooms.map(|concepts| room(&concepts, chance.below(30)));
+            let rooms = rooms.map(|concepts| room(&concepts, rng.below(30)));
             let mut promised: Vec<Want> = Vec::new();
             for concepts in sets {
-                let new = want(&concepts, 1 + chance.below(20), 0..1);
+                let new = want(&concepts, 1 + rng.below(20), 0..1);
                 let is_signed = find_room(&rooms, &promised, std::slice::from_ref(&new)).is_ok();
                 let all: Vec<_> = promised.iter().cloned().chain([new]).collect();
                 assert_eq!(is_signed, fits(&rooms, &all), "{rooms:?} {all:?}");

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::serve::page::Page;
-use crate::serve::{Chance, Wanted};
+use crate::serve::{RandomStream, Wanted};
 use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
 
 /// Draws for one choice, before the rest is left to a scan. With a banner on all of 16 trees, one of 16 draws is
@@ -30,7 +30,7 @@ pub(super) fn choose(
     trees: &WeightTrees,
     wanted: &Wanted<'_>,
     page: &mut Page,
-    chance: &mut Chance,
+    rng: &mut RandomStream,
 ) -> Progress {
     let concepts = wanted.concepts.iter();
     let own: Vec<_> = concepts.flat_map(|concept| trees.of(concept.id, wanted.size)).collect();
@@ -40,14 +40,14 @@ pub(super) fn choose(
         }
         let is_chosen = (0..DRAWS).any(|_| {
             let totals = own.iter().map(|tree| tree.total());
-            let mut number = chance.below(totals.clone().sum());
+            let mut number = rng.below(totals.clone().sum());
             let tree = own.iter().zip(totals).find(|(_, total)| {
                 let is_it = number < *total;
                 number = number.wrapping_sub(if is_it { 0 } else { *total });
                 is_it
             });
-            let index = tree.and_then(|(tree, _)| tree.draw(|end| chance.below(end)));
-            index.is_some_and(|index| accept(snapshot, index, wanted.concepts, page, chance))
+            let index = tree.and_then(|(tree, _)| tree.draw(|end| rng.below(end)));
+            index.is_some_and(|index| accept(snapshot, index, wanted.concepts, page, rng))
         });
         if !is_chosen {
             return Progress::Left(wanted.count - made);
@@ -61,10 +61,10 @@ fn accept(
     index: usize,
     concepts: &[Concept],
     page: &mut Page,
-    chance: &mut Chance,
+    rng: &mut RandomStream,
 ) -> bool {
     let banner: &Arc<Banner> = &snapshot.contracted[index];
-    if chance.below(shared(banner, concepts)) != 0 || !page.takes(banner) {
+    if rng.below(shared(banner, concepts)) != 0 || !page.takes(banner) {
         return false;
     }
     let is_claimed = banner.tally.claim();

@@ -5,7 +5,7 @@
 //! to compare numbers would be faster, and would not be what was measured. The common list is put together afterwards
 //! ([`merge`]): the seed's threads share one, which they have to lock.
 
-use crate::serve::Chance;
+use crate::serve::RandomStream;
 use crate::serve::page::Page;
 use crate::serve::roulette::Roulette;
 use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
@@ -69,7 +69,7 @@ pub(super) fn choose(
     mut candidates: Vec<Candidate>,
     count: usize,
     page: &mut Page,
-    chance: &mut Chance,
+    rng: &mut RandomStream,
 ) {
     let wanted = page.banners.len() + count;
     while page.banners.len() < wanted {
@@ -78,7 +78,7 @@ pub(super) fn choose(
         if roulette.total() == 0 {
             return;
         }
-        let entry = roulette.entry(chance.below(roulette.total()));
+        let entry = roulette.entry(rng.below(roulette.total()));
         let index = candidates.remove(entry).index;
         let banner = &snapshot.contracted[index];
         // Somebody else may have had its last impression meanwhile.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::serve::draw::{self, Progress};
 use crate::serve::scan::{self, Candidate};
-use crate::serve::{Chance, Page};
+use crate::serve::{Page, RandomStream};
 use crate::snapshot::{Concept, Snapshot};
 use crate::terms::Size;
 
@@ -37,14 +37,14 @@ pub(crate) struct Wanted<'a> {
 /// One request's way of selecting.
 #[derive(Debug)]
 pub(crate) struct Selector {
-    chance: Chance,
+    rng: RandomStream,
     /// Requests that the trees left to a roulette of all candidates.
     pub(crate) rescans: u64,
 }
 
 impl Selector {
-    pub(crate) fn new(chance: Chance) -> Self {
-        Self { chance, rescans: 0 }
+    pub(crate) fn new(rng: RandomStream) -> Self {
+        Self { rng, rescans: 0 }
     }
 
     /// Adds banners to `page`, each with an impression delivered; fewer than wanted if there are no more. A scan goes on
@@ -57,13 +57,13 @@ impl Selector {
         turn: Option<&mut Request>,
     ) {
         let left = match &snapshot.trees {
-            Some(trees) => draw::choose(snapshot, trees, &wanted, page, &mut self.chance),
+            Some(trees) => draw::choose(snapshot, trees, &wanted, page, &mut self.rng),
             None => Progress::Left(wanted.count),
         };
         if let Progress::Left(count) = left {
             self.rescans += u64::from(snapshot.trees.is_some());
             let candidates = candidates(snapshot, wanted, turn);
-            scan::choose(snapshot, candidates, count, page, &mut self.chance);
+            scan::choose(snapshot, candidates, count, page, &mut self.rng);
         }
     }
 }

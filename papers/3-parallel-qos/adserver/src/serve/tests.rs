@@ -64,7 +64,7 @@ fn page(snapshot: &Snapshot, selector: &mut Selector, concepts: &[u32], count: u
 fn each(test: impl Fn(Selection, &mut Selector)) {
     for selection in [Selection::Scan, Selection::Wheels] {
         println!("{selection:?}, seed {SEED}");
-        test(selection, &mut Selector::new(Chance::seeded(SEED)));
+        test(selection, &mut Selector::new(RandomStream::seeded(SEED)));
     }
 }
 
@@ -108,12 +108,12 @@ fn the_second_choice_is_by_the_weights_of_those_left() {
         for _ in 0..200_000 {
             *seen.entry(page(&snapshot, selector, &[1, 2], 2)).or_default() += 1;
         }
-        let chance = |pair: &Vec<u32>| {
+        let probability = |pair: &Vec<u32>| {
             let [first, second] = [pair[0], pair[1]].map(|number| weights[number as usize - 1]);
             200_000.0 * first / 8.0 * second / (8.0 - first)
         };
         assert_eq!(seen.len(), 6);
-        let expected: Vec<_> = seen.keys().map(chance).collect();
+        let expected: Vec<_> = seen.keys().map(probability).collect();
         assert_drawn_as(&expected, &seen.into_values().collect::<Vec<_>>());
     });
 }
@@ -169,7 +169,7 @@ fn two_workers_at_once_never_deliver_more_than_was_contracted() {
             let work = |seed| {
                 let snapshot = &snapshot;
                 move || {
-                    let mut selector = Selector::new(Chance::seeded(seed));
+                    let mut selector = Selector::new(RandomStream::seeded(seed));
                     (0..1_000)
                         .map(|_| page(snapshot, &mut selector, &[1, 2], 2).len())
                         .sum::<usize>()

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::Selection;
 use crate::ids::{BannerId, ConceptId, ContractId};
-use crate::serve::{Chance, Page, Selector, Wanted};
+use crate::serve::{Page, RandomStream, Selector, Wanted};
 use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 use chi_square::{Fit, test_urn};
@@ -69,16 +69,16 @@ pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
     };
     // Twenty expected in each.
     let groups = usize::try_from(draws / 20).ok()?.clamp(2, CONTRACTS as usize);
-    let mut chance = Chance::seeded(seed);
+    let mut rng = RandomStream::seeded(seed);
     let concepts = (1..=CONCEPTS).map(concept).collect::<Option<Vec<_>>>()?;
-    let (snapshot, owed) = urn(CONTRACTS, &concepts, draws, selection, &mut chance)?;
+    let (snapshot, owed) = urn(CONTRACTS, &concepts, draws, selection, &mut rng)?;
     let total: u64 = owed.iter().sum();
     let mut expected = vec![0.0; groups];
     for (index, owed) in owed.iter().enumerate() {
         expected[index % groups] += draws as f64 * *owed as f64 / total as f64;
     }
     let mut counts = vec![0; groups];
-    let mut selector = Selector::new(chance);
+    let mut selector = Selector::new(rng);
     let begun = Instant::now();
     for _ in 0..draws {
         let mut page = Page::default();
@@ -107,19 +107,19 @@ fn urn(
     concepts: &[Concept],
     draws: u64,
     selection: Selection,
-    chance: &mut Chance,
+    rng: &mut RandomStream,
 ) -> Option<(Snapshot, Vec<u64>)> {
     let flight = Flight { from: Moment(0), to: Moment(1_000) };
     let mean = (10 * draws / u64::from(contracts)).max(10);
     let mut register = Register::default();
     let mut owed = Vec::new();
     for number in 1..=contracts {
-        let impressions = mean / 5 + chance.below(mean * 8 / 5);
+        let impressions = mean / 5 + rng.below(mean * 8 / 5);
         owed.push(impressions);
         let tally = Tally::new(impressions, flight, 0, 0);
         tally.reserve(impressions);
-        let mut own: Vec<_> = (0..=chance.below(5))
-            .map(|_| concepts[chance.below(concepts.len() as u64) as usize].clone())
+        let mut own: Vec<_> = (0..=rng.below(5))
+            .map(|_| concepts[rng.below(concepts.len() as u64) as usize].clone())
             .collect();
         own.sort_unstable();
         own.dedup();

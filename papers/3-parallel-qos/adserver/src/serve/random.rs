@@ -5,9 +5,9 @@ use rand_pcg::Pcg64Mcg;
 
 /// A stream of random numbers, the same for the same seed.
 #[derive(Debug)]
-pub(crate) struct Chance(Pcg64Mcg);
+pub(crate) struct RandomStream(Pcg64Mcg);
 
-impl Chance {
+impl RandomStream {
     pub(crate) fn seeded(seed: u64) -> Self {
         // Both halves of the state must be scrambled: a generator whose state is nearly all zeros starts badly.
         let seed = u128::from(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
@@ -39,12 +39,12 @@ mod tests {
 
     #[test]
     fn numbers_are_below_the_end_and_reach_all_of_it() {
-        let mut chance = Chance::seeded(1);
+        let mut rng = RandomStream::seeded(1);
         let mut seen = [0; 6];
         for _ in 0..6_000 {
-            seen[chance.below(6) as usize] += 1;
+            seen[rng.below(6) as usize] += 1;
         }
         assert!(seen.iter().all(|count| (850..1_150).contains(count)), "{seen:?}");
-        assert_eq!((chance.below(1), chance.below(0)), (0, 0));
+        assert_eq!((rng.below(1), rng.below(0)), (0, 0));
     }
 }
