@@ -13,7 +13,7 @@ use bywash_site::Listener;
 use crate::app_state::AppState;
 use crate::fill::fill;
 use crate::store::{Store, Writing};
-use crate::terms::Moment;
+use crate::terms::Timestamp;
 use crate::writer::Writer;
 use crate::{AdServerError, Fill, Options, Stats, pool, worker};
 
@@ -83,7 +83,7 @@ fn filled(store: &mut Store, wanted: Fill, path: &Path) -> Result<(), AdServerEr
         );
         return Ok(());
     }
-    let (change, register) = fill(wanted, Moment::now())
+    let (change, register) = fill(wanted, Timestamp::now())
         .ok_or(AdServerError::Option("--fill: the contracts exceed what an ad server can have"))?;
     store.apply(path, &change)?;
     store.register = register;

@@ -20,7 +20,7 @@ use crate::request::ParsedRequest;
 use crate::serve::RandomStream;
 use crate::snapshot::{Banner, Register, Snapshot};
 use crate::store::{Write, Writing};
-use crate::terms::Moment;
+use crate::terms::Timestamp;
 use crate::token::{Key, Placement};
 use crate::{Level, Options, Selection, Stats, pool};
 
@@ -64,7 +64,7 @@ impl AppState {
         gateway: Option<Gateway>,
     ) -> Arc<Self> {
         let snapshot =
-            Snapshot::new(register, options.selection == Selection::Wheels, Moment::now());
+            Snapshot::new(register, options.selection == Selection::Wheels, Timestamp::now());
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             pool,
@@ -90,10 +90,10 @@ impl AppState {
     /// Puts a snapshot in place of the one before. Only for who holds [`AppState::lock_changes`].
     pub(crate) fn publish(&self, register: Register) {
         let has_trees = self.options.selection == Selection::Wheels;
-        let snapshot = Arc::new(Snapshot::new(register, has_trees, Moment::now()));
+        let snapshot = Arc::new(Snapshot::new(register, has_trees, Timestamp::now()));
         *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&snapshot);
         // What was delivered from the one before while this one was made.
-        snapshot.refresh(Moment::now());
+        snapshot.refresh(Timestamp::now());
     }
 
     /// The right to change the snapshot. (What it protects is replaced in one step: poison means nothing.)
@@ -110,7 +110,7 @@ impl AppState {
     /// Asks for the banner's next reservation, if that is due and nobody has. One that finds the writer's queue full is
     /// asked for at the next tick.
     pub(crate) fn reserve_ahead(&self, banner: &Banner) {
-        let is_due = banner.tally.is_short(Moment::now()) && banner.tally.ask();
+        let is_due = banner.tally.is_short(Timestamp::now()) && banner.tally.ask();
         if is_due && self.writing.offer(Write::Reserve(banner.id)).is_err() {
             banner.tally.answer();
         }

@@ -11,7 +11,7 @@ use crate::options::Fill;
 use crate::serve::RandomStream;
 use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::store::Change;
-use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
 
 const DAY: i64 = 86_400;
 /// Concepts of a banner, at most.
@@ -23,7 +23,7 @@ const CATEGORIES: u64 = 10;
 
 /// What is to be written, and what will be known then. `None` if a number is too large for an id, which [`Fill`]'s bounds
 /// exclude.
-pub(crate) fn fill(fill: Fill, now: Moment) -> Option<(Change, Register)> {
+pub(crate) fn fill(fill: Fill, now: Timestamp) -> Option<(Change, Register)> {
     let mut rng = RandomStream::seeded(fill.seed);
     let flight = Flight { from: now.plus(-DAY), to: now.plus(30 * DAY) };
     let concepts = (1..=fill.concepts).map(concept).collect::<Option<Vec<_>>>()?;
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_filling_is_the_same_for_the_same_seed_and_promises_only_what_there_is_room_for() {
         let wanted = Fill { contracts: 300, concepts: 7, seed: 1 };
-        let now = Moment(1_000_000_000);
+        let now = Timestamp(1_000_000_000);
         let impressions = |fill| {
             let (_, register) = super::fill(fill, now).unwrap();
             register.banners.values().map(|banner| banner.tally.contracted()).sum::<u64>()

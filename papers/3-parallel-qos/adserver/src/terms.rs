@@ -18,9 +18,9 @@ const MAX_SIDE: u16 = 4_096;
 /// Whole seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Moment(pub(crate) i64);
+pub(crate) struct Timestamp(pub(crate) i64);
 
-impl Moment {
+impl Timestamp {
     /// What the clock says; zero for one set before 1970.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -36,13 +36,13 @@ impl Moment {
 /// When a contract runs: from its first second to before its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flight {
-    pub(crate) from: Moment,
-    pub(crate) to: Moment,
+    pub(crate) from: Timestamp,
+    pub(crate) to: Timestamp,
 }
 
 impl Flight {
     /// Whether it runs at `now`.
-    pub(crate) fn holds(self, now: Moment) -> bool {
+    pub(crate) fn holds(self, now: Timestamp) -> bool {
         self.from <= now && now < self.to
     }
 

@@ -20,7 +20,7 @@ use crate::app_state::AppState;
 use crate::ids::BannerId;
 use crate::snapshot::{Banner, Snapshot};
 use crate::store::{Write, write};
-use crate::terms::Moment;
+use crate::terms::Timestamp;
 use crate::token::Placement;
 
 /// Between two looks at the schedule.
@@ -106,7 +106,7 @@ impl Writer {
 
     fn tick(&mut self, batch: &mut Batch) {
         let snapshot = self.state.snapshot();
-        snapshot.refresh(Moment::now());
+        snapshot.refresh(Timestamp::now());
         let more = short(&snapshot);
         batch.reservations.extend(more);
         if let Err(error) = save_placements(&mut self.connection, &snapshot) {
@@ -143,7 +143,7 @@ impl Writer {
         let banners = batch.reservations.iter().filter_map(|id| snapshot.register.banners.get(id));
         let reservations: Vec<(&Arc<Banner>, u64)> =
             banners.map(|banner| (banner, banner.tally.next_reservation())).collect();
-        let now = Moment::now();
+        let now = Timestamp::now();
         let transaction = write::begin(&mut self.connection)?;
         for (banner, reserved) in &reservations {
             write::reserve(&transaction, banner.id, *reserved)?;
@@ -197,7 +197,7 @@ impl Writer {
 
 /// Banners that nobody has asked a reservation for and that need one; they are asked for now.
 fn short(snapshot: &Snapshot) -> Vec<BannerId> {
-    let now = Moment::now();
+    let now = Timestamp::now();
     let banners = snapshot.contracted.iter().filter(|banner| banner.tally.is_short(now));
     banners.filter(|banner| banner.tally.ask()).map(|banner| banner.id).collect()
 }

@@ -14,11 +14,11 @@ use crate::ids::{BannerId, ContractId};
 use crate::request::{NewBanner, NewContract};
 use crate::snapshot::{Banner, Contract, Register, Tally, due};
 use crate::store::Change;
-use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
 
 pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();
-    let now = Moment::now();
+    let now = Timestamp::now();
     let mut register = state.snapshot().register.clone();
     let contract = draw_up(&register, new, now)?;
     let new: Vec<_> =
@@ -31,7 +31,7 @@ pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Fault> 
 }
 
 /// The contract as it will be, if what it names exists.
-fn draw_up(register: &Register, new: NewContract, now: Moment) -> Result<Contract, Fault> {
+fn draw_up(register: &Register, new: NewContract, now: Timestamp) -> Result<Contract, Fault> {
     if register.contracts.len() >= MAX_CONTRACTS {
         return Err(FULL);
     }
@@ -63,7 +63,7 @@ fn draw_up(register: &Register, new: NewContract, now: Moment) -> Result<Contrac
     Ok(Contract { id, advertiser, flight, cancelled_at: None, banners: drawn })
 }
 
-fn want(banner: &Banner, flight: Flight, now: Moment) -> Want {
+fn want(banner: &Banner, flight: Flight, now: Timestamp) -> Want {
     let concepts = banner.concepts.iter().map(|concept| concept.id).collect();
     Want::new(banner.size, concepts, banner.tally.owed(), flight, now)
 }
@@ -71,18 +71,18 @@ fn want(banner: &Banner, flight: Flight, now: Moment) -> Want {
 pub(super) fn show(state: &AppState, id: ContractId) -> Result<Answer, Fault> {
     let snapshot = state.snapshot();
     let contract = snapshot.register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
-    Ok(found(&Report::of(contract, Moment::now())))
+    Ok(found(&Report::of(contract, Timestamp::now())))
 }
 
 pub(super) fn list(state: &AppState, after: Option<ContractId>) -> Answer {
-    let now = Moment::now();
+    let now = Timestamp::now();
     let report = |_, contract: &Contract| json!(Report::of(contract, now));
     super::list("contracts", &state.snapshot().register.contracts, after, report)
 }
 
 pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();
-    let now = Moment::now();
+    let now = Timestamp::now();
     let mut register = state.snapshot().register.clone();
     let contract = register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
     if contract.cancelled_at.is_some() {
@@ -108,9 +108,9 @@ struct Report {
     contract: ContractId,
     advertiser: Name,
     status: Status,
-    from: Moment,
-    to: Moment,
-    cancelled_at: Option<Moment>,
+    from: Timestamp,
+    to: Timestamp,
+    cancelled_at: Option<Timestamp>,
     impressions: u64,
     delivered: u64,
     clicks: u64,
@@ -159,7 +159,7 @@ struct BannerReport {
 }
 
 impl Report {
-    fn of(contract: &Contract, now: Moment) -> Self {
+    fn of(contract: &Contract, now: Timestamp) -> Self {
         let Contract { id, ref advertiser, flight, cancelled_at, .. } = *contract;
         let banners: Vec<_> = contract.banners.iter().map(|own| BannerReport::of(own)).collect();
         let sum = |figure: fn(&BannerReport) -> u64| banners.iter().map(figure).sum::<u64>();

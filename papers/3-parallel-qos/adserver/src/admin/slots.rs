@@ -14,7 +14,7 @@ use crate::ids::{PublisherId, SlotId};
 use crate::request::NewSlot;
 use crate::snapshot::{Publisher, Slot, SlotCounts};
 use crate::store::Change;
-use crate::terms::{Moment, Name, Word};
+use crate::terms::{Name, Timestamp, Word};
 
 pub(super) fn add_publisher(state: &AppState, name: Name) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();
@@ -109,7 +109,7 @@ fn replace(
     let slot = Slot::clone(slot.ok_or(Fault::Unknown("slot"))?);
     let before = rooms(&register);
     register.slots.insert(id, Arc::new(other(slot)));
-    let promised = wants(&register, Moment::now());
+    let promised = wants(&register, Timestamp::now());
     keep_room(&before, &rooms(&register), &promised).map_err(Fault::Promised)?;
     change(state, as_sql, register)
 }

@@ -22,7 +22,7 @@ use std::fmt;
 
 use crate::ids::ConceptId;
 use crate::snapshot::{Banner, Register, Slot};
-use crate::terms::{Flight, Moment, Size};
+use crate::terms::{Flight, Size, Timestamp};
 use flow::{Network, Node};
 
 const DAY: i64 = 86_400;
@@ -73,7 +73,7 @@ impl Want {
         concepts: Vec<ConceptId>,
         owed: u64,
         flight: Flight,
-        now: Moment,
+        now: Timestamp,
     ) -> Self {
         let from = flight.from.max(now);
         let rest = u128::from(Flight { from, to: flight.to.max(from) }.seconds());
@@ -89,14 +89,14 @@ impl Want {
         }
     }
 
-    fn of(banner: &Banner, flight: Flight, now: Moment) -> Self {
+    fn of(banner: &Banner, flight: Flight, now: Timestamp) -> Self {
         let concepts = banner.concepts.iter().map(|concept| concept.id).collect();
         Self::new(banner.size, concepts, banner.tally.owed(), flight, now)
     }
 }
 
 /// What open contracts are owed.
-pub(crate) fn wants(register: &Register, now: Moment) -> Vec<Want> {
+pub(crate) fn wants(register: &Register, now: Timestamp) -> Vec<Want> {
     let open = register.contracts.values().filter(|contract| contract.is_open(now));
     let banners = open.flat_map(|contract| {
         contract.banners.iter().map(|banner| Want::of(banner, contract.flight, now))
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::serve::RandomStream;
 
-    const NOW: Moment = Moment(0);
+    const NOW: Timestamp = Timestamp(0);
 
     fn ids(numbers: &[u32]) -> Vec<ConceptId> {
         numbers.iter().map(|number| ConceptId::new(*number).unwrap()).collect()
@@ -252,7 +252,7 @@ mod tests {
 
     /// So much a day from the first day to before the last.
     fn want(concepts: &[u32], per_day: u64, days: std::ops::Range<i64>) -> Want {
-        let flight = Flight { from: Moment(days.start * DAY), to: Moment(days.end * DAY) };
+        let flight = Flight { from: Timestamp(days.start * DAY), to: Timestamp(days.end * DAY) };
         let owed = per_day * (days.end - days.start) as u64;
         Want::new(size(), ids(concepts), owed, flight, NOW)
     }
@@ -308,11 +308,11 @@ mod tests {
 
     #[test]
     fn a_short_contract_wants_its_pace_and_a_part_is_a_whole() {
-        let hour = Flight { from: Moment(0), to: Moment(3_600) };
+        let hour = Flight { from: Timestamp(0), to: Timestamp(3_600) };
         assert_eq!(Want::new(size(), ids(&[1]), 10, hour, NOW).per_day, 240);
-        let third = Flight { from: Moment(0), to: Moment(3 * DAY) };
+        let third = Flight { from: Timestamp(0), to: Timestamp(3 * DAY) };
         assert_eq!(Want::new(size(), ids(&[1]), 100, third, NOW).per_day, 34);
-        assert_eq!(Want::new(size(), ids(&[1]), 100, third, Moment(2 * DAY)).per_day, 100);
+        assert_eq!(Want::new(size(), ids(&[1]), 100, third, Timestamp(2 * DAY)).per_day, 100);
     }
 
     #[test]

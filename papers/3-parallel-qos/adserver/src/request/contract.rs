@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bywash_site::{Form, Refusal};
 
 use super::{SIZE, impressions, number, own_concepts};
-use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
 
 /// Banners of one contract.
 const MAX_BANNERS: usize = 16;
@@ -35,7 +35,7 @@ pub(crate) struct NewBanner {
 }
 
 impl NewContract {
-    pub(super) fn read(form: &Form, now: Moment) -> Result<Self, Refusal> {
+    pub(super) fn read(form: &Form, now: Timestamp) -> Result<Self, Refusal> {
         let advertiser = form.get("advertiser").and_then(Name::parse).ok_or(ADVERTISER)?;
         let impressions = impressions(form.get("impressions")).ok_or(IMPRESSIONS)?;
         let flight = flight(form, now)?;
@@ -47,15 +47,15 @@ impl NewContract {
     }
 }
 
-fn flight(form: &Form, now: Moment) -> Result<Flight, Refusal> {
-    let moment = |name, otherwise: Option<Moment>| match form.get(name) {
+fn flight(form: &Form, now: Timestamp) -> Result<Flight, Refusal> {
+    let timestamp = |name, otherwise: Option<Timestamp>| match form.get(name) {
         None => otherwise.ok_or(DATE),
         Some(text) => {
             let seconds = number(text).and_then(|seconds| i64::try_from(seconds).ok());
-            seconds.map(Moment).ok_or(DATE)
+            seconds.map(Timestamp).ok_or(DATE)
         }
     };
-    let flight = Flight { from: moment("from", Some(now))?, to: moment("to", None)? };
+    let flight = Flight { from: timestamp("from", Some(now))?, to: timestamp("to", None)? };
     if flight.from >= flight.to {
         return Err(BACKWARDS);
     }
@@ -123,7 +123,7 @@ const CATEGORY: Refusal = Refusal::Nonsense("category must be 1 to 64 characters
 mod tests {
     use super::*;
 
-    const NOW: Moment = Moment(1_000_000);
+    const NOW: Timestamp = Timestamp(1_000_000);
     const GOOD: &str = "advertiser=A&impressions=100&to=2000000";
     const BANNER: &str = "&landing=https://example.com/&size=468x60&concepts=car";
 

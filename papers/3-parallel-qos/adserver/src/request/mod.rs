@@ -14,7 +14,7 @@ use bywash_site::{Form, Refusal};
 use crate::Level;
 use crate::counters::Kind;
 use crate::ids::{ContractId, PublisherId, SlotId};
-use crate::terms::{Moment, Name, Size, Word};
+use crate::terms::{Name, Size, Timestamp, Word};
 
 pub(crate) use contract::{NewBanner, NewContract};
 pub(crate) use route::Route;
@@ -76,7 +76,7 @@ impl ParsedRequest {
         form: &Form,
         level: Level,
         has_type: bool,
-        now: Moment,
+        now: Timestamp,
     ) -> Result<Self, Refusal> {
         route.fields().check(form)?;
         Ok(match route {
@@ -236,7 +236,7 @@ mod tests {
             &Form::read(query, b""),
             Level::Low,
             has_level,
-            Moment(0),
+            Timestamp(0),
         )? {
             ParsedRequest::Ad(level, wanted) => Ok((level, wanted)),
             other => panic!("{other:?}"),

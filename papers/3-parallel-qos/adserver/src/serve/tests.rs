@@ -4,12 +4,12 @@ use std::sync::Arc;
 use super::*;
 use crate::ids::{BannerId, ConceptId, ContractId};
 use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
-use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
 use crate::trial::chi_square;
 
-const FLIGHT: Flight = Flight { from: Moment(0), to: Moment(1_000) };
+const FLIGHT: Flight = Flight { from: Timestamp(0), to: Timestamp(1_000) };
 /// The flight's last second: its whole line is due.
-const NOW: Moment = Moment(999);
+const NOW: Timestamp = Timestamp(999);
 const SEED: u64 = 3;
 
 struct Sign {

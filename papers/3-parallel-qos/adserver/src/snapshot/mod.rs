@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
-use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
 
 pub(crate) use tally::{Tally, due};
 pub(crate) use weight_trees::WeightTrees;
@@ -59,13 +59,13 @@ pub(crate) struct Contract {
     pub(crate) id: ContractId,
     pub(crate) advertiser: Name,
     pub(crate) flight: Flight,
-    pub(crate) cancelled_at: Option<Moment>,
+    pub(crate) cancelled_at: Option<Timestamp>,
     pub(crate) banners: Vec<Arc<Banner>>,
 }
 
 impl Contract {
     /// Whether anything may still be delivered.
-    pub(crate) fn is_open(&self, now: Moment) -> bool {
+    pub(crate) fn is_open(&self, now: Timestamp) -> bool {
         self.cancelled_at.is_none() && now < self.flight.to
     }
 }
@@ -133,7 +133,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// The snapshot of this moment.
-    pub(crate) fn new(register: Register, has_trees: bool, now: Moment) -> Self {
+    pub(crate) fn new(register: Register, has_trees: bool, now: Timestamp) -> Self {
         let open = register.contracts.values().filter(|contract| contract.is_open(now));
         let mut contracted: Vec<_> =
             open.flat_map(|contract| contract.banners.iter().map(Arc::clone)).collect();
@@ -146,7 +146,7 @@ impl Snapshot {
     }
 
     /// Lets the schedule of this moment take effect on every banner.
-    pub(crate) fn refresh(&self, now: Moment) {
+    pub(crate) fn refresh(&self, now: Timestamp) {
         for index in 0..self.contracted.len() {
             self.contracted[index].tally.refresh(now);
             self.update_weight(index);

@@ -13,7 +13,7 @@ use std::sync::atomic::{
     Ordering::Release,
 };
 
-use crate::terms::{Flight, Moment};
+use crate::terms::{Flight, Timestamp};
 
 /// Impressions reserved at a time: 1 % of those contracted, between 1 and 64. More would lose more to a kill; with 64 a
 /// banner shown a thousand times a second asks the disk sixteen times.
@@ -28,7 +28,7 @@ pub(crate) fn slack(contracted: u64) -> u64 {
 }
 
 /// Impressions due by `now` if they are delivered evenly over the flight.
-pub(crate) fn due(contracted: u64, flight: Flight, now: Moment) -> u64 {
+pub(crate) fn due(contracted: u64, flight: Flight, now: Timestamp) -> u64 {
     if now <= flight.from {
         return 0;
     }
@@ -107,7 +107,7 @@ impl Tally {
     }
 
     /// Lets the schedule and the reservation of this moment take effect.
-    pub(crate) fn refresh(&self, now: Moment) {
+    pub(crate) fn refresh(&self, now: Timestamp) {
         self.has_ended.store(now >= self.flight.to, Release);
         let due = if now < self.flight.from {
             0
@@ -127,7 +127,7 @@ impl Tally {
     }
 
     /// Whether the next reservation is due: half of the block is used up, and the flight is on.
-    pub(crate) fn is_short(&self, now: Moment) -> bool {
+    pub(crate) fn is_short(&self, now: Timestamp) -> bool {
         let reserved = self.reserved();
         let left = reserved.saturating_sub(self.delivered());
         let runs = self.flight.holds(now) && !self.is_over();
@@ -160,7 +160,7 @@ impl Tally {
 mod tests {
     use super::*;
 
-    const FLIGHT: Flight = Flight { from: Moment(1_000), to: Moment(2_000) };
+    const FLIGHT: Flight = Flight { from: Timestamp(1_000), to: Timestamp(2_000) };
 
     fn shown(tally: &Tally) -> u64 {
         (0..1_000_000).take_while(|_| tally.claim()).count() as u64
@@ -169,10 +169,10 @@ mod tests {
     #[test]
     fn nothing_is_delivered_that_is_not_reserved() {
         let tally = Tally::new(10_000, FLIGHT, 0, 0);
-        tally.refresh(Moment(1_999));
+        tally.refresh(Timestamp(1_999));
         assert_eq!(shown(&tally), 0);
         tally.reserve(tally.next_reservation());
-        tally.refresh(Moment(1_999));
+        tally.refresh(Timestamp(1_999));
         assert_eq!(shown(&tally), 64);
         assert_eq!(tally.weight(), 0);
     }
@@ -182,7 +182,7 @@ mod tests {
         let tally = Tally::new(1_000, FLIGHT, 0, 0);
         tally.reserve(1_000);
         for (now, by_then) in [(999, 0), (1_000, 10), (1_100, 110), (1_500, 510), (1_999, 1_000)] {
-            tally.refresh(Moment(now));
+            tally.refresh(Timestamp(now));
             shown(&tally);
             assert_eq!(tally.delivered(), by_then, "{now}");
         }
@@ -192,7 +192,7 @@ mod tests {
     fn who_is_behind_catches_up_at_once() {
         let tally = Tally::new(1_000, FLIGHT, 0, 0);
         tally.reserve(1_000);
-        tally.refresh(Moment(1_900));
+        tally.refresh(Timestamp(1_900));
         assert_eq!(shown(&tally), 910);
     }
 
@@ -200,22 +200,22 @@ mod tests {
     fn an_ended_or_cancelled_contract_is_not_delivered() {
         let ended = Tally::new(1_000, FLIGHT, 0, 0);
         ended.reserve(1_000);
-        ended.refresh(Moment(2_000));
+        ended.refresh(Timestamp(2_000));
         assert_eq!((shown(&ended), ended.weight()), (0, 0));
         // The clock was an hour ahead, and is right again.
-        ended.refresh(Moment(1_100));
+        ended.refresh(Timestamp(1_100));
         assert!(ended.claim());
         ended.cancel();
-        ended.refresh(Moment(1_100));
+        ended.refresh(Timestamp(1_100));
         assert_eq!((shown(&ended), ended.weight()), (0, 0));
-        assert_eq!(due(1_000, FLIGHT, Moment(9_999)), 1_000);
+        assert_eq!(due(1_000, FLIGHT, Timestamp(9_999)), 1_000);
     }
 
     #[test]
     fn a_reservation_is_asked_for_once_half_a_block_is_gone() {
         let tally = Tally::new(1_000, FLIGHT, 0, 0);
-        let now = Moment(1_500);
-        assert!(tally.is_short(now) && !tally.is_short(Moment(500)));
+        let now = Timestamp(1_500);
+        assert!(tally.is_short(now) && !tally.is_short(Timestamp(500)));
         tally.reserve(tally.next_reservation());
         tally.refresh(now);
         assert_eq!((tally.reserved(), tally.is_short(now)), (10, false));
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_is_reserved_and_undelivered_is_never_more_than_a_block() {
         let tally = Tally::new(777, FLIGHT, 0, 0);
-        let now = Moment(1_999);
+        let now = Timestamp(1_999);
         while tally.delivered() < 777 {
             if tally.is_short(now) {
                 tally.reserve(tally.next_reservation());

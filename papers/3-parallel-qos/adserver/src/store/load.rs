@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row};
 
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
 use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
-use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
 
 /// All that the database knows. What is reserved counts as delivered.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<Register> {
@@ -71,8 +71,8 @@ fn contracts(
         let contract = Contract {
             id,
             advertiser: known(Name::parse(&row.get::<_, String>(1)?))?,
-            flight: Flight { from: Moment(row.get(2)?), to: Moment(row.get(3)?) },
-            cancelled_at: row.get::<_, Option<i64>>(4)?.map(Moment),
+            flight: Flight { from: Timestamp(row.get(2)?), to: Timestamp(row.get(3)?) },
+            cancelled_at: row.get::<_, Option<i64>>(4)?.map(Timestamp),
             banners: Vec::new(),
         };
         contracts.insert(id, contract);

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::ids::{BannerId, ContractId, PublisherId, SlotId};
 use crate::snapshot::{Concept, Contract, Slot};
-use crate::terms::{Moment, Name, Word};
+use crate::terms::{Name, Timestamp, Word};
 use crate::token::Placement;
 
 /// A change of what is known, committed as a whole.
@@ -17,7 +17,7 @@ pub(crate) enum Change {
     Resize(SlotId, u64),
     RemoveSlot(SlotId),
     Sign(Contract),
-    Cancel(ContractId, Moment),
+    Cancel(ContractId, Timestamp),
     All(Vec<Change>),
 }
 
@@ -100,7 +100,7 @@ fn sign(transaction: &Transaction<'_>, contract: &Contract) -> rusqlite::Result<
 pub(crate) fn click(
     transaction: &Transaction<'_>,
     placement: &Placement,
-    at: Moment,
+    at: Timestamp,
 ) -> rusqlite::Result<bool> {
     let Placement { boot, serial, banner, slot } = placement;
     let (banner, slot) = (banner.number(), slot.map(SlotId::number));

@@ -14,7 +14,7 @@ use crate::Selection;
 use crate::ids::{BannerId, ConceptId, ContractId};
 use crate::serve::{Page, RandomStream, Selector, Wanted};
 use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
-use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
 use chi_square::{Fit, test_urn};
 
 /// Concepts of a request; each contract has one to five of them.
@@ -109,7 +109,7 @@ fn urn(
     selection: Selection,
     rng: &mut RandomStream,
 ) -> Option<(Snapshot, Vec<u64>)> {
-    let flight = Flight { from: Moment(0), to: Moment(1_000) };
+    let flight = Flight { from: Timestamp(0), to: Timestamp(1_000) };
     let mean = (10 * draws / u64::from(contracts)).max(10);
     let mut register = Register::default();
     let mut owed = Vec::new();
@@ -141,7 +141,7 @@ fn urn(
         });
     }
     // The last second: all of the line is due.
-    Some((Snapshot::new(register, selection == Selection::Wheels, Moment(999)), owed))
+    Some((Snapshot::new(register, selection == Selection::Wheels, Timestamp(999)), owed))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::respond;
 use crate::app_state::AppState;
 use crate::request::{ParsedRequest, Route};
-use crate::terms::Moment;
+use crate::terms::Timestamp;
 
 /// What there is at a path.
 #[derive(Debug)]
@@ -53,8 +53,13 @@ impl Application for AppState {
         let form = Form::read(head.uri.query().unwrap_or_default(), &body);
         let field = head.headers.get(Gateway::FIELD).map(HeaderValue::as_bytes);
         let level = self.level(field);
-        let request =
-            ParsedRequest::read(route, &form, level, self.options.level_parameter, Moment::now())?;
+        let request = ParsedRequest::read(
+            route,
+            &form,
+            level,
+            self.options.level_parameter,
+            Timestamp::now(),
+        )?;
         let pending = PendingReply::new(self.offer(request)?, self.counters.departures());
         pending.answer().await.map(respond::answer).ok_or(Refusal::Closing)
     }
