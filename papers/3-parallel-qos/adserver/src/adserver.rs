@@ -13,7 +13,7 @@ use bywash_site::Listener;
 use crate::app_state::AppState;
 use crate::fill::fill;
 use crate::store::{Store, Writing};
-use crate::terms::Timestamp;
+use crate::values::Timestamp;
 use crate::writer::Writer;
 use crate::{AdServerError, Fill, Options, Stats, pool, worker};
 
@@ -133,7 +133,7 @@ mod tests {
     use crate::answer::Answer;
     use crate::counters::Kind;
     use crate::request::ParsedRequest;
-    use crate::terms::Word;
+    use crate::values::Word;
 
     fn server(folder: &TempDir) -> AdServer {
         let fill = Some(Fill { contracts: 5, concepts: 1, seed: 1 });

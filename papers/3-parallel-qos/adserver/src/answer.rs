@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::counters::Kind;
 use crate::fault::Fault;
-use crate::terms::Landing;
+use crate::values::Landing;
 
 /// An answer to a client.
 #[derive(Debug)]

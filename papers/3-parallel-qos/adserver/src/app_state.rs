@@ -20,8 +20,8 @@ use crate::request::ParsedRequest;
 use crate::serve::RandomStream;
 use crate::snapshot::{Banner, Register, Snapshot};
 use crate::store::{Write, Writing};
-use crate::terms::Timestamp;
 use crate::token::{Key, Placement};
+use crate::values::Timestamp;
 use crate::{Level, Options, Selection, Stats, pool};
 
 /// A request on its way to whoever serves it.

@@ -1,7 +1,7 @@
 //! Why a request that could be read is answered with no.
 
 use crate::capacity::Shortage;
-use crate::terms::Word;
+use crate::values::Word;
 
 /// The most concepts that are suggested for one that does not exist.
 pub(crate) const SUGGESTIONS: usize = 5;

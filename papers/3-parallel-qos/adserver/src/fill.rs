@@ -11,7 +11,7 @@ use crate::options::Fill;
 use crate::serve::RandomStream;
 use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::store::Change;
-use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
 
 const DAY: i64 = 86_400;
 /// Concepts of a banner, at most.

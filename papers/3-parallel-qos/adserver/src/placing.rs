@@ -14,7 +14,7 @@ use crate::ids::{BannerId, SlotId};
 use crate::request::PageWanted;
 use crate::serve::{Page, Selector, Wanted};
 use crate::snapshot::{Banner, Concept, Slot, Snapshot};
-use crate::terms::Size;
+use crate::values::Size;
 
 /// What a page is told: the banners, each with its place.
 #[derive(Debug, Serialize)]

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bywash_levels::{BuildError, Goal, Level as Terms, Pool, Verdict};
+use bywash_levels::{BuildError, Goal, Level as PoolLevel, Pool, Verdict};
 
 use crate::stats::{GoalStats, TurnStats};
 use crate::{Level, Options};
 
 /// As the options say.
 pub(crate) fn open(options: &Options) -> Result<Pool, BuildError> {
-    let terms = |threads| Terms { max_threads: threads, queue: options.backlog, ..Terms::PLAIN };
+    let level =
+        |threads| PoolLevel { max_threads: threads, queue: options.backlog, ..PoolLevel::PLAIN };
     let (high, low) = (Level::High.name(), Level::Low.name());
     let mut pool = Pool::builder(options.threads)
-        .level(high, terms(options.high_threads))
-        .level(low, terms(1));
+        .level(high, level(options.high_threads))
+        .level(low, level(1));
     if let Some(target) = options.ratio {
         pool = pool.goal(Goal::Ratio { fast: high, slow: low, target });
     }

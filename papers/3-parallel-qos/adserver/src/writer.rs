@@ -20,8 +20,8 @@ use crate::app_state::AppState;
 use crate::ids::BannerId;
 use crate::snapshot::{Banner, Snapshot};
 use crate::store::{Write, write};
-use crate::terms::Timestamp;
 use crate::token::Placement;
+use crate::values::Timestamp;
 
 /// Between two looks at the schedule.
 const TICK: Duration = Duration::from_millis(200);

@@ -14,7 +14,7 @@ use crate::ids::{BannerId, ContractId};
 use crate::request::{NewBanner, NewContract};
 use crate::snapshot::{Banner, Contract, Register, Tally, due};
 use crate::store::Change;
-use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
 
 pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();

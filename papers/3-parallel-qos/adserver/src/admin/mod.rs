@@ -23,7 +23,7 @@ use crate::ids::ConceptId;
 use crate::request::ParsedRequest;
 use crate::snapshot::{Concept, Register};
 use crate::store::Change;
-use crate::terms::Word;
+use crate::values::Word;
 
 /// More is no ad server any more, and an answer with all of them no answer.
 const MAX_CONCEPTS: usize = 10_000;

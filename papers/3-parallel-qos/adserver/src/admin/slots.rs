@@ -14,7 +14,7 @@ use crate::ids::{PublisherId, SlotId};
 use crate::request::NewSlot;
 use crate::snapshot::{Publisher, Slot, SlotCounts};
 use crate::store::Change;
-use crate::terms::{Name, Timestamp, Word};
+use crate::values::{Name, Timestamp, Word};
 
 pub(super) fn add_publisher(state: &AppState, name: Name) -> Result<Answer, Fault> {
     let _lock = state.lock_changes();

@@ -22,7 +22,7 @@ use std::fmt;
 
 use crate::ids::ConceptId;
 use crate::snapshot::{Banner, Register, Slot};
-use crate::terms::{Flight, Size, Timestamp};
+use crate::values::{Flight, Size, Timestamp};
 use flow::{Network, Node};
 
 const DAY: i64 = 86_400;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bywash_site::{Form, Refusal};
 
 use super::{SIZE, impressions, number, own_concepts};
-use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
 
 /// Banners of one contract.
 const MAX_BANNERS: usize = 16;

@@ -14,7 +14,7 @@ use bywash_site::{Form, Refusal};
 use crate::Level;
 use crate::counters::Kind;
 use crate::ids::{ContractId, PublisherId, SlotId};
-use crate::terms::{Name, Size, Timestamp, Word};
+use crate::values::{Name, Size, Timestamp, Word};
 
 pub(crate) use contract::{NewBanner, NewContract};
 pub(crate) use route::Route;

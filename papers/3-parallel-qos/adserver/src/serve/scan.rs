@@ -9,7 +9,7 @@ use crate::serve::RandomStream;
 use crate::serve::page::Page;
 use crate::serve::roulette::Roulette;
 use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
-use crate::terms::Size;
+use crate::values::Size;
 
 /// A banner that a request may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,7 +10,7 @@ use crate::serve::draw::{self, Progress};
 use crate::serve::scan::{self, Candidate};
 use crate::serve::{Page, RandomStream};
 use crate::snapshot::{Concept, Snapshot};
-use crate::terms::Size;
+use crate::values::Size;
 
 /// How banners are selected. The distribution is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

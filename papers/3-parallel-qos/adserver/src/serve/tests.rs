@@ -4,8 +4,8 @@ use std::sync::Arc;
 use super::*;
 use crate::ids::{BannerId, ConceptId, ContractId};
 use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
-use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
 use crate::trial::chi_square;
+use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
 
 const FLIGHT: Flight = Flight { from: Timestamp(0), to: Timestamp(1_000) };
 /// The flight's last second: its whole line is due.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
-use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
 
 pub(crate) use tally::{Tally, due};
 pub(crate) use weight_trees::WeightTrees;

@@ -13,7 +13,7 @@ use std::sync::atomic::{
     Ordering::Release,
 };
 
-use crate::terms::{Flight, Timestamp};
+use crate::values::{Flight, Timestamp};
 
 /// Impressions reserved at a time: 1 % of those contracted, between 1 and 64. More would lose more to a kill; with 64 a
 /// banner shown a thousand times a second asks the disk sixteen times.

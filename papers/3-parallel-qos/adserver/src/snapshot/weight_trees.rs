@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Banner, Tally};
 use crate::ids::ConceptId;
-use crate::terms::Size;
+use crate::values::Size;
 
 /// Weights, of which sums from the first on are known in logarithmic time.
 #[derive(Debug)]

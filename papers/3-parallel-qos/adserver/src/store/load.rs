@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row};
 
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
 use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
-use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
 
 /// All that the database knows. What is reserved counts as delivered.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<Register> {

@@ -4,8 +4,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::ids::{BannerId, ContractId, PublisherId, SlotId};
 use crate::snapshot::{Concept, Contract, Slot};
-use crate::terms::{Name, Timestamp, Word};
 use crate::token::Placement;
+use crate::values::{Name, Timestamp, Word};
 
 /// A change of what is known, committed as a whole.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use crate::Selection;
 use crate::ids::{BannerId, ConceptId, ContractId};
 use crate::serve::{Page, RandomStream, Selector, Wanted};
 use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
-use crate::terms::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
 use chi_square::{Fit, test_urn};
 
 /// Concepts of a request; each contract has one to five of them.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::respond;
 use crate::app_state::AppState;
 use crate::request::{ParsedRequest, Route};
-use crate::terms::Timestamp;
+use crate::values::Timestamp;
 
 /// What there is at a path.
 #[derive(Debug)]
