@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::Serialize;
 
 use crate::counters::Kind;
-use crate::fault::Fault;
+use crate::request_error::RequestError;
 use crate::values::Landing;
 
 /// An answer to a client.
@@ -17,7 +17,7 @@ pub(crate) enum Answer {
     Json(StatusCode, String),
     /// On to a banner's landing address, which its contract named and no request can.
     Go(Landing),
-    No(Fault),
+    Error(RequestError),
     /// The disk is behind: later.
     Busy,
     /// The database failed; its words are on stderr.

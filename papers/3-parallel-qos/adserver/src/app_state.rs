@@ -158,7 +158,9 @@ impl AppState {
         let outcome = match answer {
             Answer::Failed => Outcome::Failed,
             Answer::Busy => Outcome::Refused,
-            Answer::Json(..) | Answer::Go(_) | Answer::No(_) => Outcome::Answered(since.elapsed()),
+            Answer::Json(..) | Answer::Go(_) | Answer::Error(_) => {
+                Outcome::Answered(since.elapsed())
+            }
         };
         let is_gone = reply.send(answer).is_some();
         self.counters.count_outcome(kind, if is_gone { Outcome::Orphaned } else { outcome });

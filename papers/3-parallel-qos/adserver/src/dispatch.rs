@@ -5,9 +5,9 @@ use bywash_site::{Refusal, ReplyReceiver};
 
 use crate::answer::{Answer, Receipt};
 use crate::app_state::{AppState, Job};
-use crate::fault::Fault;
 use crate::placing;
 use crate::request::ParsedRequest;
+use crate::request_error::RequestError;
 use crate::store::{Refused, Write};
 use crate::token::Placement;
 
@@ -19,7 +19,7 @@ impl AppState {
         match request {
             ParsedRequest::Ad(level, wanted) => {
                 self.hand_in(level, receipt, move |state, turn| {
-                    placing::page(state, &wanted, turn).unwrap_or_else(Answer::No)
+                    placing::page(state, &wanted, turn).unwrap_or_else(Answer::Error)
                 })?
             }
             ParsedRequest::Click(token) => self.click(&token, receipt),
@@ -38,7 +38,7 @@ impl AppState {
             self.snapshot().register.banners.contains_key(&placement.banner)
         };
         let Some(placement) = self.key.read(token).filter(known) else {
-            return self.answer(receipt, Answer::No(Fault::Unknown("placement")));
+            return self.answer(receipt, Answer::Error(RequestError::Unknown("placement")));
         };
         if let Err(Refused(Write::Click(_, receipt))) =
             self.writing.offer(Write::Click(placement, receipt))

@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::admin;
 use crate::answer::Answer;
 use crate::app_state::AppState;
-use crate::fault::Fault;
 use crate::ids::{BannerId, SlotId};
 use crate::request::PageWanted;
+use crate::request_error::RequestError;
 use crate::serve::{Page, Selector, Wanted};
 use crate::snapshot::{Banner, Concept, Slot, Snapshot};
 use crate::values::Size;
@@ -36,7 +36,7 @@ pub(crate) fn page(
     state: &AppState,
     wanted: &PageWanted,
     turn: &mut Request,
-) -> Result<Answer, Fault> {
+) -> Result<Answer, RequestError> {
     let snapshot = state.snapshot();
     let named = admin::known_concepts(&snapshot.register, &wanted.concepts)?;
     let groups = if wanted.slots.is_empty() {
@@ -71,10 +71,10 @@ fn place(state: &AppState, banner: &Banner, slot: Option<&Slot>) -> PlacedBanner
     PlacedBanner { banner: banner.id, size: banner.size, slot, click }
 }
 
-fn slots<'a>(snapshot: &'a Snapshot, ids: &[SlotId]) -> Result<Vec<&'a Slot>, Fault> {
+fn slots<'a>(snapshot: &'a Snapshot, ids: &[SlotId]) -> Result<Vec<&'a Slot>, RequestError> {
     let slots = ids.iter().map(|id| {
         let slot = snapshot.register.slots.get(id).filter(|slot| !slot.is_removed);
-        slot.map(|slot| &**slot).ok_or(Fault::Unknown("slot"))
+        slot.map(|slot| &**slot).ok_or(RequestError::Unknown("slot"))
     });
     slots.collect()
 }

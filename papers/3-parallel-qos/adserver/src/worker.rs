@@ -15,7 +15,7 @@ pub(crate) fn run(state: &Arc<AppState>) {
             state.skip(&receipt);
             continue;
         }
-        let answer = admin::serve(state, request).unwrap_or_else(Answer::No);
+        let answer = admin::serve(state, request).unwrap_or_else(Answer::Error);
         state.answer(receipt, answer);
     }
 }

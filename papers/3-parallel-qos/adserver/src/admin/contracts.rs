@@ -9,21 +9,21 @@ use super::{FULL, MAX_CONTRACTS, change, found, known_concepts, made};
 use crate::answer::Answer;
 use crate::app_state::AppState;
 use crate::capacity::{Want, find_room, rooms, wants};
-use crate::fault::Fault;
 use crate::ids::{BannerId, ContractId};
 use crate::request::{NewBanner, NewContract};
+use crate::request_error::RequestError;
 use crate::snapshot::{Banner, Contract, Register, Tally, due};
 use crate::store::Change;
 use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
 
-pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Fault> {
+pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, RequestError> {
     let _lock = state.lock_changes();
     let now = Timestamp::now();
     let mut register = state.snapshot().register.clone();
     let contract = draw_up(&register, new, now)?;
     let new: Vec<_> =
         contract.banners.iter().map(|banner| want(banner, contract.flight, now)).collect();
-    find_room(&rooms(&register), &wants(&register, now), &new).map_err(Fault::Capacity)?;
+    find_room(&rooms(&register), &wants(&register, now), &new).map_err(RequestError::Capacity)?;
     let report = Report::of(&contract, now);
     register.keep(contract.clone());
     change(state, Change::Sign(contract), register)?;
@@ -31,7 +31,11 @@ pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Fault> 
 }
 
 /// The contract as it will be, if what it names exists.
-fn draw_up(register: &Register, new: NewContract, now: Timestamp) -> Result<Contract, Fault> {
+fn draw_up(
+    register: &Register,
+    new: NewContract,
+    now: Timestamp,
+) -> Result<Contract, RequestError> {
     if register.contracts.len() >= MAX_CONTRACTS {
         return Err(FULL);
     }
@@ -68,9 +72,9 @@ fn want(banner: &Banner, flight: Flight, now: Timestamp) -> Want {
     Want::new(banner.size, concepts, banner.tally.owed(), flight, now)
 }
 
-pub(super) fn show(state: &AppState, id: ContractId) -> Result<Answer, Fault> {
+pub(super) fn show(state: &AppState, id: ContractId) -> Result<Answer, RequestError> {
     let snapshot = state.snapshot();
-    let contract = snapshot.register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
+    let contract = snapshot.register.contracts.get(&id).ok_or(RequestError::Unknown("contract"))?;
     Ok(found(&Report::of(contract, Timestamp::now())))
 }
 
@@ -80,16 +84,16 @@ pub(super) fn list(state: &AppState, after: Option<ContractId>) -> Answer {
     super::list("contracts", &state.snapshot().register.contracts, after, report)
 }
 
-pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, Fault> {
+pub(super) fn cancel(state: &AppState, id: ContractId) -> Result<Answer, RequestError> {
     let _lock = state.lock_changes();
     let now = Timestamp::now();
     let mut register = state.snapshot().register.clone();
-    let contract = register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
+    let contract = register.contracts.get(&id).ok_or(RequestError::Unknown("contract"))?;
     if contract.cancelled_at.is_some() {
-        return Err(Fault::Conflict("the contract is cancelled already"));
+        return Err(RequestError::Conflict("the contract is cancelled already"));
     }
     if !contract.is_open(now) {
-        return Err(Fault::Conflict("the contract has ended"));
+        return Err(RequestError::Conflict("the contract has ended"));
     }
     let cancelled = Contract { cancelled_at: Some(now), ..Contract::clone(contract) };
     let banners = cancelled.banners.clone();

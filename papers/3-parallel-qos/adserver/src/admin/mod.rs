@@ -18,9 +18,9 @@ use serde_json::json;
 
 use crate::answer::Answer;
 use crate::app_state::AppState;
-use crate::fault::{Fault, SUGGESTIONS};
 use crate::ids::ConceptId;
 use crate::request::ParsedRequest;
+use crate::request_error::{RequestError, SUGGESTIONS};
 use crate::snapshot::{Concept, Register};
 use crate::store::Change;
 use crate::values::Word;
@@ -34,10 +34,10 @@ const MAX_CONTRACTS: usize = 200_000;
 /// In one answer.
 const LISTED: usize = 100;
 
-const FULL: Fault = Fault::Conflict("the ad server cannot have more of these");
+const FULL: RequestError = RequestError::Conflict("the ad server cannot have more of these");
 
 /// Serves what is neither a page's request nor a click.
-pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, Fault> {
+pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, RequestError> {
     match request {
         ParsedRequest::AddConcept(word) => add_concept(state, &word),
         ParsedRequest::ListConcepts => Ok(found(&json!({
@@ -54,7 +54,7 @@ pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, 
         ParsedRequest::ListContracts(after) => Ok(contracts::list(state, after)),
         ParsedRequest::ShowContract(id) => contracts::show(state, id),
         ParsedRequest::Cancel(id) => contracts::cancel(state, id),
-        ParsedRequest::Ad(..) | ParsedRequest::Click(_) => Err(Fault::Unknown("page")),
+        ParsedRequest::Ad(..) | ParsedRequest::Click(_) => Err(RequestError::Unknown("page")),
     }
 }
 
@@ -62,18 +62,18 @@ pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, 
 pub(crate) fn known_concepts(
     register: &Register,
     words: &BTreeSet<Word>,
-) -> Result<Vec<Concept>, Fault> {
+) -> Result<Vec<Concept>, RequestError> {
     register.concepts(words).map_err(|word| {
         let likeness = |other: &Word| strsim::jaro_winkler(word.as_str(), other.as_str());
         let mut near: Vec<(f64, &Word)> =
             register.concepts.keys().map(|other| (likeness(other), other)).collect();
         near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let near = near.into_iter().take(SUGGESTIONS).map(|(_, other)| other.clone()).collect();
-        Fault::UnknownConcept { word, near }
+        RequestError::UnknownConcept { word, near }
     })
 }
 
-fn add_concept(state: &AppState, word: &Word) -> Result<Answer, Fault> {
+fn add_concept(state: &AppState, word: &Word) -> Result<Answer, RequestError> {
     let _lock = state.lock_changes();
     let mut register = state.snapshot().register.clone();
     if register.concepts.contains_key(word) {
@@ -89,7 +89,7 @@ fn add_concept(state: &AppState, word: &Word) -> Result<Answer, Fault> {
 }
 
 /// Commits a change, then shows what it has led to.
-fn change(state: &AppState, change: Change, register: Register) -> Result<(), Fault> {
+fn change(state: &AppState, change: Change, register: Register) -> Result<(), RequestError> {
     match state.writing.commit(change) {
         Some(Ok(())) => {
             state.publish(register);
@@ -98,9 +98,9 @@ fn change(state: &AppState, change: Change, register: Register) -> Result<(), Fa
         Some(Err(error)) => {
             // Nobody reading it is no reason not to serve.
             let _unread = writeln!(std::io::stderr(), "adserver: changing: {error}");
-            Err(Fault::Database)
+            Err(RequestError::Database)
         }
-        None => Err(Fault::Closing),
+        None => Err(RequestError::Closing),
     }
 }
 

@@ -9,14 +9,14 @@ use super::{FULL, MAX_PUBLISHERS, MAX_SLOTS, change, found, known_concepts, made
 use crate::answer::Answer;
 use crate::app_state::AppState;
 use crate::capacity::{keep_room, rooms, wants};
-use crate::fault::Fault;
 use crate::ids::{PublisherId, SlotId};
 use crate::request::NewSlot;
+use crate::request_error::RequestError;
 use crate::snapshot::{Publisher, Slot, SlotCounts};
 use crate::store::Change;
 use crate::values::{Name, Timestamp, Word};
 
-pub(super) fn add_publisher(state: &AppState, name: Name) -> Result<Answer, Fault> {
+pub(super) fn add_publisher(state: &AppState, name: Name) -> Result<Answer, RequestError> {
     let _lock = state.lock_changes();
     let mut register = state.snapshot().register.clone();
     if register.publishers.len() >= MAX_PUBLISHERS {
@@ -35,9 +35,10 @@ pub(super) fn list_publishers(state: &AppState, after: Option<PublisherId>) -> A
 }
 
 /// Placements and clicks by slot: how well a publisher does.
-pub(super) fn show_publisher(state: &AppState, id: PublisherId) -> Result<Answer, Fault> {
+pub(super) fn show_publisher(state: &AppState, id: PublisherId) -> Result<Answer, RequestError> {
     let snapshot = state.snapshot();
-    let publisher = snapshot.register.publishers.get(&id).ok_or(Fault::Unknown("publisher"))?;
+    let publisher =
+        snapshot.register.publishers.get(&id).ok_or(RequestError::Unknown("publisher"))?;
     let own = snapshot.register.slots.values().filter(|slot| slot.publisher == id);
     let slots: Vec<_> = own.map(|slot| report(slot)).collect();
     Ok(found(&json!({ "publisher": id, "name": publisher.name, "slots": slots })))
@@ -61,14 +62,14 @@ fn report(slot: &Slot) -> Value {
     })
 }
 
-pub(super) fn add(state: &AppState, new: &NewSlot) -> Result<Answer, Fault> {
+pub(super) fn add(state: &AppState, new: &NewSlot) -> Result<Answer, RequestError> {
     let _lock = state.lock_changes();
     let mut register = state.snapshot().register.clone();
     if register.slots.len() >= MAX_SLOTS {
         return Err(FULL);
     }
     if !register.publishers.contains_key(&new.publisher) {
-        return Err(Fault::Unknown("publisher"));
+        return Err(RequestError::Unknown("publisher"));
     }
     let last = register.slots.last_key_value().map(|(id, _)| *id);
     let slot = Slot {
@@ -86,12 +87,12 @@ pub(super) fn add(state: &AppState, new: &NewSlot) -> Result<Answer, Fault> {
     Ok(made(&json!({ "slot": id })))
 }
 
-pub(super) fn resize(state: &AppState, id: SlotId, per_day: u64) -> Result<Answer, Fault> {
+pub(super) fn resize(state: &AppState, id: SlotId, per_day: u64) -> Result<Answer, RequestError> {
     replace(state, id, |slot| Slot { per_day, ..slot }, Change::Resize(id, per_day))?;
     Ok(found(&json!({ "slot": id, "impressions_per_day": per_day })))
 }
 
-pub(super) fn remove(state: &AppState, id: SlotId) -> Result<Answer, Fault> {
+pub(super) fn remove(state: &AppState, id: SlotId) -> Result<Answer, RequestError> {
     replace(state, id, |slot| Slot { is_removed: true, ..slot }, Change::RemoveSlot(id))?;
     Ok(found(&json!({ "slot": id, "removed": true })))
 }
@@ -102,14 +103,14 @@ fn replace(
     id: SlotId,
     other: impl FnOnce(Slot) -> Slot,
     as_sql: Change,
-) -> Result<(), Fault> {
+) -> Result<(), RequestError> {
     let _lock = state.lock_changes();
     let mut register = state.snapshot().register.clone();
     let slot = register.slots.get(&id).filter(|slot| !slot.is_removed);
-    let slot = Slot::clone(slot.ok_or(Fault::Unknown("slot"))?);
+    let slot = Slot::clone(slot.ok_or(RequestError::Unknown("slot"))?);
     let before = rooms(&register);
     register.slots.insert(id, Arc::new(other(slot)));
     let promised = wants(&register, Timestamp::now());
-    keep_room(&before, &rooms(&register), &promised).map_err(Fault::Promised)?;
+    keep_room(&before, &rooms(&register), &promised).map_err(RequestError::Promised)?;
     change(state, as_sql, register)
 }

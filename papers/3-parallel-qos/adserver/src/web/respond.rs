@@ -5,7 +5,7 @@ use http::header::{LOCATION, X_CONTENT_TYPE_OPTIONS};
 use http::{Response, StatusCode};
 
 use crate::answer::Answer;
-use crate::fault::Fault;
+use crate::request_error::RequestError;
 
 /// What a worker made of a request.
 pub(super) fn answer(answer: Answer) -> Response<Body> {
@@ -16,7 +16,7 @@ pub(super) fn answer(answer: Answer) -> Response<Body> {
             add(&mut response, LOCATION, landing.as_str());
             response
         }
-        Answer::No(fault) => text(status(&fault), &fault.to_string()),
+        Answer::Error(error) => text(status(&error), &error.to_string()),
         Answer::Busy => text(StatusCode::SERVICE_UNAVAILABLE, "too many clicks are waiting"),
         Answer::Failed => text(StatusCode::INTERNAL_SERVER_ERROR, "the database failed"),
     };
@@ -24,12 +24,14 @@ pub(super) fn answer(answer: Answer) -> Response<Body> {
     response
 }
 
-fn status(fault: &Fault) -> StatusCode {
-    match fault {
-        Fault::UnknownConcept { .. } => StatusCode::BAD_REQUEST,
-        Fault::Unknown(_) => StatusCode::NOT_FOUND,
-        Fault::Capacity(_) | Fault::Promised(_) | Fault::Conflict(_) => StatusCode::CONFLICT,
-        Fault::Database => StatusCode::INTERNAL_SERVER_ERROR,
-        Fault::Closing => StatusCode::SERVICE_UNAVAILABLE,
+fn status(error: &RequestError) -> StatusCode {
+    match error {
+        RequestError::UnknownConcept { .. } => StatusCode::BAD_REQUEST,
+        RequestError::Unknown(_) => StatusCode::NOT_FOUND,
+        RequestError::Capacity(_) | RequestError::Promised(_) | RequestError::Conflict(_) => {
+            StatusCode::CONFLICT
+        }
+        RequestError::Database => StatusCode::INTERNAL_SERVER_ERROR,
+        RequestError::Closing => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

@@ -8,7 +8,7 @@ pub(crate) const SUGGESTIONS: usize = 5;
 
 /// Each has one status, and its words are the answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum RequestError {
     #[error("there is no concept {word}; {}", suggestions(near))]
     UnknownConcept {
         word: Word,
