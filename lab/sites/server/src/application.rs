@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use serde::Serialize;
 
 use crate::Body;
-use crate::body::{BodyFault, read};
+use crate::body::{BodyError, read};
 use crate::respond::{JSON, TEXT, add, respond, text};
 
 /// An application behind a [`Listener`](crate::Listener).
@@ -54,7 +54,7 @@ pub enum Refusal {
     /// It asks for what cannot be, in a line for the person who sent it.
     Nonsense(&'static str),
     /// There is no body to work with.
-    Body(BodyFault),
+    Body(BodyError),
     /// The queue takes no more.
     Busy,
     /// The application closed before the request was done.
@@ -75,7 +75,7 @@ pub(crate) async fn answer<A: Application>(
     let answered = match route::<A>(&head.method, head.uri.path()) {
         Ok(Route::Page(page)) => match read(body).await {
             Ok(body) => application.handle(page, head, body).await,
-            Err(fault) => Err(Refusal::Body(fault)),
+            Err(error) => Err(Refusal::Body(error)),
         },
         Ok(Route::Stats) => Ok(stats(&application.stats())),
         Ok(Route::Health) => Ok(text(StatusCode::OK, "ok")),
@@ -123,7 +123,7 @@ impl Refusal {
             Self::NoSuchPage => StatusCode::NOT_FOUND,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Nonsense(_) => StatusCode::BAD_REQUEST,
-            Self::Body(fault) => fault.status(),
+            Self::Body(error) => error.status(),
             Self::Busy | Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -134,7 +134,7 @@ impl Refusal {
             Self::NoSuchPage => "no such page",
             Self::Method { .. } => "this page needs another method",
             Self::Nonsense(words) => words,
-            Self::Body(fault) => fault.words(),
+            Self::Body(error) => error.words(),
             Self::Busy => "too many requests are waiting",
             Self::Closing => "the application is closing",
         }

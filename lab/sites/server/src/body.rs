@@ -16,7 +16,7 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// Why there is no body to work with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyFault {
+pub enum BodyError {
     /// Larger than [`MAX_BODY`].
     TooLarge,
     /// It did not arrive in time.
@@ -25,7 +25,7 @@ pub enum BodyFault {
     Broken,
 }
 
-impl BodyFault {
+impl BodyError {
     /// The status it is answered with.
     pub(crate) const fn status(self) -> StatusCode {
         match self {
@@ -47,12 +47,12 @@ impl BodyFault {
 
 /// Reads a body to its end. That comes before any work: hyper notices a departure only when nothing
 /// is left to read from the client.
-pub(crate) async fn read(body: Incoming) -> Result<Bytes, BodyFault> {
+pub(crate) async fn read(body: Incoming) -> Result<Bytes, BodyError> {
     let whole = time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect());
     match whole.await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BodyFault::TooLarge),
-        Ok(Err(_)) => Err(BodyFault::Broken),
-        Err(_) => Err(BodyFault::Slow),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
+        Ok(Err(_)) => Err(BodyError::Broken),
+        Err(_) => Err(BodyError::Slow),
     }
 }

@@ -17,7 +17,7 @@ mod sid;
 mod signals;
 
 pub use application::{Application, Refusal};
-pub use body::{BodyFault, MAX_BODY};
+pub use body::{BodyError, MAX_BODY};
 pub use connection::Body;
 pub use form::Form;
 pub use listener::{ListenError, Listener};
