@@ -154,17 +154,17 @@ mod tests {
         let kind = Kind::Ad(Level::High);
         for _ in 0..20 {
             // A task of it, on whichever thread: more than the pool has.
-            let (receipt, receiver) = server.state.receive(kind);
+            let (handle, receiver) = server.state.receive(kind);
             let look = |_: &AppState, turn: &mut bywash_levels::Request| {
                 let concepts = [1, 2, 3, 4];
                 turn.map(&concepts, |concept| assert_ne!(*concept, 3, "on purpose"));
                 Answer::Failed
             };
-            server.state.hand_in(Level::High, receipt, look).unwrap();
+            server.state.submit_page(Level::High, handle, look).unwrap();
             assert!(matches!(answer(&server, receiver), Some(Answer::Failed)));
-            let (receipt, receiver) = server.state.receive(kind);
+            let (handle, receiver) = server.state.receive(kind);
             let look = |_: &AppState, _: &mut bywash_levels::Request| Answer::Busy;
-            server.state.hand_in(Level::High, receipt, look).unwrap();
+            server.state.submit_page(Level::High, handle, look).unwrap();
             assert!(matches!(answer(&server, receiver), Some(Answer::Busy)), "the next is served");
         }
         // Who is answered is counted next.

@@ -31,14 +31,14 @@ impl Answer {
 }
 
 /// The destination of an answer, and the kind that it counts as.
-pub(crate) struct Receipt {
+pub(crate) struct ReplyHandle {
     pub(crate) reply: ReplySender<Answer>,
     pub(crate) kind: Kind,
     pub(crate) since: Instant,
 }
 
-impl fmt::Debug for Receipt {
+impl fmt::Debug for ReplyHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receipt").field("kind", &self.kind).finish_non_exhaustive()
+        f.debug_struct("ReplyHandle").field("kind", &self.kind).finish_non_exhaustive()
     }
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use bywash_levels::{Gateway, Pool, Request};
 use bywash_site::{Queue, Refusal, ReplyReceiver, reply_channel};
 
-use crate::answer::{Answer, Receipt};
+use crate::answer::{Answer, ReplyHandle};
 use crate::counters::{Counters, Kind, Outcome};
 use crate::ids::SlotId;
 use crate::request::ParsedRequest;
@@ -28,7 +28,7 @@ use crate::{Level, Options, Selection, Stats, pool};
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: ParsedRequest,
-    pub(crate) receipt: Receipt,
+    pub(crate) handle: ReplyHandle,
 }
 
 /// A running ad server as its threads see it.
@@ -48,7 +48,7 @@ pub(crate) struct AppState {
     /// What the random numbers of requests begin with.
     seed: u64,
     /// Itself, for who works on its own.
-    me: Weak<Self>,
+    weak_self: Weak<Self>,
     snapshot: RwLock<Arc<Snapshot>>,
     change_lock: Mutex<()>,
 }
@@ -65,8 +65,8 @@ impl AppState {
     ) -> Arc<Self> {
         let snapshot =
             Snapshot::new(register, options.selection == Selection::Wheels, Timestamp::now());
-        Arc::new_cyclic(|me| Self {
-            me: Weak::clone(me),
+        Arc::new_cyclic(|weak_self| Self {
+            weak_self: Weak::clone(weak_self),
             pool,
             queue: Queue::new(options.backlog),
             counters: Counters::default(),
@@ -133,28 +133,28 @@ impl AppState {
     }
 
     /// A request has come.
-    pub(crate) fn receive(&self, kind: Kind) -> (Receipt, ReplyReceiver<Answer>) {
+    pub(crate) fn receive(&self, kind: Kind) -> (ReplyHandle, ReplyReceiver<Answer>) {
         let (reply, answer) = reply_channel();
         self.counters.count_received(kind);
-        (Receipt { reply, kind, since: Instant::now() }, answer)
+        (ReplyHandle { reply, kind, since: Instant::now() }, answer)
     }
 
     /// A page's turn in the pool.
-    pub(crate) fn hand_in(
+    pub(crate) fn submit_page(
         &self,
         level: Level,
-        receipt: Receipt,
+        handle: ReplyHandle,
         look: impl FnOnce(&Self, &mut Request) -> Answer + Send + 'static,
     ) -> Result<(), Refusal> {
-        let Some(state) = self.me.upgrade() else { return Err(Refusal::Closing) };
-        let mut page = Page { state, receipt: Some(receipt), has_begun: false };
-        let handed_in = self.pool.submit(level.name(), move |turn| page.serve(look, turn));
-        handed_in.map_err(|_| Refusal::Busy)
+        let Some(state) = self.weak_self.upgrade() else { return Err(Refusal::Closing) };
+        let mut page = PageTask { state, handle: Some(handle), has_begun: false };
+        let submitted = self.pool.submit(level.name(), move |turn| page.serve(look, turn));
+        submitted.map_err(|_| Refusal::Busy)
     }
 
     /// Answers, and counts how the request ended.
-    pub(crate) fn answer(&self, receipt: Receipt, answer: Answer) {
-        let Receipt { reply, kind, since } = receipt;
+    pub(crate) fn answer(&self, handle: ReplyHandle, answer: Answer) {
+        let ReplyHandle { reply, kind, since } = handle;
         let outcome = match answer {
             Answer::Failed => Outcome::Failed,
             Answer::Busy => Outcome::Refused,
@@ -167,14 +167,14 @@ impl AppState {
     }
 
     /// The client left before anybody had begun.
-    pub(crate) fn skip(&self, receipt: &Receipt) {
-        self.counters.count_outcome(receipt.kind, Outcome::Orphaned);
+    pub(crate) fn skip(&self, handle: &ReplyHandle) {
+        self.counters.count_outcome(handle.kind, Outcome::Orphaned);
     }
 
     /// Takes no more requests, and turns away the waiting ones.
     pub(crate) fn close(&self) {
         for job in self.queue.close() {
-            self.refuse(&job.receipt);
+            self.refuse(&job.handle);
         }
         self.pool.close();
     }
@@ -203,40 +203,40 @@ impl AppState {
         }
     }
 
-    pub(crate) fn refuse(&self, receipt: &Receipt) -> Refusal {
-        self.counters.count_outcome(receipt.kind, Outcome::Refused);
+    pub(crate) fn refuse(&self, handle: &ReplyHandle) -> Refusal {
+        self.counters.count_outcome(handle.kind, Outcome::Refused);
         Refusal::Busy
     }
 }
 
 /// A page, from its place in the queue to its answer. Dropped before it has begun, because the pool was full or was closed,
 /// it is refused; dropped later, because something panicked, it has failed.
-struct Page {
+struct PageTask {
     state: Arc<AppState>,
-    receipt: Option<Receipt>,
+    handle: Option<ReplyHandle>,
     has_begun: bool,
 }
 
-impl Page {
+impl PageTask {
     fn serve(&mut self, look: impl FnOnce(&AppState, &mut Request) -> Answer, turn: &mut Request) {
         self.has_begun = true;
         let _running = self.state.counters.run();
-        let is_gone = |receipt: &Receipt| receipt.reply.left().is_some();
+        let is_gone = |handle: &ReplyHandle| handle.reply.left().is_some();
         // Nobody would see the banners of who has left.
-        let answer = (!self.receipt.as_ref().is_some_and(is_gone)).then(|| look(&self.state, turn));
-        match (self.receipt.take(), answer) {
-            (Some(receipt), Some(answer)) => self.state.answer(receipt, answer),
-            (Some(receipt), None) => self.state.skip(&receipt),
+        let answer = (!self.handle.as_ref().is_some_and(is_gone)).then(|| look(&self.state, turn));
+        match (self.handle.take(), answer) {
+            (Some(handle), Some(answer)) => self.state.answer(handle, answer),
+            (Some(handle), None) => self.state.skip(&handle),
             (None, _) => {}
         }
     }
 }
 
-impl Drop for Page {
+impl Drop for PageTask {
     fn drop(&mut self) {
-        match self.receipt.take() {
-            Some(receipt) if self.has_begun => self.state.answer(receipt, Answer::Failed),
-            Some(receipt) => drop(self.state.refuse(&receipt)),
+        match self.handle.take() {
+            Some(handle) if self.has_begun => self.state.answer(handle, Answer::Failed),
+            Some(handle) => drop(self.state.refuse(&handle)),
             None => {}
         }
     }

@@ -3,7 +3,7 @@
 
 use bywash_site::{Refusal, ReplyReceiver};
 
-use crate::answer::{Answer, Receipt};
+use crate::answer::{Answer, ReplyHandle};
 use crate::app_state::{AppState, Job};
 use crate::placing;
 use crate::request::ParsedRequest;
@@ -15,17 +15,17 @@ impl AppState {
     /// Puts a request into a queue; the answer comes through the receiver. The sender dropped
     /// without an answer means that the server closed first.
     pub(crate) fn offer(&self, request: ParsedRequest) -> Result<ReplyReceiver<Answer>, Refusal> {
-        let (receipt, answer) = self.receive(request.kind());
+        let (handle, answer) = self.receive(request.kind());
         match request {
             ParsedRequest::Ad(level, wanted) => {
-                self.hand_in(level, receipt, move |state, turn| {
+                self.submit_page(level, handle, move |state, turn| {
                     placing::page(state, &wanted, turn).unwrap_or_else(Answer::Error)
                 })?
             }
-            ParsedRequest::Click(token) => self.click(&token, receipt),
+            ParsedRequest::Click(token) => self.click(&token, handle),
             request => {
-                let refuse = |job: Job| self.refuse(&job.receipt);
-                self.queue.push(Job { request, receipt }).map_err(refuse)?;
+                let refuse = |job: Job| self.refuse(&job.handle);
+                self.queue.push(Job { request, handle }).map_err(refuse)?;
             }
         }
         Ok(answer)
@@ -33,17 +33,17 @@ impl AppState {
 
     /// Counts a click; the writer answers once that is committed. It waits for nothing here, so no
     /// request of the admin API delays it.
-    fn click(&self, token: &str, receipt: Receipt) {
+    fn click(&self, token: &str, handle: ReplyHandle) {
         let known = |placement: &Placement| {
             self.snapshot().register.banners.contains_key(&placement.banner)
         };
         let Some(placement) = self.key.read(token).filter(known) else {
-            return self.answer(receipt, Answer::Error(RequestError::Unknown("placement")));
+            return self.answer(handle, Answer::Error(RequestError::Unknown("placement")));
         };
-        if let Err(Refused(Write::Click(_, receipt))) =
-            self.writing.offer(Write::Click(placement, receipt))
+        if let Err(Refused(Write::Click(_, handle))) =
+            self.writing.offer(Write::Click(placement, handle))
         {
-            self.answer(receipt, Answer::Busy);
+            self.answer(handle, Answer::Busy);
         }
     }
 }

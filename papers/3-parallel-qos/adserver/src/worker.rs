@@ -8,14 +8,14 @@ use crate::app_state::{AppState, Job};
 
 /// Works until the queue is closed.
 pub(crate) fn run(state: &Arc<AppState>) {
-    while let Some(Job { request, receipt }) = state.queue.pop() {
+    while let Some(Job { request, handle }) = state.queue.pop() {
         let _running = state.counters.run();
-        if receipt.reply.left().is_some() {
+        if handle.reply.left().is_some() {
             // Nobody would see the answer.
-            state.skip(&receipt);
+            state.skip(&handle);
             continue;
         }
         let answer = admin::serve(state, request).unwrap_or_else(Answer::Error);
-        state.answer(receipt, answer);
+        state.answer(handle, answer);
     }
 }

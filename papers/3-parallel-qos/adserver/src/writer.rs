@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::answer::{Answer, Receipt};
+use crate::answer::{Answer, ReplyHandle};
 use crate::app_state::AppState;
 use crate::ids::BannerId;
 use crate::snapshot::{Banner, Snapshot};
@@ -40,7 +40,7 @@ pub(crate) struct Writer {
 /// What is committed together.
 #[derive(Debug, Default)]
 struct Batch {
-    clicks: Vec<(Placement, Receipt)>,
+    clicks: Vec<(Placement, ReplyHandle)>,
     reservations: Vec<BannerId>,
 }
 
@@ -93,7 +93,7 @@ impl Writer {
     /// Puts a write into the batch, or does it. Whether it was the last.
     fn sort(&mut self, write: Write, batch: &mut Batch) -> bool {
         match write {
-            Write::Click(placement, receipt) => batch.clicks.push((placement, receipt)),
+            Write::Click(placement, handle) => batch.clicks.push((placement, handle)),
             Write::Reserve(banner) => batch.reservations.push(banner),
             Write::Change(change, done) => {
                 // Alone: what is wrong with it must not undo what others wait for.
@@ -125,12 +125,12 @@ impl Writer {
         }
         answer_asking(&snapshot, &batch.reservations);
         let firsts = done.map_err(drop);
-        for (index, (placement, receipt)) in batch.clicks.into_iter().enumerate() {
+        for (index, (placement, handle)) in batch.clicks.into_iter().enumerate() {
             let answer = match &firsts {
                 Ok(firsts) => self.count(&snapshot, &placement, firsts[index]),
                 Err(()) => Answer::Failed,
             };
-            self.state.answer(receipt, answer);
+            self.state.answer(handle, answer);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use super::write::Change;
-use crate::answer::Receipt;
+use crate::answer::ReplyHandle;
 use crate::ids::BannerId;
 use crate::token::Placement;
 
@@ -14,7 +14,7 @@ const WAITING: usize = 4_096;
 #[derive(Debug)]
 pub(crate) enum Write {
     /// Answered when it is committed.
-    Click(Placement, Receipt),
+    Click(Placement, ReplyHandle),
     /// The next block of impressions of a banner.
     Reserve(BannerId),
     /// Said when it is committed, or why not.
