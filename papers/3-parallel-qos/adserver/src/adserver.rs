@@ -12,7 +12,7 @@ use bywash_site::Listener;
 
 use crate::app_state::AppState;
 use crate::fill::fill;
-use crate::store::{Store, Writing};
+use crate::store::{Store, WriteQueue};
 use crate::values::Timestamp;
 use crate::writer::Writer;
 use crate::{AdServerError, Fill, Options, Stats, pool, worker};
@@ -38,10 +38,10 @@ impl AdServer {
             filled(&mut store, wanted, &path)?;
         }
         let Store { connection, register, key, boot } = store;
-        let (writing, to_write) = Writing::new();
+        let (write_queue, to_write) = WriteQueue::new();
         let pool = (pool::open(&options)?, seed()?);
         let gateway = options.level_keys.as_deref().map(Gateway::read).transpose()?;
-        let state = AppState::new(options, register, (key, boot), writing, pool, gateway);
+        let state = AppState::new(options, register, (key, boot), write_queue, pool, gateway);
         let mut writer = Writer::new(Arc::clone(&state), connection, to_write);
         writer.prime().map_err(|cause| AdServerError::Database { path, cause })?;
         // From here on a failure drops the server, which stops the threads started so far.
@@ -116,7 +116,7 @@ impl Drop for AdServer {
         self.state.pool.wait_until_empty();
         // After the last delivery, and before the listener waits for the last answers, which the writer owes.
         if let Some(writer) = self.writer.take() {
-            self.state.writing.settle();
+            self.state.write_queue.finish();
             let _ = writer.join();
         }
         self.listener.close();

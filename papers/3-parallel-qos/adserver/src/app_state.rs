@@ -19,7 +19,7 @@ use crate::ids::SlotId;
 use crate::request::ParsedRequest;
 use crate::serve::RandomStream;
 use crate::snapshot::{Banner, Register, Snapshot};
-use crate::store::{Write, Writing};
+use crate::store::{Write, WriteQueue};
 use crate::token::{Key, Placement};
 use crate::values::Timestamp;
 use crate::{Level, Options, Selection, Stats, pool};
@@ -39,7 +39,7 @@ pub(crate) struct AppState {
     pub(crate) pool: Pool,
     /// Of the admin API.
     pub(crate) queue: Queue<Job>,
-    pub(crate) writing: Writing,
+    pub(crate) write_queue: WriteQueue,
     pub(crate) key: Key,
     boot: u32,
     serial: AtomicU64,
@@ -59,7 +59,7 @@ impl AppState {
         options: Options,
         register: Register,
         (key, boot): (Key, u32),
-        writing: Writing,
+        write_queue: WriteQueue,
         (pool, seed): (Pool, u64),
         gateway: Option<Gateway>,
     ) -> Arc<Self> {
@@ -70,7 +70,7 @@ impl AppState {
             pool,
             queue: Queue::new(options.backlog),
             counters: Counters::default(),
-            writing,
+            write_queue,
             key,
             boot,
             serial: AtomicU64::new(0),
@@ -111,7 +111,7 @@ impl AppState {
     /// asked for at the next tick.
     pub(crate) fn reserve_ahead(&self, banner: &Banner) {
         let is_due = banner.tally.is_short(Timestamp::now()) && banner.tally.ask();
-        if is_due && self.writing.offer(Write::Reserve(banner.id)).is_err() {
+        if is_due && self.write_queue.offer(Write::Reserve(banner.id)).is_err() {
             banner.tally.answer();
         }
     }

@@ -41,7 +41,7 @@ impl AppState {
             return self.answer(handle, Answer::Error(RequestError::Unknown("placement")));
         };
         if let Err(Refused(Write::Click(_, handle))) =
-            self.writing.offer(Write::Click(placement, handle))
+            self.write_queue.offer(Write::Click(placement, handle))
         {
             self.answer(handle, Answer::Busy);
         }

@@ -63,7 +63,7 @@ impl Writer {
         done.map(drop)
     }
 
-    /// Writes until it is to settle.
+    /// Writes until it is told to finish.
     pub(crate) fn run(mut self) {
         let mut next_tick = Instant::now() + TICK;
         loop {
@@ -85,7 +85,7 @@ impl Writer {
             }
             self.commit(batch);
             if is_last {
-                return self.settle();
+                return self.finish();
             }
         }
     }
@@ -99,7 +99,7 @@ impl Writer {
                 // Alone: what is wrong with it must not undo what others wait for.
                 let _gone = done.send(write::apply(&mut self.connection, &change));
             }
-            Write::Settle => return true,
+            Write::Finish => return true,
         }
         false
     }
@@ -177,7 +177,7 @@ impl Writer {
     }
 
     /// Gives back what is reserved and was not delivered. Nobody delivers any more.
-    fn settle(mut self) {
+    fn finish(mut self) {
         let snapshot = self.state.snapshot();
         let give_back = |connection: &mut Connection| {
             let transaction = write::begin(connection)?;

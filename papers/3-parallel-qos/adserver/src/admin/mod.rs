@@ -90,7 +90,7 @@ fn add_concept(state: &AppState, word: &Word) -> Result<Answer, RequestError> {
 
 /// Commits a change, then shows what it has led to.
 fn change(state: &AppState, change: Change, register: Register) -> Result<(), RequestError> {
-    match state.writing.commit(change) {
+    match state.write_queue.commit(change) {
         Some(Ok(())) => {
             state.publish(register);
             Ok(())

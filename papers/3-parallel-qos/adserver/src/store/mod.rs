@@ -7,7 +7,7 @@
 mod load;
 mod schema;
 pub(crate) mod write;
-mod writing;
+mod write_queue;
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::snapshot::Register;
 use crate::token::Key;
 
 pub(crate) use write::Change;
-pub(crate) use writing::{Refused, Write, Writing};
+pub(crate) use write_queue::{Refused, Write, WriteQueue};
 
 /// An open database, and what was in it.
 #[derive(Debug)]

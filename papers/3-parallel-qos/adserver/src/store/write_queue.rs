@@ -20,7 +20,7 @@ pub(crate) enum Write {
     /// Said when it is committed, or why not.
     Change(Box<Change>, SyncSender<rusqlite::Result<()>>),
     /// The end: whatever is exact in memory is written.
-    Settle,
+    Finish,
 }
 
 /// The queue to the writer is full, or nobody writes any more.
@@ -29,9 +29,9 @@ pub(crate) struct Refused(pub(crate) Write);
 
 /// The way to the writer.
 #[derive(Clone, Debug)]
-pub(crate) struct Writing(SyncSender<Write>);
+pub(crate) struct WriteQueue(SyncSender<Write>);
 
-impl Writing {
+impl WriteQueue {
     /// A way, and its end.
     pub(crate) fn new() -> (Self, Receiver<Write>) {
         let (sender, receiver) = sync_channel(WAITING);
@@ -53,7 +53,7 @@ impl Writing {
     }
 
     /// Asks for the writer's end.
-    pub(crate) fn settle(&self) {
-        let _gone = self.0.send(Write::Settle);
+    pub(crate) fn finish(&self) {
+        let _gone = self.0.send(Write::Finish);
     }
 }
