@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::capacity::Want;
+use crate::capacity::Demand;
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
 use crate::options::Fill;
 use crate::serve::RandomStream;
@@ -33,9 +33,9 @@ pub(crate) fn fill(fill: Fill, now: Timestamp) -> Option<(Change, Register)> {
         let contract = contract(number, &concepts, flight, &mut rng)?;
         let [banner] = &contract.banners[..] else { return None };
         let own: Vec<ConceptId> = banner.concepts.iter().map(|concept| concept.id).collect();
-        let want = Want::new(banner.size, own.clone(), banner.tally.owed(), flight, now);
+        let demand = Demand::new(banner.size, own.clone(), banner.tally.owed(), flight, now);
         for concept in own {
-            per_day[concept.number() as usize - 1] += want.per_day;
+            per_day[concept.number() as usize - 1] += demand.per_day;
         }
         contracts.push(contract);
     }
@@ -113,7 +113,7 @@ fn contract(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capacity::{find_room, rooms, wants};
+    use crate::capacity::{check_demand, demands, supplies};
 
     #[test]
     fn a_filling_is_the_same_for_the_same_seed_and_promises_only_what_there_is_room_for() {
@@ -127,6 +127,6 @@ mod tests {
         assert_ne!(impressions(wanted), impressions(Fill { seed: 2, ..wanted }));
         let (_, register) = super::fill(wanted, now).unwrap();
         assert_eq!(register.contracts.len(), 300);
-        assert_eq!(find_room(&rooms(&register), &[], &wants(&register, now)), Ok(()));
+        assert_eq!(check_demand(&supplies(&register), &[], &demands(&register, now)), Ok(()));
     }
 }

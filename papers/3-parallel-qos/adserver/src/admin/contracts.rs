@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{FULL, MAX_CONTRACTS, change, found, known_concepts, made};
 use crate::answer::Answer;
 use crate::app_state::AppState;
-use crate::capacity::{Want, find_room, rooms, wants};
+use crate::capacity::{Demand, check_demand, demands, supplies};
 use crate::ids::{BannerId, ContractId};
 use crate::request::{NewBanner, NewContract};
 use crate::request_error::RequestError;
@@ -22,8 +22,9 @@ pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, Request
     let mut register = state.snapshot().register.clone();
     let contract = draw_up(&register, new, now)?;
     let new: Vec<_> =
-        contract.banners.iter().map(|banner| want(banner, contract.flight, now)).collect();
-    find_room(&rooms(&register), &wants(&register, now), &new).map_err(RequestError::Capacity)?;
+        contract.banners.iter().map(|banner| demand(banner, contract.flight, now)).collect();
+    check_demand(&supplies(&register), &demands(&register, now), &new)
+        .map_err(RequestError::Capacity)?;
     let report = Report::of(&contract, now);
     register.keep(contract.clone());
     change(state, Change::Sign(contract), register)?;
@@ -67,9 +68,9 @@ fn draw_up(
     Ok(Contract { id, advertiser, flight, cancelled_at: None, banners: drawn })
 }
 
-fn want(banner: &Banner, flight: Flight, now: Timestamp) -> Want {
+fn demand(banner: &Banner, flight: Flight, now: Timestamp) -> Demand {
     let concepts = banner.concepts.iter().map(|concept| concept.id).collect();
-    Want::new(banner.size, concepts, banner.tally.owed(), flight, now)
+    Demand::new(banner.size, concepts, banner.tally.owed(), flight, now)
 }
 
 pub(super) fn show(state: &AppState, id: ContractId) -> Result<Answer, RequestError> {

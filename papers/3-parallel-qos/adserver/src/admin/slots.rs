@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{FULL, MAX_PUBLISHERS, MAX_SLOTS, change, found, known_concepts, made};
 use crate::answer::Answer;
 use crate::app_state::AppState;
-use crate::capacity::{keep_room, rooms, wants};
+use crate::capacity::{check_supply, demands, supplies};
 use crate::ids::{PublisherId, SlotId};
 use crate::request::NewSlot;
 use crate::request_error::RequestError;
@@ -108,9 +108,9 @@ fn replace(
     let mut register = state.snapshot().register.clone();
     let slot = register.slots.get(&id).filter(|slot| !slot.is_removed);
     let slot = Slot::clone(slot.ok_or(RequestError::Unknown("slot"))?);
-    let before = rooms(&register);
+    let before = supplies(&register);
     register.slots.insert(id, Arc::new(other(slot)));
-    let promised = wants(&register, Timestamp::now());
-    keep_room(&before, &rooms(&register), &promised).map_err(RequestError::Promised)?;
+    let promised = demands(&register, Timestamp::now());
+    check_supply(&before, &supplies(&register), &promised).map_err(RequestError::Promised)?;
     change(state, as_sql, register)
 }

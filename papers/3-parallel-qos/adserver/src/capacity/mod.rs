@@ -2,7 +2,7 @@
 //!
 //! A slot offers so many impressions a day of one size, to banners that share a concept with it. A banner wants so many
 //! a day: what it is owed, evenly over what is left of its flight, rounded up, on every UTC day that it touches. On a
-//! day all wants are met if and only if the largest flow from banners over concepts to slots carries them: the
+//! day all demands are met if and only if the largest flow from banners over concepts to slots carries them: the
 //! transportation problem. Days on which the same contracts run are alike.
 //!
 //! That is careful, never bold. A contract is counted for the whole of its first and last day, and none counts on
@@ -11,7 +11,7 @@
 //! A new contract is accepted if all it wants flows *beside* what flowed before. So a promise that cannot be kept any
 //! more (a publisher has shown less than he expected) keeps nobody out who does not compete with it.
 //!
-//! Of two days the one with fewer contracts is passed over, if all of them run on the other too. Wants take room from
+//! Of two days the one with fewer contracts is passed over, if all of them run on the other too. Demands take room from
 //! each other, and need room together (L. Shapley, *On network flow functions*, 1961): who has room among many has room
 //! among few, and what few need of a slot many need.
 
@@ -29,7 +29,7 @@ const DAY: i64 = 86_400;
 
 /// Impressions a day that one banner wants.
 #[derive(Clone, Debug)]
-pub(crate) struct Want {
+pub(crate) struct Demand {
     pub(crate) size: Size,
     pub(crate) concepts: Vec<ConceptId>,
     pub(crate) per_day: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Want {
 
 /// Impressions a day that one slot has.
 #[derive(Clone, Debug)]
-pub(crate) struct Room {
+pub(crate) struct Supply {
     pub(crate) size: Size,
     pub(crate) concepts: Vec<ConceptId>,
     pub(crate) per_day: u64,
@@ -66,7 +66,7 @@ impl fmt::Display for Shortage {
     }
 }
 
-impl Want {
+impl Demand {
     /// What `owed` impressions over `flight` come to a day, from `now` on.
     pub(crate) fn new(
         size: Size,
@@ -96,21 +96,21 @@ impl Want {
 }
 
 /// What open contracts are owed.
-pub(crate) fn wants(register: &Register, now: Timestamp) -> Vec<Want> {
+pub(crate) fn demands(register: &Register, now: Timestamp) -> Vec<Demand> {
     let open = register.contracts.values().filter(|contract| contract.is_open(now));
     let banners = open.flat_map(|contract| {
-        contract.banners.iter().map(|banner| Want::of(banner, contract.flight, now))
+        contract.banners.iter().map(|banner| Demand::of(banner, contract.flight, now))
     });
-    banners.filter(|want| want.per_day > 0).collect()
+    banners.filter(|demand| demand.per_day > 0).collect()
 }
 
 /// What slots have.
-pub(crate) fn rooms(register: &Register) -> Vec<Room> {
+pub(crate) fn supplies(register: &Register) -> Vec<Supply> {
     let slots = register.slots.values().filter(|slot| !slot.is_removed);
-    slots.map(|slot| Room::of(slot)).collect()
+    slots.map(|slot| Supply::of(slot)).collect()
 }
 
-impl Room {
+impl Supply {
     pub(crate) fn of(slot: &Slot) -> Self {
         let concepts = slot.concepts.iter().map(|concept| concept.id).collect();
         Self { size: slot.size, concepts, per_day: slot.per_day }
@@ -118,11 +118,15 @@ impl Room {
 }
 
 /// Whether `new` finds room beside `promised`; the day on which it does not.
-pub(crate) fn find_room(rooms: &[Room], promised: &[Want], new: &[Want]) -> Result<(), Shortage> {
+pub(crate) fn check_demand(
+    supplies: &[Supply],
+    promised: &[Demand],
+    new: &[Demand],
+) -> Result<(), Shortage> {
     for day in days(promised, new) {
-        let mut network = Carriage::new(rooms);
+        let mut network = DayNetwork::new(supplies);
         network.carry(on(promised, day));
-        let wanted: u64 = new.iter().map(|want| want.per_day).sum();
+        let wanted: u64 = new.iter().map(|demand| demand.per_day).sum();
         let free = network.carry(new.iter());
         if free < wanted {
             return Err(Shortage { day, wanted, free });
@@ -132,13 +136,13 @@ pub(crate) fn find_room(rooms: &[Room], promised: &[Want], new: &[Want]) -> Resu
 }
 
 /// Whether `after` carries as much of what is promised as `before`; the day on which it does not.
-pub(crate) fn keep_room(
-    before: &[Room],
-    after: &[Room],
-    promised: &[Want],
+pub(crate) fn check_supply(
+    before: &[Supply],
+    after: &[Supply],
+    promised: &[Demand],
 ) -> Result<(), Shortage> {
     for day in days(promised, promised) {
-        let carried = |rooms| Carriage::new(rooms).carry(on(promised, day));
+        let carried = |supplies| DayNetwork::new(supplies).carry(on(promised, day));
         let (wanted, free) = (carried(before), carried(after));
         if free < wanted {
             return Err(Shortage { day, wanted, free });
@@ -148,19 +152,20 @@ pub(crate) fn keep_room(
 }
 
 /// Those that run on a day.
-fn on(wants: &[Want], day: i64) -> impl Iterator<Item = &Want> {
-    wants.iter().filter(move |want| (want.first..=want.last).contains(&day))
+fn on(demands: &[Demand], day: i64) -> impl Iterator<Item = &Demand> {
+    demands.iter().filter(move |demand| (demand.first..=demand.last).contains(&day))
 }
 
 /// The days on which any of `among` run and which are not covered by another.
-fn days(promised: &[Want], among: &[Want]) -> Vec<i64> {
-    let Some(first) = among.iter().map(|want| want.first).min() else { return Vec::new() };
-    let last = among.iter().map(|want| want.last).max().unwrap_or(first);
+fn days(promised: &[Demand], among: &[Demand]) -> Vec<i64> {
+    let Some(first) = among.iter().map(|demand| demand.first).min() else { return Vec::new() };
+    let last = among.iter().map(|demand| demand.last).max().unwrap_or(first);
     // Those who run on a day only grow in number when one starts: nothing is missed by looking at these days alone.
-    let starts = promised.iter().map(|want| want.first).filter(|day| (first..=last).contains(day));
+    let starts =
+        promised.iter().map(|demand| demand.first).filter(|day| (first..=last).contains(day));
     let starts: BTreeSet<i64> = starts.chain([first]).collect();
     // And if nobody has ended before the next starts, all of them run on that day too.
-    let ends: BTreeSet<i64> = promised.iter().map(|want| want.last).collect();
+    let ends: BTreeSet<i64> = promised.iter().map(|demand| demand.last).collect();
     let next = starts.iter().skip(1).copied().map(Some).chain([None]);
     let stands = |(day, next): &(&i64, Option<i64>)| {
         next.is_none_or(|next| ends.range(**day..next).next().is_some())
@@ -169,29 +174,30 @@ fn days(promised: &[Want], among: &[Want]) -> Vec<i64> {
 }
 
 /// One day's network: from banners over concepts of a size to slots. Banners alike are one node, as are slots.
-struct Carriage {
+struct DayNetwork {
     network: Network,
     concepts: BTreeMap<(Size, ConceptId), Node>,
 }
 
-impl Carriage {
-    fn new(rooms: &[Room]) -> Self {
-        let mut carriage = Self { network: Network::new(), concepts: BTreeMap::new() };
-        let alike = sums(rooms.iter().map(|room| ((room.size, &room.concepts), room.per_day)));
+impl DayNetwork {
+    fn new(supplies: &[Supply]) -> Self {
+        let mut day = Self { network: Network::new(), concepts: BTreeMap::new() };
+        let alike =
+            sums(supplies.iter().map(|supply| ((supply.size, &supply.concepts), supply.per_day)));
         for ((size, concepts), per_day) in alike {
-            let slot = carriage.network.node();
-            carriage.network.edge(slot, Network::SINK, per_day);
+            let slot = day.network.node();
+            day.network.edge(slot, Network::SINK, per_day);
             for concept in concepts {
-                let concept = carriage.concept(size, *concept);
-                carriage.network.edge(concept, slot, per_day);
+                let concept = day.concept(size, *concept);
+                day.network.edge(concept, slot, per_day);
             }
         }
-        carriage
+        day
     }
 
     /// How much of these can be carried beside what is carried already.
-    fn carry<'a>(&mut self, wants: impl Iterator<Item = &'a Want>) -> u64 {
-        let alike = sums(wants.map(|want| ((want.size, &want.concepts), want.per_day)));
+    fn carry<'a>(&mut self, demands: impl Iterator<Item = &'a Demand>) -> u64 {
+        let alike = sums(demands.map(|demand| ((demand.size, &demand.concepts), demand.per_day)));
         for ((size, concepts), per_day) in alike {
             let banner = self.network.node();
             self.network.edge(Network::SOURCE, banner, per_day);
@@ -246,73 +252,79 @@ mod tests {
         Size::parse("468x60").unwrap()
     }
 
-    fn room(concepts: &[u32], per_day: u64) -> Room {
-        Room { size: size(), concepts: ids(concepts), per_day }
+    fn supply(concepts: &[u32], per_day: u64) -> Supply {
+        Supply { size: size(), concepts: ids(concepts), per_day }
     }
 
     /// So much a day from the first day to before the last.
-    fn want(concepts: &[u32], per_day: u64, days: std::ops::Range<i64>) -> Want {
+    fn demand(concepts: &[u32], per_day: u64, days: std::ops::Range<i64>) -> Demand {
         let flight = Flight { from: Timestamp(days.start * DAY), to: Timestamp(days.end * DAY) };
         let owed = per_day * (days.end - days.start) as u64;
-        Want::new(size(), ids(concepts), owed, flight, NOW)
+        Demand::new(size(), ids(concepts), owed, flight, NOW)
     }
 
     #[test]
     fn a_contract_fits_into_exactly_what_is_left() {
-        let rooms = [room(&[1], 100)];
-        let promised = [want(&[1], 60, 0..10)];
-        assert_eq!(find_room(&rooms, &promised, &[want(&[1], 40, 0..10)]), Ok(()));
+        let supplies = [supply(&[1], 100)];
+        let promised = [demand(&[1], 60, 0..10)];
+        assert_eq!(check_demand(&supplies, &promised, &[demand(&[1], 40, 0..10)]), Ok(()));
         let shortage = Shortage { day: 0, wanted: 41, free: 40 };
-        assert_eq!(find_room(&rooms, &promised, &[want(&[1], 41, 0..10)]), Err(shortage));
-        assert_eq!(find_room(&rooms, &promised, &[want(&[1], 100, 10..20)]), Ok(()));
-        assert_eq!(find_room(&[], &[], &[want(&[1], 1, 0..1)]).unwrap_err().free, 0);
+        assert_eq!(check_demand(&supplies, &promised, &[demand(&[1], 41, 0..10)]), Err(shortage));
+        assert_eq!(check_demand(&supplies, &promised, &[demand(&[1], 100, 10..20)]), Ok(()));
+        assert_eq!(check_demand(&[], &[], &[demand(&[1], 1, 0..1)]).unwrap_err().free, 0);
     }
 
     #[test]
     fn the_fullest_day_counts() {
-        let rooms = [room(&[1], 100)];
-        let promised = [want(&[1], 50, 0..10), want(&[1], 40, 5..6), want(&[1], 40, 8..9)];
-        let shortage = find_room(&rooms, &promised, &[want(&[1], 20, 0..10)]).unwrap_err();
+        let supplies = [supply(&[1], 100)];
+        let promised = [demand(&[1], 50, 0..10), demand(&[1], 40, 5..6), demand(&[1], 40, 8..9)];
+        let shortage = check_demand(&supplies, &promised, &[demand(&[1], 20, 0..10)]).unwrap_err();
         assert_eq!((shortage.wanted, shortage.free), (20, 10));
-        assert_eq!(find_room(&rooms, &promised, &[want(&[1], 50, 6..8)]), Ok(()));
+        assert_eq!(check_demand(&supplies, &promised, &[demand(&[1], 50, 6..8)]), Ok(()));
     }
 
     #[test]
     fn who_can_go_elsewhere_makes_room() {
         // The first could use either slot, and a greedy choice would give it the one that the second needs.
-        let rooms = [room(&[1], 100), room(&[2], 100)];
-        let promised = [want(&[1, 2], 100, 0..5)];
-        assert_eq!(find_room(&rooms, &promised, &[want(&[1], 100, 0..5)]), Ok(()));
-        assert_eq!(find_room(&rooms, &promised, &[want(&[2], 100, 0..5)]), Ok(()));
-        let both = [want(&[1, 2], 100, 0..5), want(&[1], 100, 0..5)];
-        assert_eq!(find_room(&rooms, &both, &[want(&[2], 1, 0..5)]).unwrap_err().free, 0);
+        let supplies = [supply(&[1], 100), supply(&[2], 100)];
+        let promised = [demand(&[1, 2], 100, 0..5)];
+        assert_eq!(check_demand(&supplies, &promised, &[demand(&[1], 100, 0..5)]), Ok(()));
+        assert_eq!(check_demand(&supplies, &promised, &[demand(&[2], 100, 0..5)]), Ok(()));
+        let both = [demand(&[1, 2], 100, 0..5), demand(&[1], 100, 0..5)];
+        assert_eq!(check_demand(&supplies, &both, &[demand(&[2], 1, 0..5)]).unwrap_err().free, 0);
     }
 
     #[test]
     fn a_broken_promise_keeps_only_its_rivals_out() {
-        let rooms = [room(&[1], 10), room(&[2], 10)];
-        let promised = [want(&[1], 50, 0..5)];
-        assert_eq!(find_room(&rooms, &promised, &[want(&[2], 10, 0..5)]), Ok(()));
-        assert_eq!(find_room(&rooms, &promised, &[want(&[1], 1, 0..5)]).unwrap_err().free, 0);
+        let supplies = [supply(&[1], 10), supply(&[2], 10)];
+        let promised = [demand(&[1], 50, 0..5)];
+        assert_eq!(check_demand(&supplies, &promised, &[demand(&[2], 10, 0..5)]), Ok(()));
+        assert_eq!(
+            check_demand(&supplies, &promised, &[demand(&[1], 1, 0..5)]).unwrap_err().free,
+            0
+        );
     }
 
     #[test]
     fn room_that_is_promised_cannot_be_taken_away() {
-        let before = [room(&[1], 100), room(&[1, 2], 100)];
-        let promised = [want(&[1], 120, 3..9)];
-        assert_eq!(keep_room(&before, &[room(&[1], 100), room(&[1, 2], 20)], &promised), Ok(()));
+        let before = [supply(&[1], 100), supply(&[1, 2], 100)];
+        let promised = [demand(&[1], 120, 3..9)];
+        assert_eq!(
+            check_supply(&before, &[supply(&[1], 100), supply(&[1, 2], 20)], &promised),
+            Ok(())
+        );
         let shortage = Shortage { day: 3, wanted: 120, free: 119 };
-        let less = [room(&[1], 100), room(&[1, 2], 19)];
-        assert_eq!(keep_room(&before, &less, &promised), Err(shortage));
+        let less = [supply(&[1], 100), supply(&[1, 2], 19)];
+        assert_eq!(check_supply(&before, &less, &promised), Err(shortage));
     }
 
     #[test]
     fn a_short_contract_wants_its_pace_and_a_part_is_a_whole() {
         let hour = Flight { from: Timestamp(0), to: Timestamp(3_600) };
-        assert_eq!(Want::new(size(), ids(&[1]), 10, hour, NOW).per_day, 240);
+        assert_eq!(Demand::new(size(), ids(&[1]), 10, hour, NOW).per_day, 240);
         let third = Flight { from: Timestamp(0), to: Timestamp(3 * DAY) };
-        assert_eq!(Want::new(size(), ids(&[1]), 100, third, NOW).per_day, 34);
-        assert_eq!(Want::new(size(), ids(&[1]), 100, third, Timestamp(2 * DAY)).per_day, 100);
+        assert_eq!(Demand::new(size(), ids(&[1]), 100, third, NOW).per_day, 34);
+        assert_eq!(Demand::new(size(), ids(&[1]), 100, third, Timestamp(2 * DAY)).per_day, 100);
     }
 
     #[test]
@@ -329,22 +341,26 @@ mod tests {
         let seed = 5;
         println!("seed {seed}");
         let mut rng = RandomStream::seeded(seed);
-        let rooms = [room(&[1], 100)];
+        let supplies = [supply(&[1], 100)];
         let mut answers = [0, 0];
         for _ in 0..3_000 {
             let mut drawn = |most| {
                 let first = rng.below(12).cast_signed();
                 let days = first..first + 1 + rng.below(6).cast_signed();
-                want(&[1], 1 + rng.below(most), days)
+                demand(&[1], 1 + rng.below(most), days)
             };
-            let promised: Vec<Want> = (0..6).map(|_| drawn(30)).collect();
+            let promised: Vec<Demand> = (0..6).map(|_| drawn(30)).collect();
             let new = [drawn(100)];
             let free_on = |day: i64| {
-                let promised: u64 = on(&promised, day).map(|want| want.per_day).sum();
+                let promised: u64 = on(&promised, day).map(|demand| demand.per_day).sum();
                 100_u64.saturating_sub(promised)
             };
             let fits = (new[0].first..=new[0].last).all(|day| new[0].per_day <= free_on(day));
-            assert_eq!(find_room(&rooms, &promised, &new).is_ok(), fits, "{promised:?} {new:?}");
+            assert_eq!(
+                check_demand(&supplies, &promised, &new).is_ok(),
+                fits,
+                "{promised:?} {new:?}"
+            );
             answers[usize::from(fits)] += 1;
         }
         assert!(answers.iter().all(|count| *count > 300), "{answers:?}");
@@ -353,24 +369,25 @@ mod tests {
     /// What is kept while days are looked for grows with the contracts, not with their square.
     #[test]
     fn one_day_is_kept_for_each_that_may_be_the_fullest() {
-        let many: Vec<Want> = (0..3_000).map(|day| want(&[1], 1, day..day + 1_000)).collect();
+        let many: Vec<Demand> = (0..3_000).map(|day| demand(&[1], 1, day..day + 1_000)).collect();
         // On the first 999 nobody ends before the next begins.
         assert_eq!(days(&many, &many), (999..3_000).collect::<Vec<_>>());
-        let nested: Vec<Want> = (0..500).map(|day| want(&[1], 1, day..1_000 - day)).collect();
+        let nested: Vec<Demand> = (0..500).map(|day| demand(&[1], 1, day..1_000 - day)).collect();
         assert_eq!(days(&nested, &nested), [499]);
     }
 
-    /// P. Hall's condition (1935): everything fits if and only if no set of wants exceeds the slots that any of them can use.
-    fn fits(rooms: &[Room], wants: &[Want]) -> bool {
-        (0_u32..1 << wants.len()).all(|set| {
-            let chosen = || (0..wants.len()).filter(|n| set & 1 << n != 0).map(|n| &wants[n]);
-            let shares = |room: &&Room| {
-                let usable =
-                    |want: &Want| want.concepts.iter().any(|own| room.concepts.contains(own));
+    /// P. Hall's condition (1935): everything fits if and only if no set of demands exceeds the slots that any of them can use.
+    fn fits(supplies: &[Supply], demands: &[Demand]) -> bool {
+        (0_u32..1 << demands.len()).all(|set| {
+            let chosen = || (0..demands.len()).filter(|n| set & 1 << n != 0).map(|n| &demands[n]);
+            let shares = |supply: &&Supply| {
+                let usable = |demand: &Demand| {
+                    demand.concepts.iter().any(|own| supply.concepts.contains(own))
+                };
                 chosen().any(usable)
             };
-            let room: u64 = rooms.iter().filter(shares).map(|room| room.per_day).sum();
-            chosen().map(|want| want.per_day).sum::<u64>() <= room
+            let supply: u64 = supplies.iter().filter(shares).map(|supply| supply.per_day).sum();
+            chosen().map(|demand| demand.per_day).sum::<u64>() <= supply
         })
     }
 
@@ -385,15 +402,16 @@ mod tests {
                 let all = [1, 2, 3, 4].into_iter().filter(|_| rng.below(3) == 0);
                 all.collect::<Vec<u32>>()
             };
-            let rooms = [(); 4].map(|()| concepts());
+            let supplies = [(); 4].map(|()| concepts());
             let sets = [(); 5].map(|()| concepts());
-            let rooms = rooms.map(|concepts| room(&concepts, rng.below(30)));
-            let mut promised: Vec<Want> = Vec::new();
+            let supplies = supplies.map(|concepts| supply(&concepts, rng.below(30)));
+            let mut promised: Vec<Demand> = Vec::new();
             for concepts in sets {
-                let new = want(&concepts, 1 + rng.below(20), 0..1);
-                let is_signed = find_room(&rooms, &promised, std::slice::from_ref(&new)).is_ok();
+                let new = demand(&concepts, 1 + rng.below(20), 0..1);
+                let is_signed =
+                    check_demand(&supplies, &promised, std::slice::from_ref(&new)).is_ok();
                 let all: Vec<_> = promised.iter().cloned().chain([new]).collect();
-                assert_eq!(is_signed, fits(&rooms, &all), "{rooms:?} {all:?}");
+                assert_eq!(is_signed, fits(&supplies, &all), "{supplies:?} {all:?}");
                 answers[usize::from(is_signed)] += 1;
                 if is_signed {
                     promised = all;
