@@ -10,9 +10,9 @@ use crate::admin;
 use crate::answer::Answer;
 use crate::app_state::AppState;
 use crate::ids::{BannerId, SlotId};
-use crate::request::PageWanted;
+use crate::request::PageRequest;
 use crate::request_error::RequestError;
-use crate::serve::{Page, Selector, Wanted};
+use crate::serve::{Page, SelectionRequest, Selector};
 use crate::snapshot::{Banner, Concept, Slot, Snapshot};
 use crate::values::Size;
 
@@ -34,7 +34,7 @@ struct PlacedBanner {
 /// The answer to a request for banners.
 pub(crate) fn page(
     state: &AppState,
-    wanted: &PageWanted,
+    wanted: &PageRequest,
     turn: &mut Request,
 ) -> Result<Answer, RequestError> {
     let snapshot = state.snapshot();
@@ -50,7 +50,7 @@ pub(crate) fn page(
     let mut placed = Vec::with_capacity(wanted.count);
     for Group { size, concepts, places } in groups {
         let before = page.banners.len();
-        let wanted = Wanted { concepts: &concepts, size, count: places.len() };
+        let wanted = SelectionRequest { concepts: &concepts, size, count: places.len() };
         selector.select(&snapshot, wanted, &mut page, Some(turn));
         let chosen = page.banners[before..].iter().zip(places);
         placed.extend(chosen.map(|(banner, (at, slot))| (at, place(state, banner, slot))));

@@ -45,13 +45,13 @@ pub(crate) enum ParsedRequest {
     ListContracts(Option<ContractId>),
     ShowContract(ContractId),
     Cancel(ContractId),
-    Ad(Level, PageWanted),
+    Ad(Level, PageRequest),
     Click(String),
 }
 
 /// What a page wants.
 #[derive(Debug)]
-pub(crate) struct PageWanted {
+pub(crate) struct PageRequest {
     pub(crate) count: usize,
     /// None: those of the slots.
     pub(crate) concepts: BTreeSet<Word>,
@@ -107,7 +107,7 @@ impl ParsedRequest {
             Route::Cancel(id) => Self::Cancel(id),
             Route::Ad => {
                 let level = if has_type { level_of_type(form)? } else { level };
-                Self::Ad(level, PageWanted::read(form)?)
+                Self::Ad(level, PageRequest::read(form)?)
             }
             Route::Click(token) => Self::Click(token),
         })
@@ -135,7 +135,7 @@ impl ParsedRequest {
     }
 }
 
-impl PageWanted {
+impl PageRequest {
     fn read(form: &Form) -> Result<Self, Refusal> {
         let slots = match form.get("slot") {
             None => Vec::new(),
@@ -230,7 +230,7 @@ const TYPE: Refusal = Refusal::Nonsense("type must be 0 or 1");
 mod tests {
     use super::*;
 
-    fn page(query: &str, has_level: bool) -> Result<(Level, PageWanted), Refusal> {
+    fn page(query: &str, has_level: bool) -> Result<(Level, PageRequest), Refusal> {
         match ParsedRequest::read(
             Route::Ad,
             &Form::read(query, b""),

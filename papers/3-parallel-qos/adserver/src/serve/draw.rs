@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::serve::page::Page;
-use crate::serve::{RandomStream, Wanted};
+use crate::serve::{RandomStream, SelectionRequest};
 use crate::snapshot::{Banner, Concept, Snapshot, WeightTrees};
 
 /// Draws for one choice, before the rest is left to a scan. With a banner on all of 16 trees, one of 16 draws is
@@ -28,7 +28,7 @@ pub(super) enum Progress {
 pub(super) fn choose(
     snapshot: &Snapshot,
     trees: &WeightTrees,
-    wanted: &Wanted<'_>,
+    wanted: &SelectionRequest<'_>,
     page: &mut Page,
     rng: &mut RandomStream,
 ) -> Progress {

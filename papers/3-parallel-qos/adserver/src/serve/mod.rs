@@ -12,4 +12,4 @@ mod tests;
 pub(crate) use page::Page;
 pub(crate) use random::RandomStream;
 pub use select::Selection;
-pub(crate) use select::{Selector, Wanted};
+pub(crate) use select::{SelectionRequest, Selector};

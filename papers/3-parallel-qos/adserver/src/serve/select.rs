@@ -25,7 +25,7 @@ pub enum Selection {
 
 /// What a request wants on its page.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct SelectionRequest<'a> {
     /// By id, none twice.
     pub(crate) concepts: &'a [Concept],
     /// Any, if none.
@@ -52,7 +52,7 @@ impl Selector {
     pub(crate) fn select(
         &mut self,
         snapshot: &Snapshot,
-        wanted: Wanted<'_>,
+        wanted: SelectionRequest<'_>,
         page: &mut Page,
         turn: Option<&mut Request>,
     ) {
@@ -71,7 +71,7 @@ impl Selector {
 /// The common list of candidates: each concept's, side by side [paper 3.3].
 fn candidates(
     snapshot: &Snapshot,
-    wanted: Wanted<'_>,
+    wanted: SelectionRequest<'_>,
     turn: Option<&mut Request>,
 ) -> Vec<Candidate> {
     let of = |concept: &Concept| match &snapshot.trees {

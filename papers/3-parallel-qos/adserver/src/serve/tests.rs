@@ -57,7 +57,12 @@ fn snapshot(signs: &[Sign], selection: Selection) -> Snapshot {
 fn page(snapshot: &Snapshot, selector: &mut Selector, concepts: &[u32], count: usize) -> Vec<u32> {
     let concepts: Vec<_> = concepts.iter().copied().map(concept).collect();
     let mut page = Page::default();
-    selector.select(snapshot, Wanted { concepts: &concepts, size: None, count }, &mut page, None);
+    selector.select(
+        snapshot,
+        SelectionRequest { concepts: &concepts, size: None, count },
+        &mut page,
+        None,
+    );
     page.banners.iter().map(|banner| banner.id.number()).collect()
 }
 
@@ -155,7 +160,8 @@ fn a_size_is_a_condition() {
     each(|selection, selector| {
         let snapshot = snapshot(&[sign(9, &[1]), sign(9, &[1]), sign(9, &[1])], selection);
         let mut got = Page::default();
-        let wanted = Wanted { concepts: &[concept(1)], size: Size::parse("468x60"), count: 3 };
+        let wanted =
+            SelectionRequest { concepts: &[concept(1)], size: Size::parse("468x60"), count: 3 };
         selector.select(&snapshot, wanted, &mut got, None);
         assert_eq!(got.banners.iter().map(|banner| banner.id.number()).collect::<Vec<_>>(), [2]);
     });

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::Selection;
 use crate::ids::{BannerId, ConceptId, ContractId};
-use crate::serve::{Page, RandomStream, Selector, Wanted};
+use crate::serve::{Page, RandomStream, SelectionRequest, Selector};
 use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
 use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
 use chi_square::{Fit, test_urn};
@@ -84,7 +84,7 @@ pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
         let mut page = Page::default();
         selector.select(
             &snapshot,
-            Wanted { concepts: &concepts, size: None, count: 1 },
+            SelectionRequest { concepts: &concepts, size: None, count: 1 },
             &mut page,
             None,
         );
