@@ -133,7 +133,7 @@ mod tests {
     use crate::answer::Answer;
     use crate::counters::Kind;
     use crate::request::ParsedRequest;
-    use crate::values::Word;
+    use crate::values::Keyword;
 
     fn server(folder: &TempDir) -> AdServer {
         let fill = Some(Fill { contracts: 5, concepts: 1, seed: 1 });
@@ -183,8 +183,8 @@ mod tests {
         let banner = Arc::clone(&server.state.snapshot().contracted[0]);
         let token = server.state.place(&banner, None);
         let locked = server.state.lock_changes();
-        let word = Word::parse("new").unwrap();
-        let waits = server.state.offer(ParsedRequest::AddConcept(word)).unwrap();
+        let keyword = Keyword::parse("new").unwrap();
+        let waits = server.state.offer(ParsedRequest::AddConcept(keyword)).unwrap();
         let click = server.state.offer(ParsedRequest::Click(token)).unwrap();
         assert!(matches!(answer(&server, click), Some(Answer::Go(_))));
         drop(locked);

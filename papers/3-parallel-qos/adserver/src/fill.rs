@@ -11,7 +11,7 @@ use crate::options::Fill;
 use crate::serve::RandomStream;
 use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
 use crate::store::Change;
-use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
 const DAY: i64 = 86_400;
 /// Concepts of a banner, at most.
@@ -62,7 +62,7 @@ fn register(
             is_removed: false,
             counts: Arc::new(SlotCounts::default()),
         };
-        register.concepts.insert(concept.word.clone(), concept.id);
+        register.concepts.insert(concept.keyword.clone(), concept.id);
         register.slots.insert(slot.id, Arc::new(slot.clone()));
         changes.extend([Change::Concept(concept.clone()), Change::Slot(slot)]);
     }
@@ -74,8 +74,8 @@ fn register(
 }
 
 fn concept(number: u32) -> Option<Concept> {
-    let word = Word::parse(&format!("concept-{number}"))?;
-    Some(Concept { id: ConceptId::new(number)?, word })
+    let keyword = Keyword::parse(&format!("concept-{number}"))?;
+    Some(Concept { id: ConceptId::new(number)?, keyword })
 }
 
 fn size() -> Option<Size> {
@@ -102,7 +102,7 @@ fn contract(
         contract: id,
         landing: Landing::parse(&format!("https://example.com/landing/{number}"))?,
         size: size()?,
-        category: category.and_then(|number| Word::parse(&format!("category-{number}"))),
+        category: category.and_then(|number| Keyword::parse(&format!("category-{number}"))),
         concepts: own,
         tally: Arc::new(Tally::new(impressions, flight, 0, 0)),
     };

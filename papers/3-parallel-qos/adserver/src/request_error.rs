@@ -1,7 +1,7 @@
 //! Why a request that could be read is answered with no.
 
 use crate::capacity::Shortage;
-use crate::values::Word;
+use crate::values::Keyword;
 
 /// The most concepts that are suggested for one that does not exist.
 pub(crate) const SUGGESTIONS: usize = 5;
@@ -9,11 +9,11 @@ pub(crate) const SUGGESTIONS: usize = 5;
 /// Each has one status, and its words are the answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
-    #[error("there is no concept {word}; {}", suggestions(near))]
+    #[error("there is no concept {keyword}; {}", suggestions(near))]
     UnknownConcept {
-        word: Word,
+        keyword: Keyword,
         /// Those that are written most alike, at most [`SUGGESTIONS`].
-        near: Vec<Word>,
+        near: Vec<Keyword>,
     },
     #[error("there is no such {0}")]
     Unknown(&'static str),
@@ -32,11 +32,11 @@ pub(crate) enum RequestError {
     Closing,
 }
 
-fn suggestions(near: &[Word]) -> String {
-    let words: Vec<_> = near.iter().map(Word::as_str).collect();
-    if words.is_empty() {
+fn suggestions(near: &[Keyword]) -> String {
+    let keywords: Vec<_> = near.iter().map(Keyword::as_str).collect();
+    if keywords.is_empty() {
         "there are no concepts yet".to_owned()
     } else {
-        format!("similar: {}", words.join(", "))
+        format!("similar: {}", keywords.join(", "))
     }
 }

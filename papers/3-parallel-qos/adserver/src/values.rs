@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 /// The longest landing address in bytes.
 const MAX_LANDING: usize = 2_048;
 /// The longest name of a concept or a category.
-const MAX_WORD: usize = 64;
+const MAX_KEYWORD: usize = 64;
 /// The longest name of an advertiser or a publisher in characters.
 const MAX_NAME: usize = 100;
 /// The longest side of a banner in pixels.
@@ -89,13 +89,13 @@ impl Serialize for Size {
 /// A concept's or a category's name: 1 to 64 of `a-z 0-9 - _`, so that it means itself wherever it is written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Word(Arc<str>);
+pub(crate) struct Keyword(Arc<str>);
 
-impl Word {
+impl Keyword {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
-        let is_word = (1..=MAX_WORD).contains(&text.len()) && text.bytes().all(plain);
-        is_word.then(|| Self(text.into()))
+        let is_keyword = (1..=MAX_KEYWORD).contains(&text.len()) && text.bytes().all(plain);
+        is_keyword.then(|| Self(text.into()))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -103,7 +103,7 @@ impl Word {
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for Keyword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -192,9 +192,9 @@ mod tests {
 
     #[test]
     fn words_and_names_are_bounded() {
-        assert!(Word::parse("fast-cars_2").is_some());
+        assert!(Keyword::parse("fast-cars_2").is_some());
         for wrong in ["", "Cars", "a b", "a,b", "ü", &"x".repeat(65)] {
-            assert_eq!(Word::parse(wrong), None, "{wrong:?}");
+            assert_eq!(Keyword::parse(wrong), None, "{wrong:?}");
         }
         assert_eq!(Name::parse(" Räder & Co ").unwrap().as_str(), "Räder & Co");
         for wrong in ["", "  ", "a\nb", &"x".repeat(101)] {

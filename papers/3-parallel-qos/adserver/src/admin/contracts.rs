@@ -14,7 +14,7 @@ use crate::request::{NewBanner, NewContract};
 use crate::request_error::RequestError;
 use crate::snapshot::{Banner, Contract, Register, Tally, due};
 use crate::store::Change;
-use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
 pub(super) fn sign(state: &AppState, new: NewContract) -> Result<Answer, RequestError> {
     let _lock = state.lock_changes();
@@ -156,8 +156,8 @@ struct BannerReport {
     banner: BannerId,
     landing: Landing,
     size: Size,
-    category: Option<Word>,
-    concepts: Vec<Word>,
+    category: Option<Keyword>,
+    concepts: Vec<Keyword>,
     impressions: u64,
     delivered: u64,
     clicks: u64,
@@ -216,7 +216,7 @@ impl BannerReport {
             landing: landing.clone(),
             size: *size,
             category: category.clone(),
-            concepts: concepts.iter().map(|concept| concept.word.clone()).collect(),
+            concepts: concepts.iter().map(|concept| concept.keyword.clone()).collect(),
             impressions: tally.contracted(),
             delivered: tally.delivered(),
             clicks: tally.clicks(),

@@ -23,7 +23,7 @@ use crate::request::ParsedRequest;
 use crate::request_error::{RequestError, SUGGESTIONS};
 use crate::snapshot::{Concept, Register};
 use crate::store::Change;
-use crate::values::Word;
+use crate::values::Keyword;
 
 /// More is no ad server any more, and an answer with all of them no answer.
 const MAX_CONCEPTS: usize = 10_000;
@@ -39,7 +39,7 @@ const FULL: RequestError = RequestError::Conflict("the ad server cannot have mor
 /// Serves what is neither a page's request nor a click.
 pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, RequestError> {
     match request {
-        ParsedRequest::AddConcept(word) => add_concept(state, &word),
+        ParsedRequest::AddConcept(keyword) => add_concept(state, &keyword),
         ParsedRequest::ListConcepts => Ok(found(&json!({
             "concepts": state.snapshot().register.concepts.keys().collect::<Vec<_>>(),
         }))),
@@ -61,31 +61,31 @@ pub(crate) fn serve(state: &AppState, request: ParsedRequest) -> Result<Answer, 
 /// The concepts of these names, or the suggestion of others.
 pub(crate) fn known_concepts(
     register: &Register,
-    words: &BTreeSet<Word>,
+    keywords: &BTreeSet<Keyword>,
 ) -> Result<Vec<Concept>, RequestError> {
-    register.concepts(words).map_err(|word| {
-        let likeness = |other: &Word| strsim::jaro_winkler(word.as_str(), other.as_str());
-        let mut near: Vec<(f64, &Word)> =
+    register.concepts(keywords).map_err(|keyword| {
+        let likeness = |other: &Keyword| strsim::jaro_winkler(keyword.as_str(), other.as_str());
+        let mut near: Vec<(f64, &Keyword)> =
             register.concepts.keys().map(|other| (likeness(other), other)).collect();
         near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let near = near.into_iter().take(SUGGESTIONS).map(|(_, other)| other.clone()).collect();
-        RequestError::UnknownConcept { word, near }
+        RequestError::UnknownConcept { keyword, near }
     })
 }
 
-fn add_concept(state: &AppState, word: &Word) -> Result<Answer, RequestError> {
+fn add_concept(state: &AppState, keyword: &Keyword) -> Result<Answer, RequestError> {
     let _lock = state.lock_changes();
     let mut register = state.snapshot().register.clone();
-    if register.concepts.contains_key(word) {
-        return Ok(found(&json!({ "concept": word })));
+    if register.concepts.contains_key(keyword) {
+        return Ok(found(&json!({ "concept": keyword })));
     }
     if register.concepts.len() >= MAX_CONCEPTS {
         return Err(FULL);
     }
     let id = ConceptId::after(register.concepts.values().max().copied()).ok_or(FULL)?;
-    register.concepts.insert(word.clone(), id);
-    change(state, Change::Concept(Concept { id, word: word.clone() }), register)?;
-    Ok(made(&json!({ "concept": word })))
+    register.concepts.insert(keyword.clone(), id);
+    change(state, Change::Concept(Concept { id, keyword: keyword.clone() }), register)?;
+    Ok(made(&json!({ "concept": keyword })))
 }
 
 /// Commits a change, then shows what it has led to.

@@ -14,7 +14,7 @@ use crate::request::NewSlot;
 use crate::request_error::RequestError;
 use crate::snapshot::{Publisher, Slot, SlotCounts};
 use crate::store::Change;
-use crate::values::{Name, Timestamp, Word};
+use crate::values::{Keyword, Name, Timestamp};
 
 pub(super) fn add_publisher(state: &AppState, name: Name) -> Result<Answer, RequestError> {
     let _lock = state.lock_changes();
@@ -49,7 +49,7 @@ pub(super) fn list(state: &AppState, after: Option<SlotId>) -> Answer {
 }
 
 fn report(slot: &Slot) -> Value {
-    let concepts: Vec<&Word> = slot.concepts.iter().map(|concept| &concept.word).collect();
+    let concepts: Vec<&Keyword> = slot.concepts.iter().map(|concept| &concept.keyword).collect();
     json!({
         "slot": slot.id,
         "publisher": slot.publisher,

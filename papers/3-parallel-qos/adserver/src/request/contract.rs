@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bywash_site::{Form, Refusal};
 
 use super::{SIZE, impressions, number, own_concepts};
-use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
 /// Banners of one contract.
 const MAX_BANNERS: usize = 16;
@@ -30,8 +30,8 @@ pub(crate) struct NewContract {
 pub(crate) struct NewBanner {
     pub(crate) landing: Landing,
     pub(crate) size: Size,
-    pub(crate) concepts: BTreeSet<Word>,
-    pub(crate) category: Option<Word>,
+    pub(crate) concepts: BTreeSet<Keyword>,
+    pub(crate) category: Option<Keyword>,
 }
 
 impl NewContract {
@@ -89,7 +89,7 @@ fn banners(form: &Form) -> Result<Vec<NewBanner>, Refusal> {
             landing: Landing::parse(landings[index]).ok_or(LANDING)?,
             size: Size::parse(sizes[index]).ok_or(SIZE)?,
             concepts: own_concepts(concepts[index])?,
-            category: category.map(|text| Word::parse(text).ok_or(CATEGORY)).transpose()?,
+            category: category.map(|text| Keyword::parse(text).ok_or(CATEGORY)).transpose()?,
         })
     };
     (0..count).map(banner).collect()

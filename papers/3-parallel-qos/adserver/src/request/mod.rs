@@ -14,7 +14,7 @@ use bywash_site::{Form, Refusal};
 use crate::Level;
 use crate::counters::Kind;
 use crate::ids::{ContractId, PublisherId, SlotId};
-use crate::values::{Name, Size, Timestamp, Word};
+use crate::values::{Keyword, Name, Size, Timestamp};
 
 pub(crate) use contract::{NewBanner, NewContract};
 pub(crate) use route::Route;
@@ -31,7 +31,7 @@ const MAX_IMPRESSIONS: u64 = 1_000_000_000;
 /// A request that may queue.
 #[derive(Debug)]
 pub(crate) enum ParsedRequest {
-    AddConcept(Word),
+    AddConcept(Keyword),
     ListConcepts,
     AddPublisher(Name),
     /// Those after this one, as of the other lists.
@@ -54,7 +54,7 @@ pub(crate) enum ParsedRequest {
 pub(crate) struct PageRequest {
     pub(crate) count: usize,
     /// None: those of the slots.
-    pub(crate) concepts: BTreeSet<Word>,
+    pub(crate) concepts: BTreeSet<Keyword>,
     pub(crate) size: Option<Size>,
     /// None, or as many as banners.
     pub(crate) slots: Vec<SlotId>,
@@ -65,7 +65,7 @@ pub(crate) struct PageRequest {
 pub(crate) struct NewSlot {
     pub(crate) publisher: PublisherId,
     pub(crate) size: Size,
-    pub(crate) concepts: BTreeSet<Word>,
+    pub(crate) concepts: BTreeSet<Keyword>,
     pub(crate) per_day: u64,
 }
 
@@ -81,7 +81,7 @@ impl ParsedRequest {
         route.fields().check(form)?;
         Ok(match route {
             Route::AddConcept => {
-                Self::AddConcept(form.get("name").and_then(Word::parse).ok_or(WORD)?)
+                Self::AddConcept(form.get("name").and_then(Keyword::parse).ok_or(KEYWORD)?)
             }
             Route::ListConcepts => Self::ListConcepts,
             Route::AddPublisher => {
@@ -160,7 +160,7 @@ impl PageRequest {
         }
         let concepts = match form.get("concepts") {
             None if !slots.is_empty() => BTreeSet::new(),
-            text => words(text.unwrap_or_default(), MAX_CONCEPTS).ok_or(CONCEPTS)?,
+            text => keywords(text.unwrap_or_default(), MAX_CONCEPTS).ok_or(CONCEPTS)?,
         };
         let size = form.get("size").map(|text| Size::parse(text).ok_or(SIZE)).transpose()?;
         if size.is_some() && !slots.is_empty() {
@@ -193,17 +193,18 @@ fn impressions(text: Option<&str>) -> Option<u64> {
     text.and_then(number).filter(|number| (1..=MAX_IMPRESSIONS).contains(number))
 }
 
-fn own_concepts(text: &str) -> Result<BTreeSet<Word>, Refusal> {
-    words(text, MAX_OWN_CONCEPTS).ok_or(OWN_CONCEPTS)
+fn own_concepts(text: &str) -> Result<BTreeSet<Keyword>, Refusal> {
+    keywords(text, MAX_OWN_CONCEPTS).ok_or(OWN_CONCEPTS)
 }
 
-/// One to `most` words with commas between them.
-fn words(text: &str, most: usize) -> Option<BTreeSet<Word>> {
-    let words = text.split(',').take(most + 1).map(Word::parse).collect::<Option<Vec<_>>>()?;
-    (words.len() <= most).then(|| words.into_iter().collect())
+/// One to `most` keywords with commas between them.
+fn keywords(text: &str, most: usize) -> Option<BTreeSet<Keyword>> {
+    let keywords =
+        text.split(',').take(most + 1).map(Keyword::parse).collect::<Option<Vec<_>>>()?;
+    (keywords.len() <= most).then(|| keywords.into_iter().collect())
 }
 
-const WORD: Refusal = Refusal::Nonsense("name must be 1 to 64 characters of a-z 0-9 - _");
+const KEYWORD: Refusal = Refusal::Nonsense("name must be 1 to 64 characters of a-z 0-9 - _");
 const NAME: Refusal =
     Refusal::Nonsense("name must be 1 to 100 characters without control characters");
 const PUBLISHER: Refusal = Refusal::Nonsense("publisher must be the number of a publisher");

@@ -26,11 +26,11 @@ pub(crate) fn matching(
     concept: &Concept,
     size: Option<Size>,
 ) -> Vec<Candidate> {
-    let wanted = concept.word.as_str();
+    let wanted = concept.keyword.as_str();
     let banners = snapshot.contracted.iter().enumerate();
     let fitting = banners.filter(|(_, banner)| {
         size.is_none_or(|size| size == banner.size)
-            && banner.concepts.iter().any(|own| own.word.as_str() == wanted)
+            && banner.concepts.iter().any(|own| own.keyword.as_str() == wanted)
     });
     fitting.filter_map(|(index, banner)| Candidate::of(index, banner)).collect()
 }

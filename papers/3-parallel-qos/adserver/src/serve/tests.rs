@@ -5,7 +5,7 @@ use super::*;
 use crate::ids::{BannerId, ConceptId, ContractId};
 use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
 use crate::trial::chi_square;
-use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
 const FLIGHT: Flight = Flight { from: Timestamp(0), to: Timestamp(1_000) };
 /// The flight's last second: its whole line is due.
@@ -23,8 +23,8 @@ fn sign(owed: u64, concepts: &'static [u32]) -> Sign {
 }
 
 fn concept(number: u32) -> Concept {
-    let word = Word::parse(&format!("concept-{number}")).unwrap();
-    Concept { id: ConceptId::new(number).unwrap(), word }
+    let keyword = Keyword::parse(&format!("concept-{number}")).unwrap();
+    Concept { id: ConceptId::new(number).unwrap(), keyword }
 }
 
 fn snapshot(signs: &[Sign], selection: Selection) -> Snapshot {
@@ -38,7 +38,7 @@ fn snapshot(signs: &[Sign], selection: Selection) -> Snapshot {
             contract: ContractId::new(number).unwrap(),
             landing: Landing::parse("https://example.com/").unwrap(),
             size: Size::parse(if number % 2 == 0 { "468x60" } else { "120x60" }).unwrap(),
-            category: sign.category.and_then(Word::parse),
+            category: sign.category.and_then(Keyword::parse),
             concepts: sign.concepts.iter().copied().map(concept).collect(),
             tally: Arc::new(tally),
         };

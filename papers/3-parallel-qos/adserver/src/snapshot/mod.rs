@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
-use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
 pub(crate) use tally::{Tally, due};
 pub(crate) use weight_trees::WeightTrees;
@@ -20,7 +20,7 @@ pub(crate) use weight_trees::WeightTrees;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Concept {
     pub(crate) id: ConceptId,
-    pub(crate) word: Word,
+    pub(crate) keyword: Keyword,
 }
 
 /// A site that shows banners.
@@ -78,7 +78,7 @@ pub(crate) struct Banner {
     pub(crate) landing: Landing,
     pub(crate) size: Size,
     /// Two banners of one category contradict each other: never on one page.
-    pub(crate) category: Option<Word>,
+    pub(crate) category: Option<Keyword>,
     /// By id, none twice.
     pub(crate) concepts: Vec<Concept>,
     pub(crate) tally: Arc<Tally>,
@@ -87,7 +87,7 @@ pub(crate) struct Banner {
 /// All that is known, by name and number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Register {
-    pub(crate) concepts: BTreeMap<Word, ConceptId>,
+    pub(crate) concepts: BTreeMap<Keyword, ConceptId>,
     pub(crate) publishers: BTreeMap<PublisherId, Arc<Publisher>>,
     pub(crate) slots: BTreeMap<SlotId, Arc<Slot>>,
     pub(crate) contracts: BTreeMap<ContractId, Arc<Contract>>,
@@ -110,10 +110,10 @@ impl Register {
     }
 
     /// The concepts of these names, by id, or the first name that is none.
-    pub(crate) fn concepts(&self, words: &BTreeSet<Word>) -> Result<Vec<Concept>, Word> {
-        let known = words.iter().map(|word| {
-            let id = self.concepts.get(word).copied();
-            id.map(|id| Concept { id, word: word.clone() }).ok_or_else(|| word.clone())
+    pub(crate) fn concepts(&self, keywords: &BTreeSet<Keyword>) -> Result<Vec<Concept>, Keyword> {
+        let known = keywords.iter().map(|keyword| {
+            let id = self.concepts.get(keyword).copied();
+            id.map(|id| Concept { id, keyword: keyword.clone() }).ok_or_else(|| keyword.clone())
         });
         let mut concepts = known.collect::<Result<Vec<_>, _>>()?;
         concepts.sort_unstable();

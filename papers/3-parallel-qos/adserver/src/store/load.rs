@@ -9,17 +9,17 @@ use rusqlite::{Connection, Row};
 
 use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
 use crate::snapshot::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
-use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 
 /// All that the database knows. What is reserved counts as delivered.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<Register> {
     let mut register = Register::default();
-    let mut words = HashMap::new();
+    let mut keywords = HashMap::new();
     each(connection, "SELECT id, word FROM concepts", |row| {
         let id = known(ConceptId::new(row.get(0)?))?;
-        let word = known(Word::parse(&row.get::<_, String>(1)?))?;
-        words.insert(id, word.clone());
-        register.concepts.insert(word, id);
+        let keyword = known(Keyword::parse(&row.get::<_, String>(1)?))?;
+        keywords.insert(id, keyword.clone());
+        register.concepts.insert(keyword, id);
         Ok(())
     })?;
     each(connection, "SELECT id, name FROM publishers", |row| {
@@ -28,15 +28,19 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<Register> {
         register.publishers.insert(id, Arc::new(Publisher { name }));
         Ok(())
     })?;
-    slots(connection, &words, &mut register)?;
-    contracts(connection, &words, &mut register)?;
+    slots(connection, &keywords, &mut register)?;
+    contracts(connection, &keywords, &mut register)?;
     Ok(register)
 }
 
-type Words = HashMap<ConceptId, Word>;
+type Keywords = HashMap<ConceptId, Keyword>;
 
-fn slots(connection: &Connection, words: &Words, register: &mut Register) -> rusqlite::Result<()> {
-    let mut concepts = concepts(connection, words, "SELECT slot, concept FROM slot_concepts")?;
+fn slots(
+    connection: &Connection,
+    keywords: &Keywords,
+    register: &mut Register,
+) -> rusqlite::Result<()> {
+    let mut concepts = concepts(connection, keywords, "SELECT slot, concept FROM slot_concepts")?;
     let select = "SELECT id, publisher, size, per_day, is_removed, placements, clicks FROM slots";
     each(connection, select, |row| {
         let id = known(SlotId::new(row.get(0)?))?;
@@ -61,7 +65,7 @@ fn slots(connection: &Connection, words: &Words, register: &mut Register) -> rus
 
 fn contracts(
     connection: &Connection,
-    words: &Words,
+    keywords: &Keywords,
     register: &mut Register,
 ) -> rusqlite::Result<()> {
     let mut contracts = BTreeMap::new();
@@ -78,7 +82,8 @@ fn contracts(
         contracts.insert(id, contract);
         Ok(())
     })?;
-    let mut concepts = concepts(connection, words, "SELECT banner, concept FROM banner_concepts")?;
+    let mut concepts =
+        concepts(connection, keywords, "SELECT banner, concept FROM banner_concepts")?;
     let select = "SELECT id, contract, landing, size, category, contracted, reserved, clicks
                   FROM banners ORDER BY id";
     each(connection, select, |row| {
@@ -92,7 +97,7 @@ fn contracts(
             contract: contract.id,
             landing: known(Landing::parse(&row.get::<_, String>(2)?))?,
             size: known(Size::parse(&row.get::<_, String>(3)?))?,
-            category: category.map(|category| known(Word::parse(&category))).transpose()?,
+            category: category.map(|category| known(Keyword::parse(&category))).transpose()?,
             concepts: concepts.remove(&id.number()).unwrap_or_default(),
             tally: Arc::new(tally),
         }));
@@ -107,14 +112,14 @@ fn contracts(
 /// By the number of what has them; each by id.
 fn concepts(
     connection: &Connection,
-    words: &Words,
+    keywords: &Keywords,
     select: &str,
 ) -> rusqlite::Result<HashMap<u32, Vec<Concept>>> {
     let mut concepts: HashMap<u32, Vec<Concept>> = HashMap::new();
     each(connection, select, |row| {
         let id = known(ConceptId::new(row.get(1)?))?;
-        let word = known(words.get(&id))?.clone();
-        concepts.entry(row.get(0)?).or_default().push(Concept { id, word });
+        let keyword = known(keywords.get(&id))?.clone();
+        concepts.entry(row.get(0)?).or_default().push(Concept { id, keyword });
         Ok(())
     })?;
     for own in concepts.values_mut() {

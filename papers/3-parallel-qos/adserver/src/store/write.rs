@@ -5,7 +5,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use crate::ids::{BannerId, ContractId, PublisherId, SlotId};
 use crate::snapshot::{Concept, Contract, Slot};
 use crate::token::Placement;
-use crate::values::{Name, Timestamp, Word};
+use crate::values::{Keyword, Name, Timestamp};
 
 /// A change of what is known, committed as a whole.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()>
         transaction.prepare_cached(sql)?.execute(values).map(drop)
     };
     match change {
-        Change::Concept(Concept { id, word }) => {
-            run("INSERT INTO concepts VALUES (?1, ?2)", params![id.number(), word.as_str()])
+        Change::Concept(Concept { id, keyword }) => {
+            run("INSERT INTO concepts VALUES (?1, ?2)", params![id.number(), keyword.as_str()])
         }
         Change::Publisher(id, name) => {
             run("INSERT INTO publishers VALUES (?1, ?2)", params![id.number(), name.as_str()])
@@ -83,7 +83,7 @@ fn sign(transaction: &Transaction<'_>, contract: &Contract) -> rusqlite::Result<
             id,
             banner.landing.as_str(),
             banner.size.to_string(),
-            banner.category.as_ref().map(Word::as_str),
+            banner.category.as_ref().map(Keyword::as_str),
             banner.tally.contracted(),
             banner.tally.reserved(),
         ])?;

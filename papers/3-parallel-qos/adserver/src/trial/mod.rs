@@ -14,7 +14,7 @@ use crate::Selection;
 use crate::ids::{BannerId, ConceptId, ContractId};
 use crate::serve::{Page, RandomStream, SelectionRequest, Selector};
 use crate::snapshot::{Banner, Concept, Contract, Register, Snapshot, Tally};
-use crate::values::{Flight, Landing, Name, Size, Timestamp, Word};
+use crate::values::{Flight, Keyword, Landing, Name, Size, Timestamp};
 use chi_square::{Fit, test_urn};
 
 /// Concepts of a request; each contract has one to five of them.
@@ -97,8 +97,8 @@ pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
 }
 
 fn concept(number: u32) -> Option<Concept> {
-    let word = Word::parse(&format!("concept-{number}"))?;
-    Some(Concept { id: ConceptId::new(number)?, word })
+    let keyword = Keyword::parse(&format!("concept-{number}"))?;
+    Some(Concept { id: ConceptId::new(number)?, keyword })
 }
 
 /// Contracts of which ten times as many impressions are owed as will be drawn, and what each is owed.
