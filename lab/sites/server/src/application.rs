@@ -52,7 +52,7 @@ pub enum Refusal {
         allowed: Vec<Method>,
     },
     /// It asks for what cannot be, in a line for the person who sent it.
-    Nonsense(&'static str),
+    Invalid(&'static str),
     /// There is no body to work with.
     Body(BodyError),
     /// The queue takes no more.
@@ -122,7 +122,7 @@ impl Refusal {
         match self {
             Self::NoSuchPage => StatusCode::NOT_FOUND,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Nonsense(_) => StatusCode::BAD_REQUEST,
+            Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Body(error) => error.status(),
             Self::Busy | Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -133,7 +133,7 @@ impl Refusal {
         match self {
             Self::NoSuchPage => "no such page",
             Self::Method { .. } => "this page needs another method",
-            Self::Nonsense(words) => words,
+            Self::Invalid(words) => words,
             Self::Body(error) => error.words(),
             Self::Busy => "too many requests are waiting",
             Self::Closing => "the application is closing",

@@ -21,9 +21,9 @@ pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 pub const MAX_DEMAND: Duration = Duration::from_secs(60);
 
 const DEMAND: Refusal =
-    Refusal::Nonsense("shop-demand-us must be whole microseconds, at most 60000000");
+    Refusal::Invalid("shop-demand-us must be whole microseconds, at most 60000000");
 const ORDER_TAG: Refusal =
-    Refusal::Nonsense("shop-order-tag must be 1 to 64 characters of A-Z a-z 0-9 _ -");
+    Refusal::Invalid("shop-order-tag must be 1 to 64 characters of A-Z a-z 0-9 _ -");
 
 /// The longest order tag in characters.
 const MAX_TAG: usize = 64;

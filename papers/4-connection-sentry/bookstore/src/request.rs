@@ -9,9 +9,8 @@ use crate::Service;
 use crate::files::FILES;
 use crate::request_id::named;
 
-const WORDS: Refusal =
-    Refusal::Nonsense("q must be 1 to 100 characters without control characters");
-const NUMBER: Refusal = Refusal::Nonsense("id must be the number of a book");
+const WORDS: Refusal = Refusal::Invalid("q must be 1 to 100 characters without control characters");
+const NUMBER: Refusal = Refusal::Invalid("id must be the number of a book");
 
 /// The longest search, in characters.
 const MAX_WORDS: usize = 100;

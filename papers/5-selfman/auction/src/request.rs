@@ -184,28 +184,28 @@ impl Operation {
     }
 }
 
-const ITEM: Refusal = Refusal::Nonsense("itemId must be the number of an item");
-const USER: Refusal = Refusal::Nonsense("userId (or to) must be the number of a user");
-const CATEGORY: Refusal = Refusal::Nonsense("category must be from 1 to 20");
-const REGION: Refusal = Refusal::Nonsense("region must be from 1 to 62");
-const PAGE: Refusal = Refusal::Nonsense("page must be from 0 to 100000, nbOfItems from 1 to 100");
-const QUANTITY: Refusal = Refusal::Nonsense("qty must be from 1 to 10000");
-const BID: Refusal = Refusal::Nonsense("bid must be an amount above 0, as in 12 or 12.50");
+const ITEM: Refusal = Refusal::Invalid("itemId must be the number of an item");
+const USER: Refusal = Refusal::Invalid("userId (or to) must be the number of a user");
+const CATEGORY: Refusal = Refusal::Invalid("category must be from 1 to 20");
+const REGION: Refusal = Refusal::Invalid("region must be from 1 to 62");
+const PAGE: Refusal = Refusal::Invalid("page must be from 0 to 100000, nbOfItems from 1 to 100");
+const QUANTITY: Refusal = Refusal::Invalid("qty must be from 1 to 10000");
+const BID: Refusal = Refusal::Invalid("bid must be an amount above 0, as in 12 or 12.50");
 const PRICE: Refusal =
-    Refusal::Nonsense("initialPrice and buyNow must be amounts, as in 12 or 12.50");
-const RATING: Refusal = Refusal::Nonsense("rating must be from -5 to 5");
-const DAYS: Refusal = Refusal::Nonsense("duration must be from 1 to 365 days");
+    Refusal::Invalid("initialPrice and buyNow must be amounts, as in 12 or 12.50");
+const RATING: Refusal = Refusal::Invalid("rating must be from -5 to 5");
+const DAYS: Refusal = Refusal::Invalid("duration must be from 1 to 365 days");
 const COMMENT: Refusal =
-    Refusal::Nonsense("comment must be 1 to 1000 characters without control characters");
+    Refusal::Invalid("comment must be 1 to 1000 characters without control characters");
 const NAME: Refusal =
-    Refusal::Nonsense("name must be 1 to 100 characters without control characters");
+    Refusal::Invalid("name must be 1 to 100 characters without control characters");
 const DESCRIPTION: Refusal =
-    Refusal::Nonsense("description must be 1 to 2000 characters without control characters");
-const CREDENTIALS: Refusal = Refusal::Nonsense(
+    Refusal::Invalid("description must be 1 to 2000 characters without control characters");
+const CREDENTIALS: Refusal = Refusal::Invalid(
     "nickname and password must each be 1 to 30 characters without control characters",
 );
 const NICKNAME: Refusal =
-    Refusal::Nonsense("nickname must have only letters from A to Z, digits, - and _");
+    Refusal::Invalid("nickname must have only letters from A to Z, digits, - and _");
 
 struct Fields(Form);
 

@@ -96,28 +96,28 @@ fn banners(form: &Form) -> Result<Vec<NewBanner>, Refusal> {
 }
 
 const ADVERTISER: Refusal =
-    Refusal::Nonsense("advertiser must be 1 to 100 characters without control characters");
+    Refusal::Invalid("advertiser must be 1 to 100 characters without control characters");
 const IMPRESSIONS: Refusal =
-    Refusal::Nonsense("impressions must be a whole number from 1 to 1000000000");
-const TOO_FEW: Refusal = Refusal::Nonsense("impressions must be at least one for each banner");
-const DATE: Refusal = Refusal::Nonsense(
+    Refusal::Invalid("impressions must be a whole number from 1 to 1000000000");
+const TOO_FEW: Refusal = Refusal::Invalid("impressions must be at least one for each banner");
+const DATE: Refusal = Refusal::Invalid(
     "from and to must be whole seconds since 1970, as in 1893456000; without from the contract \
      begins now",
 );
-const BACKWARDS: Refusal = Refusal::Nonsense("from must be before to");
-const ENDED: Refusal = Refusal::Nonsense("to must not be in the past");
-const BEGUN: Refusal = Refusal::Nonsense("from must be at most an hour in the past");
-const FAR: Refusal = Refusal::Nonsense("to must be within ten years");
+const BACKWARDS: Refusal = Refusal::Invalid("from must be before to");
+const ENDED: Refusal = Refusal::Invalid("to must not be in the past");
+const BEGUN: Refusal = Refusal::Invalid("from must be at most an hour in the past");
+const FAR: Refusal = Refusal::Invalid("to must be within ten years");
 const BANNERS: Refusal =
-    Refusal::Nonsense("a contract needs 1 to 16 banners, each with a landing, a size and concepts");
-const UNEVEN: Refusal = Refusal::Nonsense(
+    Refusal::Invalid("a contract needs 1 to 16 banners, each with a landing, a size and concepts");
+const UNEVEN: Refusal = Refusal::Invalid(
     "each banner needs a landing, a size and concepts, and a category (or an empty one) if any \
      banner has one",
 );
-const LANDING: Refusal = Refusal::Nonsense(
+const LANDING: Refusal = Refusal::Invalid(
     "landing must be an http or https URL of at most 2048 ASCII characters, without a user name",
 );
-const CATEGORY: Refusal = Refusal::Nonsense("category must be 1 to 64 characters of a-z 0-9 - _");
+const CATEGORY: Refusal = Refusal::Invalid("category must be 1 to 64 characters of a-z 0-9 - _");
 
 #[cfg(test)]
 mod tests {

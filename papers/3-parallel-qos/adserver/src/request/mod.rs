@@ -204,28 +204,28 @@ fn keywords(text: &str, most: usize) -> Option<BTreeSet<Keyword>> {
     (keywords.len() <= most).then(|| keywords.into_iter().collect())
 }
 
-const KEYWORD: Refusal = Refusal::Nonsense("name must be 1 to 64 characters of a-z 0-9 - _");
+const KEYWORD: Refusal = Refusal::Invalid("name must be 1 to 64 characters of a-z 0-9 - _");
 const NAME: Refusal =
-    Refusal::Nonsense("name must be 1 to 100 characters without control characters");
-const PUBLISHER: Refusal = Refusal::Nonsense("publisher must be the number of a publisher");
+    Refusal::Invalid("name must be 1 to 100 characters without control characters");
+const PUBLISHER: Refusal = Refusal::Invalid("publisher must be the number of a publisher");
 const SIZE: Refusal =
-    Refusal::Nonsense("size must be WIDTHxHEIGHT in pixels, each from 1 to 4096, as in 468x60");
+    Refusal::Invalid("size must be WIDTHxHEIGHT in pixels, each from 1 to 4096, as in 468x60");
 const SIZE_OF_SLOTS: Refusal =
-    Refusal::Nonsense("slots have a size of their own: send either slots or size");
+    Refusal::Invalid("slots have a size of their own: send either slots or size");
 const PER_DAY: Refusal =
-    Refusal::Nonsense("impressions_per_day must be a whole number from 1 to 1000000000");
-const OWN_CONCEPTS: Refusal = Refusal::Nonsense(
+    Refusal::Invalid("impressions_per_day must be a whole number from 1 to 1000000000");
+const OWN_CONCEPTS: Refusal = Refusal::Invalid(
     "concepts must be 1 to 16 names with commas between, each of 1 to 64 characters of a-z 0-9 - _",
 );
-const CONCEPTS: Refusal = Refusal::Nonsense(
+const CONCEPTS: Refusal = Refusal::Invalid(
     "concepts must be 1 to 32 names with commas between, each of 1 to 64 characters of a-z 0-9 - _",
 );
-const COUNT: Refusal = Refusal::Nonsense("slots must be a whole number from 1 to 16");
-const SLOT: Refusal = Refusal::Nonsense(
+const COUNT: Refusal = Refusal::Invalid("slots must be a whole number from 1 to 16");
+const SLOT: Refusal = Refusal::Invalid(
     "slot must be the numbers of different slots, separated by commas, as many as slots says",
 );
-const AFTER: Refusal = Refusal::Nonsense("after must be the last number of the previous list");
-const TYPE: Refusal = Refusal::Nonsense("type must be 0 or 1");
+const AFTER: Refusal = Refusal::Invalid("after must be the last number of the previous list");
+const TYPE: Refusal = Refusal::Invalid("type must be 0 or 1");
 
 #[cfg(test)]
 mod tests {

@@ -129,7 +129,7 @@ impl Fields {
         if are_known && !self.once.iter().any(stands_twice) {
             Ok(())
         } else {
-            Err(Refusal::Nonsense(self.words))
+            Err(Refusal::Invalid(self.words))
         }
     }
 }
