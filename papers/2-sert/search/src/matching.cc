@@ -73,15 +73,15 @@ std::vector<Found> Matching::match(const std::vector<uint32_t> &words) const {
     return sorted;
 }
 
-std::vector<uint32_t> Matching::draw(Dice &dice) const {
-    std::vector<uint32_t> words(1 + dice.below(2));
+std::vector<uint32_t> Matching::draw(Rng &rng) const {
+    std::vector<uint32_t> words(1 + rng.below(2));
     for (uint32_t &word : words) {
-        word = static_cast<uint32_t>(ASKED_FOR * std::pow(dice.unit(), 1 / TAIL));
+        word = static_cast<uint32_t>(ASKED_FOR * std::pow(rng.unit(), 1 / TAIL));
     }
     return words;
 }
 
-std::vector<uint32_t> Matching::of_length(std::size_t postings, Dice &dice) const {
+std::vector<uint32_t> Matching::of_length(std::size_t postings, Rng &rng) const {
     std::vector<uint32_t> words;
     auto shorter = [this](std::size_t rank, std::size_t left) { return corpus_.list(rank).size() > left; };
     while (words.size() < MOST_WORDS && postings > 0) {
@@ -94,7 +94,7 @@ std::vector<uint32_t> Matching::of_length(std::size_t postings, Dice &dice) cons
         }
         if (low == corpus_.words()) break;
         std::size_t most = std::min(low + 1 + low / 50, corpus_.words());
-        uint32_t word = static_cast<uint32_t>(low + dice.below(static_cast<uint32_t>(most - low)));
+        uint32_t word = static_cast<uint32_t>(low + rng.below(static_cast<uint32_t>(most - low)));
         words.push_back(word);
         postings -= std::min(postings, corpus_.list(word).size());
     }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "corpus.h"
-#include "dice.h"
+#include "rng.h"
 
 namespace search {
 
@@ -24,9 +24,9 @@ public:
     std::vector<Found> match(const std::vector<uint32_t> &words) const;
 
     // Draws a realistic query: one or two words, rarely very frequent ones.
-    std::vector<uint32_t> draw(Dice &dice) const;
+    std::vector<uint32_t> draw(Rng &rng) const;
     // Returns words whose lists have this total length, as nearly as the longest lists allow.
-    std::vector<uint32_t> of_length(std::size_t postings, Dice &dice) const;
+    std::vector<uint32_t> of_length(std::size_t postings, Rng &rng) const;
     // Parses words such as "w12 w7". Returns false if one of them does not exist.
     bool parse(const std::string &text, std::vector<uint32_t> &words) const;
 

@@ -15,8 +15,8 @@ constexpr double MEAN_CANDIDATES = 100000;
 }  // namespace
 
 Ranking::Ranking(uint32_t documents, uint32_t seed) : features_(documents * FEATURES), documents_(documents) {
-    Dice dice(seed);
-    for (float &feature : features_) feature = static_cast<float>(dice.unit());
+    Rng rng(seed);
+    for (float &feature : features_) feature = static_cast<float>(rng.unit());
 }
 
 std::vector<Found> Ranking::rank(std::size_t candidates, uint32_t query) const {
@@ -37,8 +37,8 @@ std::vector<Found> Ranking::rank(std::size_t candidates, uint32_t query) const {
     return sorted;
 }
 
-std::size_t Ranking::draw(Dice &dice) const {
-    return static_cast<std::size_t>(-std::log(dice.unit()) * MEAN_CANDIDATES) + 1;
+std::size_t Ranking::draw(Rng &rng) const {
+    return static_cast<std::size_t>(-std::log(rng.unit()) * MEAN_CANDIDATES) + 1;
 }
 
 }  // namespace search

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dice.h"
+#include "rng.h"
 #include "matching.h"
 
 namespace search {
@@ -16,7 +16,7 @@ public:
 
     // Returns the ten candidates of this many that are most similar to the query.
     std::vector<Found> rank(std::size_t candidates, uint32_t query) const;
-    std::size_t draw(Dice &dice) const;
+    std::size_t draw(Rng &rng) const;
 
 private:
     std::vector<float> features_;

@@ -24,7 +24,7 @@ public:
 
     Answer process(const Request &request) const override {
         std::vector<uint32_t> words;
-        Dice random = dice();
+        Rng random = new_rng();
         if (!request.words.empty()) {
             if (!matching_.parse(request.words, words)) return {400, "{\"error\":\"q must be 1 to 64 words from w0 to w19999\"}\n"};
         } else {
@@ -35,7 +35,7 @@ public:
 
 protected:
     void work(std::size_t units) const override {
-        Dice random(1);
+        Rng random(1);
         matching_.match(matching_.of_length(units, random));
     }
 
@@ -49,7 +49,7 @@ public:
     explicit RankingService(uint32_t seed) : ranking_(400000, seed) {}
 
     Answer process(const Request &request) const override {
-        Dice random = dice();
+        Rng random = new_rng();
         std::size_t candidates = request.demand_us ? units_of(request.demand_us) : ranking_.draw(random);
         return {200, as_json(ranking_.rank(candidates, static_cast<uint32_t>(random.next())))};
     }
@@ -79,8 +79,8 @@ std::size_t Service::units_of(uint64_t demand_us) const {
     return std::max<std::size_t>(1, static_cast<std::size_t>(static_cast<double>(demand_us) * units_per_us_));
 }
 
-Dice Service::dice() const {
-    return Dice(next_seed_.fetch_add(1));
+Rng Service::new_rng() const {
+    return Rng(next_seed_.fetch_add(1));
 }
 
 std::unique_ptr<Service> make_service(const std::string &name, uint32_t seed) {

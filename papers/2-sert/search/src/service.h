@@ -29,7 +29,7 @@ protected:
     virtual void work(std::size_t units) const = 0;
     // Returns the units of work for a demand in microseconds.
     std::size_t units_of(uint64_t demand_us) const;
-    Dice dice() const;
+    Rng new_rng() const;
 
 private:
     double units_per_us_ = 1;

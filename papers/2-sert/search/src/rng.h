@@ -5,9 +5,9 @@
 
 namespace search {
 
-class Dice {
+class Rng {
 public:
-    explicit Dice(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
+    explicit Rng(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
 
     uint64_t next() {
         uint64_t mixed = state_ += 0x9E3779B97F4A7C15u;
