@@ -45,7 +45,7 @@ double number(const char *option, const char *text, double least, double most) {
 
 struct Options {
     std::string service;
-    search::Terms terms;
+    search::ServerOptions server_options;
     uint32_t seed = 1;
     long costs = 0;
 };
@@ -57,35 +57,35 @@ Options parse(int argc, char **argv) {
         {"low", 1, nullptr, 'L'}, {"high", 1, nullptr, 'H'}, {"interval", 1, nullptr, 'i'}, {"seed", 1, nullptr, 's'},
         {"costs", 1, nullptr, 'c'}, {nullptr, 0, nullptr, 0}};
     Options options;
-    search::Terms &terms = options.terms;
+    search::ServerOptions &server_options = options.server_options;
     for (int is, index = 0; (is = getopt_long(argc, argv, "", known, &index)) != -1;) {
         const char *name = is == '?' ? "" : known[index].name;
         switch (is) {
-        case 'p': terms.port = static_cast<uint16_t>(number(name, optarg, 0, 65535)); break;
-        case 'a': terms.admin_port = static_cast<uint16_t>(number(name, optarg, 0, 65535)); break;
-        case 't': terms.threads = static_cast<unsigned>(number(name, optarg, 1, 512)); break;
-        case 'q': terms.queue = static_cast<std::size_t>(number(name, optarg, 1, 100000)); break;
-        case 'T': terms.terminates = true; break;
-        case 'l': terms.lb_ms = number(name, optarg, 0.001, 86400e3); break;
-        case 'u': terms.ub_ms = number(name, optarg, 0.001, 86400e3); break;
-        case 'A': terms.alpha = number(name, optarg, 0, 100); break;
-        case 'L': terms.lw = number(name, optarg, 0, 1); break;
-        case 'H': terms.hw = number(name, optarg, 0, 1); break;
-        case 'i': terms.interval_ms = static_cast<uint32_t>(number(name, optarg, 100, 86400e3)); break;
+        case 'p': server_options.port = static_cast<uint16_t>(number(name, optarg, 0, 65535)); break;
+        case 'a': server_options.admin_port = static_cast<uint16_t>(number(name, optarg, 0, 65535)); break;
+        case 't': server_options.threads = static_cast<unsigned>(number(name, optarg, 1, 512)); break;
+        case 'q': server_options.queue = static_cast<std::size_t>(number(name, optarg, 1, 100000)); break;
+        case 'T': server_options.terminates = true; break;
+        case 'l': server_options.lb_ms = number(name, optarg, 0.001, 86400e3); break;
+        case 'u': server_options.ub_ms = number(name, optarg, 0.001, 86400e3); break;
+        case 'A': server_options.alpha = number(name, optarg, 0, 100); break;
+        case 'L': server_options.lw = number(name, optarg, 0, 1); break;
+        case 'H': server_options.hw = number(name, optarg, 0, 1); break;
+        case 'i': server_options.interval_ms = static_cast<uint32_t>(number(name, optarg, 100, 86400e3)); break;
         case 's': options.seed = static_cast<uint32_t>(number(name, optarg, 0, 4294967295.0)); break;
         case 'c': options.costs = static_cast<long>(number(name, optarg, 1, 1e7)); break;
         default: wrong_use("unknown option");
         }
     }
     if (optind != argc - 1) wrong_use("name one service: match or rank");
-    if (terms.lb_ms > terms.ub_ms) wrong_use("--lb is above --ub");
-    if (terms.lw >= terms.hw) wrong_use("--low is not below --high");
+    if (server_options.lb_ms > server_options.ub_ms) wrong_use("--lb is above --ub");
+    if (server_options.lw >= server_options.hw) wrong_use("--low is not below --high");
     options.service = argv[optind];
     return options;
 }
 
-int serve(const search::Service &service, const search::Terms &terms) {
-    search::Server server(service, terms);
+int serve(const search::Service &service, const search::ServerOptions &server_options) {
+    search::Server server(service, server_options);
     if (!server.protect()) {
         std::fprintf(stderr, "search: --terminate is not possible: %s\n", std::strerror(errno));
         return 2;
@@ -111,5 +111,5 @@ int main(int argc, char **argv) {
     if (!service) wrong_use(options.service + " is not a service: write match or rank");
     if (options.costs > 0) return search::print_costs(*service, options.costs);
     service->calibrate();
-    return serve(*service, options.terms);
+    return serve(*service, options.server_options);
 }

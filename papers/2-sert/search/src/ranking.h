@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "rng.h"
 #include "matching.h"
+#include "rng.h"
 
 namespace search {
 

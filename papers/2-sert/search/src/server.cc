@@ -29,21 +29,21 @@ const auto LINGERS = std::chrono::seconds(1);
 // 0 would select libsert's default.
 double said(double value) { return value == 0 ? -1 : value; }
 
-sert_arg as_arg(const Terms &terms) {
+sert_arg as_arg(const ServerOptions &options) {
     sert_arg arg = {};
     arg.size = sizeof arg;
-    arg.lb_ms = terms.lb_ms;
-    arg.ub_ms = terms.ub_ms;
-    arg.alpha = said(terms.alpha);
-    arg.hw = said(terms.hw);
-    arg.lw = said(terms.lw);
-    arg.interval_ms = terms.interval_ms;
+    arg.lb_ms = options.lb_ms;
+    arg.ub_ms = options.ub_ms;
+    arg.alpha = said(options.alpha);
+    arg.hw = said(options.hw);
+    arg.lw = said(options.lw);
+    arg.interval_ms = options.interval_ms;
     return arg;
 }
 
 }  // namespace
 
-Server::Server(const Service &service, const Terms &terms) : service_(service), terms_(terms) {}
+Server::Server(const Service &service, const ServerOptions &options) : service_(service), options_(options) {}
 
 Server::~Server() {
     for (int fd : waiting_) close(fd);
@@ -76,13 +76,13 @@ uint16_t port_of(int fd) {
 }  // namespace
 
 bool Server::protect() {
-    sert_arg arg = as_arg(terms_);
-    return !terms_.terminates || (SERT_init_timer(SIGRTMIN) == 0 && SERT_set_args(&arg) == 0);
+    sert_arg arg = as_arg(options_);
+    return !options_.terminates || (SERT_init_timer(SIGRTMIN) == 0 && SERT_set_args(&arg) == 0);
 }
 
 bool Server::listen() {
-    listener_ = listen_at(terms_.port);
-    admin_ = listener_ < 0 ? -1 : listen_at(terms_.admin_port);
+    listener_ = listen_at(options_.port);
+    admin_ = listener_ < 0 ? -1 : listen_at(options_.admin_port);
     return admin_ >= 0;
 }
 
@@ -158,14 +158,14 @@ void Server::see_off() {
 void Server::comes(int fd) {
     {
         std::lock_guard<std::mutex> lock(guard_);
-        if (waiting_.size() < terms_.queue) {
+        if (waiting_.size() < options_.queue) {
             waiting_.push_back(fd);
             some_.notify_one();
             return;
         }
     }
-    books_.refused++;
-    if (terms_.terminates) SERT_refused(0);
+    counters_.refused++;
+    if (options_.terminates) SERT_refused(0);
     refuse(fd, 503, "the queue is full", false);
 }
 
@@ -221,17 +221,17 @@ void Server::serve() {
         fd = taken;
         Request *request = new Request;
         if (int wrong = read_request(fd, *request)) {
-            books_.failed++;
+            counters_.failed++;
             wrong > 0 ? refuse(fd, wrong, "not a valid request for this service") : static_cast<void>(close(fd));
             delete request;
             continue;
         }
         Request *volatile asked = request;
         began = busy_us();
-        if (terms_.terminates) {
+        if (options_.terminates) {
             if (int reason = sigsetjmp(point, 0)) {
-                books_.busy_us_wasted += busy_us() - began;
-                reason == SERT_RAN_TOO_LONG ? books_.terminated++ : books_.gone++;
+                counters_.busy_us_wasted += busy_us() - began;
+                reason == SERT_RAN_TOO_LONG ? counters_.terminated++ : counters_.gone++;
                 delete asked;
                 refuse(fd, 504, "the request ran for too long");
                 continue;
@@ -241,9 +241,9 @@ void Server::serve() {
             begin_watch(epoll_, fd);
         }
         Answer *found = new Answer(service_.process(*asked));
-        if (terms_.terminates) SERT_end();
-        books_.busy_us_useful += busy_us() - began;
-        books_.answered++;
+        if (options_.terminates) SERT_end();
+        counters_.busy_us_useful += busy_us() - began;
+        counters_.answered++;
         answer(fd, found->status, found->body);
         close(fd);
         delete found;
@@ -256,8 +256,8 @@ void Server::run(const std::atomic<bool> &over) {
     std::vector<std::thread> threads;
     threads.emplace_back(&Server::tell_stats, this);
     threads.emplace_back(&Server::see_off, this);
-    for (unsigned i = 0; i < terms_.threads; i++) threads.emplace_back(&Server::serve, this);
-    if (terms_.terminates) threads.emplace_back(&Server::watch, this);
+    for (unsigned i = 0; i < options_.threads; i++) threads.emplace_back(&Server::serve, this);
+    if (options_.terminates) threads.emplace_back(&Server::watch, this);
     accept_all(over);
     {
         std::lock_guard<std::mutex> lock(guard_);
@@ -272,16 +272,16 @@ std::string Server::stats() const {
     auto add = [&text](const char *name, uint64_t value) {
         text += (text.size() > 1 ? "," : "") + std::string("\"") + name + "\":" + std::to_string(value);
     };
-    add("answered", books_.answered);
-    add("refused", books_.refused);
-    add("terminated", books_.terminated);
-    add("gone", books_.gone);
-    add("failed", books_.failed);
-    add("busy_us_useful", books_.busy_us_useful);
-    add("busy_us_wasted", books_.busy_us_wasted);
+    add("answered", counters_.answered);
+    add("refused", counters_.refused);
+    add("terminated", counters_.terminated);
+    add("gone", counters_.gone);
+    add("failed", counters_.failed);
+    add("busy_us_useful", counters_.busy_us_useful);
+    add("busy_us_wasted", counters_.busy_us_wasted);
     sert_stats all = {};
     all.size = sizeof all;
-    if (terms_.terminates && SERT_get_stats(&all) == 0) {
+    if (options_.terminates && SERT_get_stats(&all) == 0) {
         add("threshold_us", all.threshold_ns / 1000);
         add("gated", all.gated);
         add("locked", all.locked);

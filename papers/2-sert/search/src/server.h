@@ -19,7 +19,7 @@
 
 namespace search {
 
-struct Terms {
+struct ServerOptions {
     uint16_t port = 0, admin_port = 0;
     unsigned threads = 15;
     std::size_t queue = 15;
@@ -29,14 +29,14 @@ struct Terms {
     uint32_t interval_ms = 10000;
 };
 
-struct Books {
+struct Counters {
     std::atomic<uint64_t> answered{0}, refused{0}, terminated{0}, gone{0}, failed{0};
     std::atomic<uint64_t> busy_us_useful{0}, busy_us_wasted{0};
 };
 
 class Server {
 public:
-    Server(const Service &service, const Terms &terms);
+    Server(const Service &service, const ServerOptions &options);
     ~Server();
     Server(const Server &) = delete;
     // Enables terminations if `terminates` is set. Returns false with errno set if that fails.
@@ -69,8 +69,8 @@ private:
     void see_off();
 
     const Service &service_;
-    Terms terms_;
-    Books books_;
+    ServerOptions options_;
+    Counters counters_;
     int listener_ = -1, admin_ = -1, epoll_ = -1;
     std::mutex guard_;
     std::condition_variable some_;
