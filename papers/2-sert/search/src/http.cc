@@ -15,8 +15,8 @@ namespace search {
 
 namespace {
 
-constexpr std::size_t MOST_HEAD = 8192;
-constexpr auto TIME = std::chrono::seconds(5);
+constexpr std::size_t MAX_HEAD = 8192;
+constexpr auto IO_TIMEOUT = std::chrono::seconds(5);
 
 bool wait(int fd, short what, std::chrono::steady_clock::time_point until) {
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
@@ -90,24 +90,24 @@ const char *phrase(int status) {
 }  // namespace
 
 int read_request(int fd, Request &request) {
-    auto until = std::chrono::steady_clock::now() + TIME;
+    auto until = std::chrono::steady_clock::now() + IO_TIMEOUT;
     std::string head;
     char part[2048];
     while (head.find("\r\n\r\n") == std::string::npos) {
-        if (head.size() > MOST_HEAD) return 431;
+        if (head.size() > MAX_HEAD) return 431;
         if (!wait(fd, POLLIN, until)) return -1;
         ssize_t got = recv(fd, part, sizeof part, MSG_DONTWAIT);
         if (got <= 0) return -1;
         head.append(part, static_cast<std::size_t>(got));
     }
     std::size_t end = head.find("\r\n\r\n") + 4;
-    return end > MOST_HEAD ? 431 : parse(head.substr(0, end), request);
+    return end > MAX_HEAD ? 431 : parse(head.substr(0, end), request);
 }
 
 void answer(int fd, int status, const std::string &body, const std::string &fields) {
     std::string all = "HTTP/1.1 " + std::to_string(status) + " " + phrase(status) + "\r\nContent-Type: application/json\r\nContent-Length: "
         + std::to_string(body.size()) + "\r\nConnection: close\r\n" + fields + "\r\n" + body;
-    auto until = std::chrono::steady_clock::now() + TIME;
+    auto until = std::chrono::steady_clock::now() + IO_TIMEOUT;
     for (std::size_t sent = 0; sent < all.size();) {
         ssize_t more = send(fd, all.data() + sent, all.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (more < 0 && !(errno == EAGAIN && wait(fd, POLLOUT, until))) return;

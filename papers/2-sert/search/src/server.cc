@@ -22,21 +22,21 @@ namespace {
 
 uint64_t busy_us() { return static_cast<uint64_t>(processor_us()); }
 
-const char COME_AGAIN[] = "Retry-After: 2\r\n";
+const char RETRY_AFTER[] = "Retry-After: 2\r\n";
 
-const auto LINGERS = std::chrono::seconds(1);
+const auto LINGER_TIME = std::chrono::seconds(1);
 
 // 0 would select libsert's default.
-double said(double value) { return value == 0 ? -1 : value; }
+double explicit_value(double value) { return value == 0 ? -1 : value; }
 
 sert_arg as_arg(const ServerOptions &options) {
     sert_arg arg = {};
     arg.size = sizeof arg;
     arg.lb_ms = options.lb_ms;
     arg.ub_ms = options.ub_ms;
-    arg.alpha = said(options.alpha);
-    arg.hw = said(options.hw);
-    arg.lw = said(options.lw);
+    arg.alpha = explicit_value(options.alpha);
+    arg.hw = explicit_value(options.hw);
+    arg.lw = explicit_value(options.lw);
     arg.interval_ms = options.interval_ms;
     return arg;
 }
@@ -47,7 +47,7 @@ Server::Server(const Service &service, const ServerOptions &options) : service_(
 
 Server::~Server() {
     for (int fd : waiting_) close(fd);
-    for (const auto &left : leaving_) close(left.fd);
+    for (const auto &left : refused_) close(left.fd);
     for (int fd : {listener_, admin_, epoll_}) {
         if (fd >= 0) close(fd);
     }
@@ -90,10 +90,10 @@ uint16_t Server::port() const { return port_of(listener_); }
 uint16_t Server::admin_port() const { return port_of(admin_); }
 
 // Has its own thread, so that it answers also when the queue is full.
-void Server::tell_stats() {
+void Server::serve_stats() {
     while (!over_) {
-        pollfd comes = {admin_, POLLIN, 0};
-        if (poll(&comes, 1, 100) <= 0) continue;
+        pollfd incoming = {admin_, POLLIN, 0};
+        if (poll(&incoming, 1, 100) <= 0) continue;
         Request request;
         int fd = accept4(admin_, nullptr, nullptr, SOCK_CLOEXEC);
         if (fd < 0) {
@@ -111,56 +111,56 @@ void Server::tell_stats() {
 
 void Server::refuse(int fd, int status, const char *why, bool is_read) {
     std::string body = std::string("{\"error\":\"") + why + "\"}\n";
-    Leaving leaving{fd, std::chrono::steady_clock::now() + LINGERS, status, std::move(body)};
-    if (is_read) tell(leaving);
-    std::lock_guard<std::mutex> lock(leaving_guard_);
-    leaving_.push_back(std::move(leaving));
+    RefusedConnection connection{fd, std::chrono::steady_clock::now() + LINGER_TIME, status, std::move(body)};
+    if (is_read) send_refusal(connection);
+    std::lock_guard<std::mutex> lock(refused_mutex_);
+    refused_.push_back(std::move(connection));
 }
 
 // Some clients ignore an answer that arrives before they have sent their request.
-void Server::tell(Leaving &leaving) {
-    answer(leaving.fd, leaving.status, leaving.body, leaving.status >= 500 ? COME_AGAIN : "");
-    shutdown(leaving.fd, SHUT_WR);
-    leaving.status = 0;
+void Server::send_refusal(RefusedConnection &connection) {
+    answer(connection.fd, connection.status, connection.body, connection.status >= 500 ? RETRY_AFTER : "");
+    shutdown(connection.fd, SHUT_WR);
+    connection.status = 0;
 }
 
 // Reads the rest of a request. A close with unread bytes would reset the connection, and the client would lose the
 // answer. Returns whether the connection can be closed.
-bool Server::reads_away(Leaving &leaving) {
+bool Server::drain(RefusedConnection &connection) {
     char rest[4096];
     ssize_t got = -1;
     // Reads a few blocks at a time, so that a client that sends without end does not delay others.
-    for (int i = 0; i < 16 && (got = recv(leaving.fd, rest, sizeof rest, MSG_DONTWAIT)) > 0; i++) {
-        if (leaving.status) tell(leaving);
+    for (int i = 0; i < 16 && (got = recv(connection.fd, rest, sizeof rest, MSG_DONTWAIT)) > 0; i++) {
+        if (connection.status) send_refusal(connection);
     }
     bool is_open = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
-    return !is_open || std::chrono::steady_clock::now() >= leaving.until;
+    return !is_open || std::chrono::steady_clock::now() >= connection.until;
 }
 
-// Keeps each refused connection until its client has closed it, or until LINGERS has passed.
-void Server::see_off() {
-    std::vector<Leaving> here;
+// Keeps each refused connection until its client has closed it, or until LINGER_TIME has passed.
+void Server::close_refused() {
+    std::vector<RefusedConnection> here;
     while (!over_) {
         usleep(10000);
         {
-            std::lock_guard<std::mutex> lock(leaving_guard_);
-            std::move(leaving_.begin(), leaving_.end(), std::back_inserter(here));
-            leaving_.clear();
+            std::lock_guard<std::mutex> lock(refused_mutex_);
+            std::move(refused_.begin(), refused_.end(), std::back_inserter(here));
+            refused_.clear();
         }
-        auto gone = [](Leaving &leaving) { return reads_away(leaving) && close(leaving.fd) == 0; };
+        auto gone = [](RefusedConnection &connection) { return drain(connection) && close(connection.fd) == 0; };
         here.erase(std::remove_if(here.begin(), here.end(), gone), here.end());
     }
-    for (const auto &leaving : here) close(leaving.fd);
+    for (const auto &connection : here) close(connection.fd);
 }
 
 // --- Admission ---
 
-void Server::comes(int fd) {
+void Server::admit(int fd) {
     {
-        std::lock_guard<std::mutex> lock(guard_);
+        std::lock_guard<std::mutex> lock(mutex_);
         if (waiting_.size() < options_.queue) {
             waiting_.push_back(fd);
-            some_.notify_one();
+            available_.notify_one();
             return;
         }
     }
@@ -171,17 +171,17 @@ void Server::comes(int fd) {
 
 void Server::accept_all(const std::atomic<bool> &over) {
     while (!over) {
-        pollfd comer = {listener_, POLLIN, 0};
-        if (poll(&comer, 1, 100) <= 0) continue;
+        pollfd incoming = {listener_, POLLIN, 0};
+        if (poll(&incoming, 1, 100) <= 0) continue;
         int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-        if (fd >= 0) comes(fd);
+        if (fd >= 0) admit(fd);
         else if (errno == EMFILE || errno == ENFILE) usleep(10000);
     }
 }
 
 bool Server::next(int &fd) {
-    std::unique_lock<std::mutex> lock(guard_);
-    some_.wait(lock, [this] { return over_ || !waiting_.empty(); });
+    std::unique_lock<std::mutex> lock(mutex_);
+    available_.wait(lock, [this] { return over_ || !waiting_.empty(); });
     if (over_) return false;
     fd = waiting_.front();
     waiting_.pop_front();
@@ -254,16 +254,16 @@ void Server::serve() {
 void Server::run(const std::atomic<bool> &over) {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     std::vector<std::thread> threads;
-    threads.emplace_back(&Server::tell_stats, this);
-    threads.emplace_back(&Server::see_off, this);
+    threads.emplace_back(&Server::serve_stats, this);
+    threads.emplace_back(&Server::close_refused, this);
     for (unsigned i = 0; i < options_.threads; i++) threads.emplace_back(&Server::serve, this);
     if (options_.terminates) threads.emplace_back(&Server::watch, this);
     accept_all(over);
     {
-        std::lock_guard<std::mutex> lock(guard_);
+        std::lock_guard<std::mutex> lock(mutex_);
         over_ = true;
     }
-    some_.notify_all();
+    available_.notify_all();
     for (auto &thread : threads) thread.join();
 }
 

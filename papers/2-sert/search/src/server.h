@@ -51,32 +51,32 @@ public:
 
 private:
     void accept_all(const std::atomic<bool> &over);
-    void comes(int fd);
+    void admit(int fd);
     void serve();
     bool next(int &fd);
     void watch();
-    void tell_stats();
+    void serve_stats();
     // A refused connection. It gets its answer when its request has arrived. Then the server reads until it is closed.
-    struct Leaving {
+    struct RefusedConnection {
         int fd;
         std::chrono::steady_clock::time_point until;
         int status; // 0: the answer was sent
         std::string body;
     };
     void refuse(int fd, int status, const char *why, bool is_read = true);
-    static void tell(Leaving &leaving);
-    static bool reads_away(Leaving &leaving);
-    void see_off();
+    static void send_refusal(RefusedConnection &connection);
+    static bool drain(RefusedConnection &connection);
+    void close_refused();
 
     const Service &service_;
     ServerOptions options_;
     Counters counters_;
     int listener_ = -1, admin_ = -1, epoll_ = -1;
-    std::mutex guard_;
-    std::condition_variable some_;
+    std::mutex mutex_;
+    std::condition_variable available_;
     std::deque<int> waiting_;
-    std::mutex leaving_guard_;
-    std::vector<Leaving> leaving_;
+    std::mutex refused_mutex_;
+    std::vector<RefusedConnection> refused_;
     std::atomic<bool> over_{false};
 };
 
