@@ -42,8 +42,8 @@ impl Pool {
 }
 
 impl Pooled {
-    /// Makes the connection if there is none; statements from here on have `query_tag` in front. Says whether it has been
-    /// there before: then it may have broken without being looked at.
+    /// Makes the connection if there is none; statements from here on have `query_tag` in front. Says whether it has
+    /// been there before: then it may have broken without being looked at.
     pub fn ready(&mut self, query_tag: String) -> Result<bool, DbError> {
         self.query_tag = query_tag;
         self.begun = 0;

@@ -1,8 +1,8 @@
 //! An ordinary HTTP server, which the applications under test share.
 //!
-//! One thread reads requests and writes answers ([`Listener`]); which pages there are, and what they say, is the application's
-//! ([`Application`]). Work waits in one bounded first-come-first-served [`Queue`] for a fixed number of workers, which
-//! are the application's too. There is nothing clever about overload here: that belongs in front.
+//! One thread reads requests and writes answers ([`Listener`]); which pages there are, and what they say, is the
+//! application's ([`Application`]). Work waits in one bounded first-come-first-served [`Queue`] for a fixed number of
+//! workers, which are the application's too. There is nothing clever about overload here: that belongs in front.
 #![forbid(unsafe_code)]
 
 mod application;

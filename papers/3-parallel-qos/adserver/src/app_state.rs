@@ -1,10 +1,10 @@
 //! What all threads share: the snapshot, the pool, the queue, the totals, the way to the writer.
 //!
-//! Ownership: one `AppState` in an `Arc` per server. The HTTP thread pushes, pool and workers pop, the writer commits; closing
-//! happens once and is never undone.
+//! Ownership: one `AppState` in an `Arc` per server. The HTTP thread pushes, pool and workers pop, the writer commits;
+//! closing happens once and is never undone.
 //!
-//! Locks: `snapshot` is held for a copy of its `Arc`. `change_lock` is held by whoever changes contracts or slots, from the look
-//! at the snapshot to the new one, and while the change is committed; no delivery takes it.
+//! Locks: `snapshot` is held for a copy of its `Arc`. `change_lock` is held by whoever changes contracts or slots,
+//! from the look at the snapshot to the new one, and while the change is committed; no delivery takes it.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -209,8 +209,8 @@ impl AppState {
     }
 }
 
-/// A page, from its place in the queue to its answer. Dropped before it has begun, because the pool was full or was closed,
-/// it is refused; dropped later, because something panicked, it has failed.
+/// A page, from its place in the queue to its answer. Dropped before it has begun, because the pool was full or was
+/// closed, it is refused; dropped later, because something panicked, it has failed.
 struct PageTask {
     state: Arc<AppState>,
     handle: Option<ReplyHandle>,

@@ -7,8 +7,8 @@
 //! that was answered.
 //!
 //! Pages are served by a pool with two levels (`bywash_levels`): a request of the high level looks for its concepts'
-//! banners on several threads, one of the low level on one. All else waits for the disk, and is served by workers that take
-//! requests from one bounded first-come-first-served queue.
+//! banners on several threads, one of the low level on one. All else waits for the disk, and is served by workers that
+//! take requests from one bounded first-come-first-served queue.
 #![forbid(unsafe_code)]
 
 mod admin;

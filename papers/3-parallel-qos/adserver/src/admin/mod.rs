@@ -1,7 +1,7 @@
 //! Everything about concepts, publishers, slots and contracts: what may be changed, and what is told about it.
 //!
-//! A change is checked against the snapshot, committed, and then seen: whoever reads never sees half of one, and a refusal
-//! leaves nothing behind. One change at a time ([`AppState::lock_changes`]).
+//! A change is checked against the snapshot, committed, and then seen: whoever reads never sees half of one, and a
+//! refusal leaves nothing behind. One change at a time ([`AppState::lock_changes`]).
 
 mod contracts;
 mod slots;

@@ -376,7 +376,8 @@ mod tests {
         assert_eq!(days(&nested, &nested), [499]);
     }
 
-    /// P. Hall's condition (1935): everything fits if and only if no set of demands exceeds the slots that any of them can use.
+    /// P. Hall's condition (1935): everything fits if and only if no set of demands exceeds the slots that any of them
+    /// can use.
     fn fits(supplies: &[Supply], demands: &[Demand]) -> bool {
         (0_u32..1 << demands.len()).all(|set| {
             let chosen = || (0..demands.len()).filter(|n| set & 1 << n != 0).map(|n| &demands[n]);

@@ -1,9 +1,9 @@
 //! The seed's selection: every contracted banner is looked at for each concept of the request.
 //!
-//! [`matching`] is the seed's unit of parallel work (lines 3 to 5 of its Figure 4): it reads a snapshot that does not change
-//! and counts that are atomics, and depends on no other concept. As in the seed's server keywords are compared as text;
-//! to compare numbers would be faster, and would not be what was measured. The common list is put together afterwards
-//! ([`merge`]): the seed's threads share one, which they have to lock.
+//! [`matching`] is the seed's unit of parallel work (lines 3 to 5 of its Figure 4): it reads a snapshot that does not
+//! change and counts that are atomics, and depends on no other concept. As in the seed's server keywords are compared
+//! as text; to compare numbers would be faster, and would not be what was measured. The common list is put together
+//! afterwards ([`merge`]): the seed's threads share one, which they have to lock.
 
 use crate::serve::RandomStream;
 use crate::serve::page::Page;

@@ -1,7 +1,8 @@
 //! Everything that requests read: who publishes, what was contracted, what is owed.
 //!
-//! A [`Snapshot`] never changes. A change of contracts or slots makes a new one, which takes the old one's place; requests
-//! that run keep theirs to their end. Only the counts in it change, and those are atomics which all snapshots share.
+//! A [`Snapshot`] never changes. A change of contracts or slots makes a new one, which takes the old one's place;
+//! requests that run keep theirs to their end. Only the counts in it change, and those are atomics which all snapshots
+//! share.
 
 mod tally;
 mod weight_trees;

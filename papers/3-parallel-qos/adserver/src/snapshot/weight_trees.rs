@@ -1,8 +1,8 @@
 //! Trees of weights that are kept up to date instead of being built for each request.
 //!
-//! A weight tree is for one concept and one size: a Fenwick tree of the weights of its banners. A change of a weight, a draw,
-//! each takes a number of steps logarithmic in the banners. (P. Fenwick, *A new data structure for cumulative frequency
-//! tables*, 1994.)
+//! A weight tree is for one concept and one size: a Fenwick tree of the weights of its banners. A change of a weight,
+//! a draw, each takes a number of steps logarithmic in the banners. (P. Fenwick, *A new data structure for cumulative
+//! frequency tables*, 1994.)
 //!
 //! Locks: one mutex a tree, held for one change or one draw. A weight is read from its banner's atomics under that
 //! lock, so that of two deliveries at once the later one's weight stays.

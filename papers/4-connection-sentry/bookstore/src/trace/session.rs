@@ -10,8 +10,8 @@ use crate::books::{AUTHORS, BOOKS, CATEGORIES, TITLE_NOUNS, below, common, pick,
 /// Sessions that are given a cart have at least so many requests: nobody buys at first sight.
 const COMMITTED: usize = 6;
 
-/// Distributes the services to sessions of these lengths. Each begins at home; carts go to sessions all over the trace, each
-/// behind the showing of a book if there was one; a buyer's last request is the order.
+/// Distributes the services to sessions of these lengths. Each begins at home; carts go to sessions all over the
+/// trace, each behind the showing of a book if there was one; a buyer's last request is the order.
 pub(super) fn distribute(lengths: &[usize], mut remaining: Vec<Service>) -> Vec<Vec<Service>> {
     let committed: Vec<_> = (0..SESSIONS).filter(|one| lengths[*one] >= COMMITTED).collect();
     let with_cart = BUYERS + HESITANT;
