@@ -41,7 +41,7 @@ pub enum ListenError {
 #[derive(Debug)]
 pub struct Listener {
     address: SocketAddr,
-    listener: Option<TcpListener>,
+    socket: Option<TcpListener>,
     /// Dropping it closes the listener.
     open: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -50,9 +50,9 @@ pub struct Listener {
 impl Listener {
     /// Takes the address. Port 0 takes a free one.
     pub fn listen(address: SocketAddr) -> Result<Self, ListenError> {
-        let (listener, address) =
+        let (socket, address) =
             bind(address).map_err(|cause| ListenError::Bind { address, cause })?;
-        Ok(Self { address, listener: Some(listener), open: None, thread: None })
+        Ok(Self { address, socket: Some(socket), open: None, thread: None })
     }
 
     /// Where it listens, with the port it got.
@@ -68,11 +68,11 @@ impl Listener {
         name: &str,
         application: Arc<impl Application>,
     ) -> Result<(), ListenError> {
-        let Some(listener) = self.listener.take() else { return Ok(()) };
+        let Some(socket) = self.socket.take() else { return Ok(()) };
         let (open, closing) = watch::channel(());
         self.open = Some(open);
         let (ready, started) = mpsc::sync_channel(1);
-        let body = move || connection::run(listener, application, closing, &ready);
+        let body = move || connection::run(socket, application, closing, &ready);
         let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
         self.thread =
             Some(thread.map_err(|cause| ListenError::System { what: "a thread", cause })?);

@@ -39,11 +39,11 @@ impl Worker {
     }
 
     fn take(&mut self, job: Job) {
-        let state = Arc::clone(&self.state);
-        let _running = state.counters.run();
+        let shared = Arc::clone(&self.state);
+        let _running = shared.counters.run();
         let stage = job.request.stage;
         let outcome = if self.notices_departure(&job) { Outcome::Skipped } else { self.work(job) };
-        state.counters.count_outcome(stage, outcome);
+        shared.counters.count_outcome(stage, outcome);
     }
 
     /// Useful is what reaches a client who is still there; nothing else is.
