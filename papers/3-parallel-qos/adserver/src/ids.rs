@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// A text that is no id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NoId;
+pub(crate) struct InvalidId;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
@@ -40,11 +40,11 @@ macro_rules! ids {
 
         /// The id as it stands in a path or a field: digits, nothing else.
         impl FromStr for $name {
-            type Err = NoId;
+            type Err = InvalidId;
 
-            fn from_str(text: &str) -> Result<Self, NoId> {
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
                 let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-                text.parse().ok().filter(|_| is_plain).map(Self).ok_or(NoId)
+                text.parse().ok().filter(|_| is_plain).map(Self).ok_or(InvalidId)
             }
         }
 
@@ -77,7 +77,7 @@ mod tests {
     fn an_id_is_a_plain_number_from_one_on() {
         assert_eq!("17".parse().ok(), SlotId::new(17));
         for wrong in ["", "0", "-1", "+1", " 1", "1.0", "x", "4294967296"] {
-            assert_eq!(wrong.parse::<SlotId>(), Err(NoId), "{wrong:?}");
+            assert_eq!(wrong.parse::<SlotId>(), Err(InvalidId), "{wrong:?}");
         }
         assert_eq!(SlotId::after(None), SlotId::new(1));
         assert_eq!(SlotId::after(SlotId::new(u32::MAX)), None);

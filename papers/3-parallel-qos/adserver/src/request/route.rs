@@ -3,7 +3,7 @@
 use bywash_site::{Form, Refusal};
 use http::Method;
 
-use crate::ids::{ContractId, NoId, PublisherId, SlotId};
+use crate::ids::{ContractId, InvalidId, PublisherId, SlotId};
 
 /// The longest token looked at.
 const MAX_TOKEN: usize = 128;
@@ -31,7 +31,7 @@ pub(crate) enum Route {
 impl Route {
     /// Everything at a path.
     pub(crate) fn at(path: &str) -> Vec<(Self, Method)> {
-        let nothing = |_: NoId| Vec::new();
+        let nothing = |_: InvalidId| Vec::new();
         let parts: Vec<_> = path.split('/').collect();
         match parts[..] {
             ["", "concepts"] => {
