@@ -29,8 +29,8 @@ use bywash_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::class::Class;
+use crate::distribution::Distribution;
 use crate::error::ScenarioError;
-use crate::law::Law;
 use crate::lines::Lines;
 use crate::text;
 use crate::wrong::Wrong;
@@ -49,7 +49,7 @@ pub struct Adversary {
     /// The number of client addresses that they share.
     pub addresses: u32,
     /// How long they wait for an answer.
-    pub patience: Law,
+    pub patience: Distribution,
     /// The number of simultaneous arrivals.
     pub burst: u32,
     /// How long a client keeps its slot beyond the service because it sends or reads slowly.
@@ -108,7 +108,7 @@ pub(crate) struct Written {
     #[serde(default = "one")]
     addresses: u32,
     #[serde(default = "for_ever")]
-    patience: Law,
+    patience: Distribution,
     #[serde(default = "one")]
     burst: u32,
     #[serde(default)]
@@ -125,8 +125,8 @@ const fn one() -> u32 {
     1
 }
 
-const fn for_ever() -> Law {
-    Law::Never
+const fn for_ever() -> Distribution {
+    Distribution::Never
 }
 
 /// The most populations; more could not be told apart.
@@ -199,7 +199,7 @@ mod tests {
         // Two workers at 2.0, in bursts of four paths of 150 ms.
         let bursts = adversary.bursts(&scenario.classes, scenario.workers).get();
         assert!((bursts - 4.0 / (4.0 * 0.150)).abs() < 1e-9, "{bursts}");
-        assert_eq!((adversary.session, adversary.patience), (Claims::None, Law::Never));
+        assert_eq!((adversary.session, adversary.patience), (Claims::None, Distribution::Never));
         assert_eq!((adversary.from, adversary.until), (Span::ZERO, Span::MAX));
     }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use bywash_units::{Rate, Span, Time};
 use serde::Deserialize;
 
+use crate::distribution::Stream;
 use crate::error::ScenarioError;
-use crate::law::Stream;
 use crate::lines::Lines;
 use crate::text::{read_bounded, span};
 use crate::wrong::Wrong;

@@ -118,8 +118,8 @@ mod tests {
 
     use bywash_units::Span;
 
+    use crate::distribution::Distribution;
     use crate::file::{Length, Scenario};
-    use crate::law::Law;
 
     /// A temporary folder that is removed on drop.
     struct Folder(PathBuf);
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!((scenario.name.as_str(), scenario.workers, scenario.seeds), ("over", 4, 3));
         assert_eq!(scenario.max_wait, Some(Span::from_secs(9)), "a table keeps its other keys");
         assert_eq!(scenario.profile, crate::Profile::Poisson, "a shape replaces its table");
-        assert_eq!(scenario.client.patience, Law::Constant(Span::from_secs(2)));
+        assert_eq!(scenario.client.patience, Distribution::Constant(Span::from_secs(2)));
         assert_eq!(scenario.length, Length::Duration(Span::from_secs(5)), "and not orders");
         assert_eq!(scenario.classes.len(), 1);
         let policies: Vec<&str> = scenario.policies.iter().map(|p| p.name.as_str()).collect();

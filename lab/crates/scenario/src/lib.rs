@@ -11,8 +11,8 @@
 //! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
 //! - `error.rs`: the error of a scenario file. `wrong.rs` collects all errors of a file, `lines.rs`
 //!   finds their lines, and `text.rs` reads files and durations.
-//! - `law.rs`: random numbers. `service.rs`: service demands. `shift.rs`: their temporary
-//!   changes.
+//! - `distribution.rs`: random numbers and distributions. `service.rs`: service demands.
+//!   `shift.rs`: their temporary changes.
 //! - `threads.rs`: how requests of several tasks share the servers. `servers.rs`: the servers.
 //!   `stations.rs`: the form of servers next to the application.
 //! - `class.rs`: the classes of requests. `graph.rs`: sessions and their average cost.
@@ -34,10 +34,10 @@ pub mod arrivals;
 mod base;
 mod class;
 pub mod client;
+pub mod distribution;
 mod error;
 pub mod file;
 pub mod graph;
-pub mod law;
 mod lines;
 mod permanent;
 mod policies;
@@ -63,14 +63,14 @@ pub use adversary::{Adversary, Claims, Hostile};
 pub use arrivals::Profile;
 pub use class::{Class, Tier};
 pub use client::{Closes, WaitsFor};
+pub use distribution::{Distribution, Stream};
 pub use error::ScenarioError;
 pub use file::Scenario;
 pub use graph::Graph;
-pub use law::{Law, Stream};
 pub use permanent::Client;
 pub use policies::{Charge, PartChoice, PolicyChoice};
 pub use result::{
-    Cell, ClassCell, Distribution, Recovery, RunResult, Second, SeedFigures, TierResponses,
+    Cell, ClassCell, EmpiricalCdf, Recovery, RunResult, Second, SeedFigures, TierResponses,
 };
 pub use servers::{Change, Departures, Discipline, Servers, Station, To};
 pub use service::Service;

@@ -143,22 +143,22 @@ pub struct ClassCell {
     #[serde(default)]
     pub longest_ms: f64,
     /// The distribution of response times.
-    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
-    pub response: Distribution,
+    #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
+    pub response: EmpiricalCdf,
 }
 
 /// Response times of completed requests, of all together and by tier.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TierResponses {
     /// Response times of all classes.
-    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
-    pub all: Distribution,
+    #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
+    pub all: EmpiricalCdf,
     /// Response times of browsing.
-    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
-    pub browse: Distribution,
+    #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
+    pub browse: EmpiricalCdf,
     /// Response times of transactions.
-    #[serde(default, skip_serializing_if = "Distribution::is_empty")]
-    pub transact: Distribution,
+    #[serde(default, skip_serializing_if = "EmpiricalCdf::is_empty")]
+    pub transact: EmpiricalCdf,
 }
 
 /// A cumulative distribution: times in milliseconds, and the share of completed requests that were
@@ -166,9 +166,9 @@ pub struct TierResponses {
 /// nothing was completed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Distribution(pub Vec<(f64, f64)>);
+pub struct EmpiricalCdf(pub Vec<(f64, f64)>);
 
-impl Distribution {
+impl EmpiricalCdf {
     /// Returns whether nothing was completed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -269,13 +269,13 @@ mod tests {
 
     #[test]
     fn between_two_points_a_distribution_is_read_along_the_logarithm() {
-        let told = Distribution(vec![(10.0, 0.0), (100.0, 0.4), (1000.0, 1.0)]);
+        let told = EmpiricalCdf(vec![(10.0, 0.0), (100.0, 0.4), (1000.0, 1.0)]);
         for (ms, share) in [(1.0, 0.0), (10.0, 0.0), (100.0, 0.4), (5000.0, 1.0)] {
             assert_eq!(told.within(ms), Some(share), "{ms} ms");
         }
         assert!((told.within(31.623).unwrap() - 0.2).abs() < 1e-4);
         assert_eq!(told.quantile_ms(0.5), Some(1000.0));
-        assert_eq!(Distribution::default().within(1.0), None);
+        assert_eq!(EmpiricalCdf::default().within(1.0), None);
     }
 
     #[test]

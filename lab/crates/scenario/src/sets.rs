@@ -8,7 +8,7 @@
 
 use serde::Deserialize;
 
-use crate::law::Law;
+use crate::distribution::Distribution;
 use crate::lines::Lines;
 use crate::wrong::Wrong;
 
@@ -23,7 +23,7 @@ pub struct ClientSet {
     /// The number of clients.
     pub clients: u32,
     /// How long they wait for any answer; `client.patience` if `None`.
-    pub patience: Option<Law>,
+    pub patience: Option<Distribution>,
     /// Whether their results are counted.
     pub counted: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Written {
     name: String,
     clients: u32,
     #[serde(default)]
-    patience: Option<Law>,
+    patience: Option<Distribution>,
     #[serde(default = "yes")]
     counted: bool,
 }

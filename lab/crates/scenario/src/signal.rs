@@ -9,8 +9,8 @@
 
 use serde::Deserialize;
 
+use crate::distribution::Stream;
 use crate::error::ScenarioError;
-use crate::law::Stream;
 use crate::lines::Lines;
 use crate::wrong::Wrong;
 

@@ -162,8 +162,8 @@ mod tests {
 
     use super::*;
     use crate::client::Closes;
+    use crate::distribution::Distribution;
     use crate::file::{Length, tests::SMALL};
-    use crate::law::Law;
 
     const POLICIES: &str = "\n[[policy]]\nname = \"session-first\"\n\
                             [[policy]]\nname = \"single-queue\"\nlabel = \"SQ\"\n";
@@ -191,7 +191,7 @@ mod tests {
         ]);
         let scenario = scenario.unwrap();
         assert_eq!((scenario.workers, scenario.seeds), (7, 3));
-        assert_eq!(scenario.client.patience, Law::Constant(Span::from_secs(3)));
+        assert_eq!(scenario.client.patience, Distribution::Constant(Span::from_secs(3)));
         assert_eq!((scenario.closes, scenario.rho), (vec![Closes::Hidden], vec![2.0]));
         assert_eq!(scenario.client.retries_after_refusal, 0);
         assert!((scenario.classes[1].utility.get() - 7.5).abs() < 1e-12);

@@ -13,10 +13,10 @@ use crate::adversary;
 use crate::arrivals;
 use crate::class::{Class, Tier};
 use crate::client::{Client, Closes, WaitsFor};
+use crate::distribution::Distribution;
 use crate::error::ScenarioError;
 use crate::file::{Length, Scenario};
 use crate::graph::Graph;
-use crate::law::Law;
 use crate::lines::Lines;
 use crate::policies;
 use crate::servers::{self, Departures, Discipline};
@@ -87,7 +87,7 @@ struct WrittenClass {
     after: Vec<String>,
     service: Service,
     shift: Option<shift::Written>,
-    think: Option<Law>,
+    think: Option<Distribution>,
     station: Option<String>,
     #[serde(default)]
     parallel: threads::Parallel,
@@ -123,15 +123,15 @@ struct SessionChange {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenClient {
-    think: Law,
-    patience: Law,
+    think: Distribution,
+    patience: Distribution,
     #[serde(default)]
     waits_for: WaitsFor,
     #[serde(default)]
     retries: u32,
     retries_after_refusal: Option<u32>,
     pause_after_timeout: Option<String>,
-    pause_after_refusal: Option<Law>,
+    pause_after_refusal: Option<Distribution>,
     #[serde(default)]
     keeps_retry_after: bool,
     #[serde(default)]
@@ -413,7 +413,7 @@ fn resolve_class(
     wrong.unless(class.service.ends(), format!("service of `{name}` must be above 0 and finite"));
     let why =
         format!("think of `{name}` must be finite: a client that waits forever makes no load");
-    wrong.unless(class.think != Some(Law::Never), why);
+    wrong.unless(class.think != Some(Distribution::Never), why);
     let station = wrong.part(stations::of_class(stations, class.station.as_deref(), name));
     wrong.part(threads::check(class.parallel, name));
     let after = wrong.parts(class.after.iter().map(|other| find(index, other, name)));
@@ -451,11 +451,11 @@ fn bounds_of(class: &str, bounds: &WrittenBounds) -> Result<(Span, Span), Scenar
 fn client(written: &WrittenClient, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Client> {
     let pause = written.pause_after_timeout.as_deref().map_or(Ok(Span::ZERO), span);
     let pause_after_timeout = wrong.at(lines.key("client.pause_after_timeout")).part(pause);
-    for (key, law) in [
+    for (key, distribution) in [
         ("client.think", Some(written.think)),
         ("client.pause_after_refusal", written.pause_after_refusal),
     ] {
-        let ends = law != Some(Law::Never);
+        let ends = distribution != Some(Distribution::Never);
         let why = format!("{key} must be finite: a client that waits forever makes no load");
         wrong.at(lines.key(key)).unless(ends, why);
     }
@@ -466,7 +466,9 @@ fn client(written: &WrittenClient, lines: &Lines<'_>, wrong: &mut Wrong) -> Opti
         retries: written.retries,
         retries_after_refusal: written.retries_after_refusal.unwrap_or(written.retries),
         pause_after_timeout: pause_after_timeout?,
-        pause_after_refusal: written.pause_after_refusal.unwrap_or(Law::Constant(Span::ZERO)),
+        pause_after_refusal: written
+            .pause_after_refusal
+            .unwrap_or(Distribution::Constant(Span::ZERO)),
         keeps_retry_after: written.keeps_retry_after,
         declares_retries: written.declares_retries,
         abandon: written.abandon,

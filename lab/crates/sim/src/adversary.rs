@@ -6,7 +6,7 @@
 //! session.
 
 use bywash_engine::{AddressKey, AttemptKey, ClassId, Request, SessionKey};
-use bywash_scenario::{Adversary, Claims, Ending, Hostile, Law, Scenario, Stream};
+use bywash_scenario::{Adversary, Claims, Distribution, Ending, Hostile, Scenario, Stream};
 use bywash_units::{Span, Time};
 
 use crate::slots::Slots;
@@ -99,7 +99,7 @@ impl<'a> Adversaries<'a> {
         let rate = adversary.bursts(&self.scenario.classes, self.scenario.workers).get();
         // Interarrival times are memoryless, so the wait may begin with the attack.
         let since = now.max(Time::ZERO + adversary.from);
-        let gap = Law::Exponential(Span::from_secs_f64(1.0 / rate));
+        let gap = Distribution::Exponential(Span::from_secs_f64(1.0 / rate));
         let next = since + gap.draw(&mut self.arrivals[population]);
         (next < self.got.end.min(Time::ZERO + adversary.until)).then_some(next)
     }

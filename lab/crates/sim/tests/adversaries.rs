@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bywash_scenario::file::Length;
 use bywash_scenario::{
-    Adversary, Cell, Change, Charge, Claims, Closes, Hostile, Law, Scenario, To,
+    Adversary, Cell, Change, Charge, Claims, Closes, Distribution, Hostile, Scenario, To,
 };
 use bywash_units::Span;
 
@@ -42,7 +42,7 @@ fn adversary(rho: f64) -> Adversary {
         path: vec![0, 3],
         session: Claims::Own,
         addresses: 3,
-        patience: Law::Never,
+        patience: Distribution::Never,
         burst: 1,
         holds: Span::ZERO,
         rate: 0,

@@ -5,7 +5,7 @@ use std::path::Path;
 use bywash_engine::catalog::{self, LimitPolicy, TerminationSettings};
 use bywash_engine::limit::{Ended, Limit, Load};
 use bywash_scenario::{
-    Cell, Charge, Closes, Departures, Law, PartChoice, PolicyChoice, RunResult, Scenario,
+    Cell, Charge, Closes, Departures, Distribution, PartChoice, PolicyChoice, RunResult, Scenario,
 };
 use bywash_sim::{Case, peers, play};
 use bywash_units::{Span, Time};
@@ -244,7 +244,7 @@ fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
     ];
     scenario.client.retries = 1000;
     scenario.client.retries_after_refusal = 1000;
-    scenario.client.pause_after_refusal = Law::Constant(Span::from_millis(100));
+    scenario.client.pause_after_refusal = Distribution::Constant(Span::from_millis(100));
     change(&mut scenario);
     run(&scenario)
 }

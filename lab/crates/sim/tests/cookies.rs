@@ -5,7 +5,9 @@ use std::path::Path;
 use bywash_engine::catalog::{LimitSettings, Policy, Settings, TerminationSettings};
 use bywash_engine::queue::{Moment, Order, Push};
 use bywash_engine::{Reason, RequestId};
-use bywash_scenario::{Adversary, Cell, Charge, Claims, Closes, Departures, Law, Scenario, Tally};
+use bywash_scenario::{
+    Adversary, Cell, Charge, Claims, Closes, Departures, Distribution, Scenario, Tally,
+};
 use bywash_sim::{Case, play};
 use bywash_units::Span;
 
@@ -117,7 +119,7 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
             path: vec![0, 1],
             session,
             addresses: 1,
-            patience: Law::Never,
+            patience: Distribution::Never,
             burst: 1,
             holds: Span::ZERO,
             rate: 0,

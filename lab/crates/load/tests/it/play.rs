@@ -51,7 +51,7 @@ pub(crate) fn alone() -> Scenario {
 
 /// Returns this scenario with clients of this patience and at most this many retries.
 pub(crate) fn impatient(mut scenario: Scenario, patience: Span, retries: u32) -> Scenario {
-    scenario.client.patience = bywash_scenario::Law::Constant(patience);
+    scenario.client.patience = bywash_scenario::Distribution::Constant(patience);
     scenario.client.retries = retries;
     scenario
 }

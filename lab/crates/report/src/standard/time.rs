@@ -1,6 +1,6 @@
 //! A run second by second, and response times.
 
-use bywash_scenario::{Cell, Closes, Distribution, RunResult, TierResponses};
+use bywash_scenario::{Cell, Closes, EmpiricalCdf, RunResult, TierResponses};
 
 use super::{MOST_OPEN, closes, levels, name};
 use crate::figure::{Axis, Ceiling, Curves, Point, Series, Svg, Timeline, curves, timeline};
@@ -39,7 +39,7 @@ pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
 }
 
 /// One tier of [`TierResponses`].
-type Tier = (&'static str, fn(&TierResponses) -> &Distribution);
+type Tier = (&'static str, fn(&TierResponses) -> &EmpiricalCdf);
 
 const TIERS: [Tier; 3] = [
     ("all requests", |response| &response.all),

@@ -129,7 +129,7 @@ impl Tally {
                     sum.add(&tally.response);
                 }
             }
-            sum.distribution()
+            sum.cdf()
         };
         let [browse, transact] = [Tier::Browse, Tier::Transact].map(Some).map(of);
         TierResponses { all: of(None), browse, transact }
@@ -162,7 +162,7 @@ fn class_cell((class, tally): (&Class, &ClassTally)) -> ClassCell {
         p50_ms: tally.response.quantile_ms(0.5),
         p99_ms: tally.response.quantile_ms(0.99),
         longest_ms: tally.response.longest_ms(),
-        response: tally.response.distribution(),
+        response: tally.response.cdf(),
     }
 }
 
