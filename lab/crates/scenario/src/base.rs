@@ -21,8 +21,8 @@ use toml::{Table, Value};
 use crate::error::ScenarioError;
 use crate::file::Scenario;
 use crate::lines::Lines;
+use crate::raw::{self, File};
 use crate::text::read_bounded;
-use crate::written::{self, File};
 
 impl Scenario {
     /// Reads a scenario file.
@@ -37,7 +37,7 @@ impl Scenario {
 
     /// Parses a scenario. Its base and its file of arrival times are relative to `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ScenarioError> {
-        written::resolve(read(text, folder)?, folder, &Lines::of(text))
+        raw::resolve(read(text, folder)?, folder, &Lines::of(text))
     }
 }
 
@@ -75,7 +75,7 @@ fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
         return Err(senseless("a base cannot have a base itself: copy the keys that it needs"));
     }
     let folder = path.parent().unwrap_or(Path::new("."));
-    written::resolve(toml::from_str(&text)?, folder, &Lines::of(&text))?;
+    raw::resolve(toml::from_str(&text)?, folder, &Lines::of(&text))?;
     let times = table.get_mut("arrivals").and_then(|arrivals| arrivals.get_mut("path"));
     if let (Some(Value::String(times)), Some(folder)) = (times, name.parent()) {
         // Both paths come from UTF-8 text, so nothing is lost.

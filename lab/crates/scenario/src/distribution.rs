@@ -140,7 +140,7 @@ fn gaussian(stream: &mut Stream) -> f64 {
 /// The form of a distribution in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct RawSpec {
     #[serde(default)]
     pub(crate) mean: Option<String>,
     pub(crate) shape: Shape,
@@ -178,7 +178,7 @@ impl Shape {
     }
 }
 
-impl Written {
+impl RawSpec {
     /// Returns the distribution, if the keys are exactly those that its shape needs.
     pub(crate) fn distribution(self) -> Result<Distribution, String> {
         let shape = self.shape;
@@ -242,7 +242,7 @@ impl Written {
 
 impl<'de> Deserialize<'de> for Distribution {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Written::deserialize(from)?.distribution().map_err(serde::de::Error::custom)
+        RawSpec::deserialize(from)?.distribution().map_err(serde::de::Error::custom)
     }
 }
 

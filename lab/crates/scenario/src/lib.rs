@@ -9,8 +9,8 @@
 //! # Modules
 //!
 //! Lowest first. A module uses only those above it in this list; `scripts/check-modules` checks it.
-//! - `error.rs`: the error of a scenario file. `wrong.rs` collects all errors of a file, `lines.rs`
-//!   finds their lines, and `text.rs` reads files and durations.
+//! - `error.rs`: the error of a scenario file. `problems.rs` collects all errors of a file,
+//!   `lines.rs` finds their lines, and `text.rs` reads files and durations.
 //! - `distribution.rs`: random numbers and distributions. `service.rs`: service demands.
 //!   `shift.rs`: their temporary changes.
 //! - `threads.rs`: how requests of several tasks share the servers. `servers.rs`: the servers.
@@ -20,7 +20,7 @@
 //! - `arrivals.rs`: when sessions start. `client.rs`: how clients behave. `signal.rs`: the signals
 //!   that they show. `sets.rs`: sets of permanent clients. `adversary.rs`: hostile clients.
 //!   `source.rs`: drawn or recorded visitors.
-//! - `file/`: a scenario. `written.rs`: its TOML form. `base.rs`: reads a file and merges it into
+//! - `file/`: a scenario. `raw.rs`: its TOML form. `base.rs`: reads a file and merges it into
 //!   its base. `vary.rs`: changes keys of a file.
 //! - `visitor.rs`: one client as a state machine. `permanent.rs`: the permanent clients of a run.
 //! - `result.rs`: the results of a run. `response.rs`: response times. `tally/`: counts events into
@@ -41,6 +41,8 @@ pub mod graph;
 mod lines;
 mod permanent;
 mod policies;
+mod problems;
+mod raw;
 mod response;
 pub mod result;
 pub mod servers;
@@ -56,8 +58,6 @@ mod threads;
 mod throttle;
 mod vary;
 pub mod visitor;
-mod written;
-mod wrong;
 
 pub use adversary::{Adversary, Claims, Hostile};
 pub use arrivals::Profile;

@@ -78,7 +78,7 @@ impl Part {
     fn distribution(self) -> Result<(f64, Distribution), String> {
         let Self { share, mean, shape, cv, alpha, least, most } = self;
         let distribution =
-            distribution::Written { mean, shape, cv, alpha, least, most }.distribution()?;
+            distribution::RawSpec { mean, shape, cv, alpha, least, most }.distribution()?;
         Ok((share, distribution))
     }
 }

@@ -1,6 +1,6 @@
 //! A resolved and consistent scenario: class names are indices, and durations are parsed.
 //!
-//! The private module `written` defines the form of the file, and `base` reads it.
+//! The private module `raw` defines the form of the file, and `base` reads it.
 
 use bywash_units::{Rate, Span, Time};
 
