@@ -13,8 +13,8 @@ use bywash_command::Failure;
 use bywash_scenario::client::Client;
 use bywash_scenario::file::Length;
 use bywash_scenario::{
-    Cell, Class, Closes, Distribution, Graph, PolicyChoice, Profile, Recording, Scenario, Servers,
-    Source, Tier, Visit, WaitsFor,
+    Class, Closes, Distribution, Graph, PolicyChoice, Profile, Recording, ResultRow, Scenario,
+    Servers, Source, Tier, Visit, WaitsFor,
 };
 use bywash_units::{Span, Utility};
 use serde::Serialize;
@@ -140,7 +140,7 @@ fn nobody_comes(scenario: &Scenario) -> bool {
     matches!(&scenario.source, Source::Recorded(recording) if recording.is_empty())
 }
 
-fn run(times: u32, with: &'static str, cell: &Cell, scale: f64) -> Run {
+fn run(times: u32, with: &'static str, cell: &ResultRow, scale: f64) -> Run {
     let planned = cell.orders_planned;
     Run {
         times,

@@ -70,7 +70,7 @@ impl Run {
     pub fn result(&self, scenario: &Scenario, options: &Options) -> RunResult {
         let (rho, closes) = (options.rho, options.closes);
         let tallies = std::slice::from_ref(&self.tally);
-        let cell = Tally::cell(tallies, scenario, &options.label, rho, closes);
+        let cell = Tally::result_row(tallies, scenario, &options.label, rho, closes);
         RunResult {
             scenario: scenario.name.clone(),
             seeds: vec![options.seed],

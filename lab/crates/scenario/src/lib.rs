@@ -70,7 +70,7 @@ pub use graph::Graph;
 pub use permanent::Client;
 pub use policies::{Charge, PartChoice, PolicyChoice};
 pub use result::{
-    Cell, ClassCell, EmpiricalCdf, Recovery, RunResult, Second, SeedFigures, TierResponses,
+    ClassRow, EmpiricalCdf, Recovery, ResultRow, RunResult, Second, SeedFigures, TierResponses,
 };
 pub use servers::{Change, Departures, Discipline, Servers, Station, To};
 pub use service::Service;

@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 use crate::adversary::Hostile;
 use crate::client::Closes;
 
-/// All cells of one scenario.
+/// All result rows of one scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunResult {
     /// The name of the scenario.
     pub scenario: String,
-    /// The seeds that every cell was run with.
+    /// The seeds that every result row was run with.
     pub seeds: Vec<u64>,
     /// The reason why the figures must not be used: the load generator fell behind its own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
     /// One entry for each policy, level of load and visibility of closes.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<ResultRow>,
 }
 
 /// The results of one policy under one load, summed over the seeds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Cell {
+pub struct ResultRow {
     /// The label of the policy.
     pub policy: String,
     /// Offered load: the run's level. For a load that changes, the level that it changes to.
@@ -86,7 +86,7 @@ pub struct Cell {
     #[serde(default)]
     pub response: TierResponses,
     /// The results per class, in the order of the scenario.
-    pub classes: Vec<ClassCell>,
+    pub classes: Vec<ClassRow>,
     /// The figures of each seed, in the order of the seeds. The standard errors are computed from
     /// them.
     #[serde(default)]
@@ -103,30 +103,30 @@ pub struct Cell {
     pub timeline: Vec<Second>,
 }
 
-impl Cell {
+impl ResultRow {
     /// Returns the requests made and those never made: the base of the percentages in paper 1.
     pub fn base(&self) -> u64 {
         self.generated + self.not_generated
     }
 }
 
-/// The results of one class of a cell.
+/// The results of one class of a result row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ClassCell {
+pub struct ClassRow {
     /// The name of the class.
     pub class: String,
-    /// See [`Cell::generated`].
+    /// See [`ResultRow::generated`].
     pub generated: u64,
-    /// See [`Cell::completed`].
+    /// See [`ResultRow::completed`].
     pub completed: u64,
-    /// See [`Cell::timed_out`].
+    /// See [`ResultRow::timed_out`].
     pub timed_out: u64,
-    /// See [`Cell::dropped`].
+    /// See [`ResultRow::dropped`].
     pub dropped: u64,
-    /// See [`Cell::terminated`].
+    /// See [`ResultRow::terminated`].
     #[serde(default)]
     pub terminated: u64,
-    /// See [`Cell::failed`].
+    /// See [`ResultRow::failed`].
     #[serde(default)]
     pub failed: u64,
     /// The mean response time of completed requests, in milliseconds.
@@ -205,23 +205,23 @@ pub struct Recovery {
     pub seconds: Option<u64>,
 }
 
-/// The figures of one seed of a cell, as shares.
+/// The figures of one seed of a result row, as shares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeedFigures {
-    /// The share of completed requests in [`Cell::base`], as in paper 1's table.
+    /// The share of completed requests in [`ResultRow::base`], as in paper 1's table.
     pub completed: f64,
     /// The share of timed-out requests.
     pub timed_out: f64,
     /// The share of dropped requests.
     pub dropped: f64,
-    /// See [`Cell::useful_work`].
+    /// See [`ResultRow::useful_work`].
     pub useful_work: f64,
-    /// See [`Cell::revenue_share`].
+    /// See [`ResultRow::revenue_share`].
     pub revenue_share: f64,
-    /// See [`Cell::requests_planned`]. This and the next show whether two runs had the same
+    /// See [`ResultRow::requests_planned`]. This and the next show whether two runs had the same
     /// visitors.
     pub requests_planned: u64,
-    /// See [`Cell::orders_planned`].
+    /// See [`ResultRow::orders_planned`].
     pub orders_planned: u64,
 }
 

@@ -8,7 +8,7 @@ use bywash_engine::catalog::{
     TerminationSettings,
 };
 use bywash_scenario::{
-    Cell, Charge, Closes, Departures, PartChoice, PolicyChoice, RunResult, Scenario, Tally,
+    Charge, Closes, Departures, PartChoice, PolicyChoice, ResultRow, RunResult, Scenario, Tally,
     Throttle, guess,
 };
 
@@ -183,7 +183,7 @@ fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult 
         let (job, label) = (jobs[0], &scenario.policies[jobs[0].policy].label);
         let tallies: Vec<Tally> = outturns.iter().map(|outturn| outturn.tally.clone()).collect();
         let hostile = Got::cell(outturns.iter().filter_map(|outturn| outturn.hostile));
-        Cell { hostile, ..Tally::cell(&tallies, scenario, label, job.rho, job.closes) }
+        ResultRow { hostile, ..Tally::result_row(&tallies, scenario, label, job.rho, job.closes) }
     };
     // The runs of a cell are adjacent.
     let each = scenario.seeds as usize;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bywash_scenario::file::Length;
 use bywash_scenario::{
-    Adversary, Cell, Change, Charge, Claims, Closes, Distribution, Hostile, Scenario, To,
+    Adversary, Change, Charge, Claims, Closes, Distribution, Hostile, ResultRow, Scenario, To,
 };
 use bywash_units::Span;
 
@@ -19,7 +19,7 @@ fn scenario(file: &str) -> Scenario {
     scenario
 }
 
-fn cell(scenario: &Scenario, policy: &str) -> Cell {
+fn cell(scenario: &Scenario, policy: &str) -> ResultRow {
     let mut scenario = scenario.clone();
     scenario.policies.retain(|choice| choice.label == policy);
     let run = bywash_sim::run(&scenario, &|_, _| ()).expect("the scenario can be simulated");
@@ -51,7 +51,7 @@ fn adversary(rho: f64) -> Adversary {
     }
 }
 
-fn hostile(cell: &Cell) -> Hostile {
+fn hostile(cell: &ResultRow) -> Hostile {
     cell.hostile.expect("the scenario has adversaries")
 }
 
@@ -65,7 +65,7 @@ fn with_room_for_all_the_visitors_figures_are_the_same_to_the_last_digit() {
     let got = hostile(&attacked);
     assert!((got.hostile_work - 0.3).abs() < 0.02, "{got:?}");
     assert!(got.generated > 10_000 && got.refused == 0 && got.served == got.generated, "{got:?}");
-    let same = Cell { hostile: None, ..attacked };
+    let same = ResultRow { hostile: None, ..attacked };
     assert_eq!(format!("{same:?}"), format!("{peace:?}"));
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use bywash_engine::catalog::{self, LimitPolicy, TerminationSettings};
 use bywash_engine::limit::{Ended, Limit, Load};
 use bywash_scenario::{
-    Cell, Charge, Closes, Departures, Distribution, PartChoice, PolicyChoice, RunResult, Scenario,
+    Charge, Closes, Departures, Distribution, PartChoice, PolicyChoice, ResultRow, RunResult,
+    Scenario,
 };
 use bywash_sim::{Case, peers, play};
 use bywash_units::{Span, Time};
@@ -26,7 +27,7 @@ fn run(scenario: &Scenario) -> RunResult {
     bywash_sim::run(scenario, &|_, _| ()).expect("the scenario can be simulated").0
 }
 
-fn cell<'a>(result: &'a RunResult, policy: &str) -> &'a Cell {
+fn cell<'a>(result: &'a RunResult, policy: &str) -> &'a ResultRow {
     result.cells.iter().find(|cell| cell.policy == policy).expect("the scenario lists it")
 }
 

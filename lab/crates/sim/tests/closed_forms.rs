@@ -154,10 +154,10 @@ fn mean_wait(out: &Outturn) -> f64 {
     out.waited.as_secs_f64() / out.started as f64
 }
 
-fn cell(out: &Outturn) -> bywash_scenario::Cell {
+fn cell(out: &Outturn) -> bywash_scenario::ResultRow {
     let system = System { servers: 1, rho: 1.0, places: 1, patience: None, also_in_service: false };
     let tallies = std::slice::from_ref(&out.tally);
-    bywash_scenario::Tally::cell(tallies, &system.scenario(), "", 1.0, Closes::Visible)
+    bywash_scenario::Tally::result_row(tallies, &system.scenario(), "", 1.0, Closes::Visible)
 }
 
 fn useful(out: &Outturn) -> f64 {
@@ -168,7 +168,7 @@ fn wasted(out: &Outturn) -> f64 {
     cell(out).wasted_work.expect("the simulator knows what was wasted")
 }
 
-fn class_share(out: &Outturn, count: fn(&bywash_scenario::Cell) -> u64) -> f64 {
+fn class_share(out: &Outturn, count: fn(&bywash_scenario::ResultRow) -> u64) -> f64 {
     let cell = cell(out);
     count(&cell) as f64 / cell.generated as f64
 }

@@ -6,7 +6,7 @@ use bywash_engine::catalog::{LimitSettings, Policy, Settings, TerminationSetting
 use bywash_engine::queue::{Moment, Order, Push};
 use bywash_engine::{Reason, RequestId};
 use bywash_scenario::{
-    Adversary, Cell, Charge, Claims, Closes, Departures, Distribution, Scenario, Tally,
+    Adversary, Charge, Claims, Closes, Departures, Distribution, ResultRow, Scenario, Tally,
 };
 use bywash_sim::{Case, play};
 use bywash_units::Span;
@@ -82,13 +82,13 @@ fn case<'a>(
     }
 }
 
-fn played(patience: &str, closes: Closes) -> Cell {
+fn played(patience: &str, closes: Closes) -> ResultRow {
     let scenario = pages(patience);
     let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
     let (settings, limit) = (&settings, &scenario.workers.into());
     let termination = TerminationSettings::default();
     let case = case(&scenario, settings, limit, &termination, closes);
-    Tally::cell(&[play(case).tally], &scenario, "", 0.5, closes)
+    Tally::result_row(&[play(case).tally], &scenario, "", 0.5, closes)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bywash_scenario::{Cell, Distribution, Scenario};
+use bywash_scenario::{Distribution, ResultRow, Scenario};
 use bywash_units::Span;
 
 fn scenario(long: f64) -> Scenario {
@@ -22,7 +22,8 @@ fn scenario(long: f64) -> Scenario {
 fn answered(scenario: &Scenario) -> [f64; 3] {
     let cells = bywash_sim::run(scenario, &|_, _| ()).expect("it can be simulated").0.cells;
     let of = |label: &str| {
-        let cell: &Cell = cells.iter().find(|cell| cell.policy == label).expect("it is listed");
+        let cell: &ResultRow =
+            cells.iter().find(|cell| cell.policy == label).expect("it is listed");
         cell.completed as f64 / cell.generated as f64
     };
     ["AC", "SERT", "marginal"].map(of)

@@ -1,6 +1,6 @@
 //! The difference of two cells in one figure, and its standard error.
 
-use bywash_scenario::{Cell, SeedFigures, standard_error};
+use bywash_scenario::{ResultRow, SeedFigures, standard_error};
 
 /// The number of standard errors that a difference must exceed, for 1, 2, … degrees of freedom, to
 /// count as larger than chance. One of twenty differences that are zero is then called larger by
@@ -34,8 +34,8 @@ impl Error {
 /// Two cells of the same load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
-    pub(super) left: &'a Cell,
-    pub(super) right: &'a Cell,
+    pub(super) left: &'a ResultRow,
+    pub(super) right: &'a ResultRow,
     pub(super) same_seeds: bool,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Pair<'a> {
 pub(super) struct Measure {
     pub(super) key: &'static str,
     pub(super) name: &'static str,
-    of_cell: fn(&Cell) -> f64,
+    of_cell: fn(&ResultRow) -> f64,
     of_seed: fn(&SeedFigures) -> f64,
 }
 
-const fn of_base(count: u64, cell: &Cell) -> f64 {
+const fn of_base(count: u64, cell: &ResultRow) -> f64 {
     let base = cell.generated.saturating_add(cell.not_generated);
     if base == 0 { 0.0 } else { count as f64 / base as f64 }
 }
@@ -164,7 +164,7 @@ impl Pair<'_> {
     /// Returns the error of a figure's difference, in percent.
     fn error(&self, of: fn(&SeedFigures) -> f64) -> Option<Error> {
         let percent = |seed: &SeedFigures| 100.0 * of(seed);
-        let values = |cell: &Cell| cell.per_seed.iter().map(percent).collect::<Vec<f64>>();
+        let values = |cell: &ResultRow| cell.per_seed.iter().map(percent).collect::<Vec<f64>>();
         let (left, right) = (values(self.left), values(self.right));
         if self.is_paired() {
             let differences: Vec<f64> = left.iter().zip(&right).map(|(a, b)| b - a).collect();
@@ -182,7 +182,7 @@ mod tests {
 
     /// Makes a cell whose seeds have these shares of useful work, each with `planned` planned
     /// orders.
-    fn cell(useful: &[f64], planned: u64) -> Cell {
+    fn cell(useful: &[f64], planned: u64) -> ResultRow {
         let seed = |useful_work: &f64| {
             format!(
                 "{{\"completed\":0,\"timed_out\":0,\"dropped\":0,\"useful_work\":{useful_work},\
@@ -201,7 +201,7 @@ mod tests {
         .unwrap()
     }
 
-    fn useful(left: &Cell, right: &Cell) -> Difference {
+    fn useful(left: &ResultRow, right: &ResultRow) -> Difference {
         let pair = Pair { left, right, same_seeds: true };
         pair.differences().find(|one| one.measure.key == "useful_work").unwrap()
     }

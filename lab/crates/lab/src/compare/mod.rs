@@ -40,7 +40,7 @@ pub(super) fn compare(args: &Compare) -> Result<(), Failure> {
 fn matched(sides: &[Side; 2]) -> Vec<Pair<'_>> {
     let [left, right] = sides;
     let by_label = left.policies() > 1 || right.policies() > 1;
-    let other = |cell: &bywash_scenario::Cell| {
+    let other = |cell: &bywash_scenario::ResultRow| {
         right.result.cells.iter().find(|other| {
             let same = cell.rho.total_cmp(&other.rho).is_eq() && cell.closes == other.closes;
             same && (!by_label || cell.policy == other.policy)

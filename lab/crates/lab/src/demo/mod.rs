@@ -26,7 +26,7 @@ use bywash_command::Failure;
 use bywash_command::browser;
 use bywash_command::streams::to_json;
 use bywash_command::streams::{is_terminal, print, print_json, say};
-use bywash_scenario::{Cell, RunResult, Scenario};
+use bywash_scenario::{ResultRow, RunResult, Scenario};
 use bywash_terminal::{Align, Table};
 use serde_json::Value;
 
@@ -158,7 +158,7 @@ fn requests(result: &RunResult) -> Table {
     table
 }
 
-fn shares(cell: &Cell) -> Vec<String> {
+fn shares(cell: &ResultRow) -> Vec<String> {
     let of_all = |part: u64| percent(part as f64 / cell.generated.max(1) as f64);
     vec![
         cell.policy.clone(),

@@ -97,7 +97,7 @@ fn seconds(scenario: &Scenario, result: &RunResult) -> Section {
         [Phase { label: "flash crowd".into(), from_s: from.as_secs_f64(), to_s: to.as_secs_f64() }];
     let ceilings = result.cells.iter().map(|cell| Ceiling::of(&cell.timeline, 1));
     let ceiling = ceilings.fold(Ceiling::default(), Ceiling::max);
-    let strip = |cell: &bywash_scenario::Cell| {
+    let strip = |cell: &bywash_scenario::ResultRow| {
         Block::Figure(timeline(&Timeline {
             title: &cell.policy,
             seconds: &cell.timeline,
@@ -115,7 +115,7 @@ fn seconds(scenario: &Scenario, result: &RunResult) -> Section {
 }
 
 fn requests(result: &RunResult) -> Section {
-    let details = |cell: &bywash_scenario::Cell| Block::Details {
+    let details = |cell: &bywash_scenario::ResultRow| Block::Details {
         summary: format!("{} by class", cell.policy),
         body: vec![Block::Table(table::classes(cell))],
     };

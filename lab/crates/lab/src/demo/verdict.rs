@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bywash_command::Failure;
-use bywash_scenario::{Cell, Scenario, Second};
+use bywash_scenario::{ResultRow, Scenario, Second};
 use bywash_terminal::{Align, Table};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn possible_orders(books: &Books) -> Promise {
 
 /// Judges the useful share of the time that the shop's workers were busy. The possible work of a
 /// minute with a crowd in its middle would depend on assumptions.
-fn useful_work(plain: &Cell, bywash: &Cell) -> Promise {
+fn useful_work(plain: &ResultRow, bywash: &ResultRow) -> Promise {
     let (useful, without) = (useful_share(bywash), useful_share(plain));
     Promise {
         kept: useful >= 0.9,
@@ -106,12 +106,12 @@ fn useful_work(plain: &Cell, bywash: &Cell) -> Promise {
     }
 }
 
-fn useful_share(cell: &Cell) -> f64 {
+fn useful_share(cell: &ResultRow) -> f64 {
     let wasted = cell.wasted_work.unwrap_or(f64::INFINITY);
     cell.useful_work / (cell.useful_work + wasted)
 }
 
-fn no_refusals(scenario: &Scenario, bywash: &Cell) -> Promise {
+fn no_refusals(scenario: &Scenario, bywash: &ResultRow) -> Promise {
     let (from, to) = crowd(scenario);
     let dropped = |seconds: &[Second]| seconds.iter().map(|second| second.dropped).sum::<u64>();
     let timeline = &bywash.timeline;
@@ -173,10 +173,10 @@ mod tests {
         Scenario::parse(super::super::FLASH_CROWD, Path::new(".")).unwrap()
     }
 
-    fn cell(useful: f64, wasted: Option<f64>, dropped_at: Option<usize>) -> Cell {
+    fn cell(useful: f64, wasted: Option<f64>, dropped_at: Option<usize>) -> ResultRow {
         let scenario = scenario();
         let tally = Tally::new(&scenario, 2.5, Span::from_secs(60));
-        let mut cell = Tally::cell(&[tally], &scenario, "x", 2.5, Closes::Visible);
+        let mut cell = Tally::result_row(&[tally], &scenario, "x", 2.5, Closes::Visible);
         (cell.useful_work, cell.wasted_work) = (useful, wasted);
         if let Some(second) = dropped_at {
             cell.timeline[second].dropped = 1;

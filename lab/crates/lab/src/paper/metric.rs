@@ -8,7 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use bywash_scenario::{Cell, ClassCell, RunResult, Scenario, Tier};
+use bywash_scenario::{ClassRow, ResultRow, RunResult, Scenario, Tier};
 use bywash_sim::{Correlation, Correlations};
 use bywash_units::Span;
 use serde::Deserialize;
@@ -203,11 +203,11 @@ impl Metric {
             Self::Loss => Ok(100.0 * (1.0 - cell.completed as f64 / cell.generated as f64)),
             Self::Mean if cell.completed == 0 => Err("no request was answered".into()),
             Self::Mean => {
-                let sum = |class: &ClassCell| class.mean_ms * class.completed as f64;
+                let sum = |class: &ClassRow| class.mean_ms * class.completed as f64;
                 Ok(cell.classes.iter().map(sum).sum::<f64>() / cell.completed as f64)
             }
             Self::MeanOf(class) => {
-                let all: Vec<&ClassCell> = classes(run, cell, class)?.collect();
+                let all: Vec<&ClassRow> = classes(run, cell, class)?.collect();
                 let sum = all.iter().map(|class| class.mean_ms * class.completed as f64);
                 let count: u64 = all.iter().map(|class| class.completed).sum();
                 Ok(sum.sum::<f64>() / 1000.0 / count as f64)
@@ -254,12 +254,12 @@ impl Metric {
 }
 
 /// Returns the fraction of answered requests that took at most `span`.
-fn within(cell: &Cell, span: Span) -> f64 {
+fn within(cell: &ResultRow, span: Span) -> f64 {
     cell.response.all.within(span.as_secs_f64() * 1e3).unwrap_or(0.0)
 }
 
 impl Count {
-    fn of(self, class: &ClassCell) -> u64 {
+    fn of(self, class: &ClassRow) -> u64 {
         match self {
             Self::Generated => class.generated,
             Self::Completed => class.completed,
@@ -270,7 +270,7 @@ impl Count {
 }
 
 /// Returns the cell of a single class, for a metric that cannot be summed over classes.
-fn only<'c>(run: &Played, cell: &'c Cell, name: &str) -> Result<&'c ClassCell, String> {
+fn only<'c>(run: &Played, cell: &'c ResultRow, name: &str) -> Result<&'c ClassRow, String> {
     let mut all = classes(run, cell, name)?;
     match (all.next(), all.next()) {
         (Some(only), None) => Ok(only),
@@ -298,16 +298,16 @@ fn correlation(run: &Played, policy: &str, class: &str) -> Result<Correlation, S
 /// Returns the cells of a class, of several, or of all classes that browse.
 fn classes<'c>(
     run: &Played,
-    cell: &'c Cell,
+    cell: &'c ResultRow,
     name: &str,
-) -> Result<impl Iterator<Item = &'c ClassCell>, String> {
+) -> Result<impl Iterator<Item = &'c ClassRow>, String> {
     let browsing = name == "browsing";
-    let wanted = |(class, told): (&bywash_scenario::Class, &'c ClassCell)| {
+    let wanted = |(class, told): (&bywash_scenario::Class, &'c ClassRow)| {
         let named = || name.split(" + ").any(|one| one == class.name);
         let mine = if browsing { class.tier == Tier::Browse } else { named() };
         mine.then_some(told)
     };
-    let found: Vec<&ClassCell> =
+    let found: Vec<&ClassRow> =
         run.scenario.classes.iter().zip(&cell.classes).filter_map(wanted).collect();
     if found.is_empty() {
         return Err(format!("there is no class `{name}`"));

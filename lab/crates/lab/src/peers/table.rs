@@ -7,7 +7,7 @@ use bywash_command::streams::to_json;
 use bywash_command::streams::{print, print_json};
 use bywash_report::figure::{Axis, Bars, bars};
 use bywash_report::{Block, Report, Section, result_report};
-use bywash_scenario::{Cell, RunResult, Tally, standard_error};
+use bywash_scenario::{ResultRow, RunResult, Tally, standard_error};
 use bywash_terminal::{Align, Table};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use crate::{command, environment, write_report};
 /// One peer at one level of load, over all seeds.
 pub(super) struct Row {
     pub(super) peer: Peer,
-    pub(super) cell: Cell,
+    pub(super) cell: ResultRow,
     /// Orders in the shops' databases.
     rows: u64,
     /// The standard error over the seeds of the share of possible orders.
@@ -33,8 +33,9 @@ impl Row {
     pub(super) fn new(setting: &Setting, peer: Peer, rho: f64, played: &[Played]) -> Self {
         let tallies: Vec<Tally> = played.iter().map(|played| played.tally.clone()).collect();
         let scenario = &setting.scenario;
-        let cell =
-            |tallies: &[Tally]| Tally::cell(tallies, scenario, peer.name(), rho, setting.closes);
+        let cell = |tallies: &[Tally]| {
+            Tally::result_row(tallies, scenario, peer.name(), rho, setting.closes)
+        };
         let share = |played: &Played| {
             played.rows as f64 / cell(std::slice::from_ref(&played.tally)).orders_possible.max(1.0)
         };
@@ -57,7 +58,7 @@ impl Row {
     }
 
     fn cells(&self) -> Vec<String> {
-        let Cell { rho, generated, completed, timed_out, dropped, failed, .. } = &self.cell;
+        let ResultRow { rho, generated, completed, timed_out, dropped, failed, .. } = &self.cell;
         let share = |part: &u64| percent(*part as f64 / (*generated).max(1) as f64);
         let millis = |ms: Option<f64>| ms.map_or("–".into(), |ms| format!("{ms:.0}"));
         vec![

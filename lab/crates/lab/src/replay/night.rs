@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bywash_config::Config;
-use bywash_scenario::{Cell, Closes, Ending, Of, Recording, Scenario, Tally, Visit};
+use bywash_scenario::{Closes, Ending, Of, Recording, ResultRow, Scenario, Tally, Visit};
 use bywash_sense::access_log::End;
 use bywash_units::{Span, Time};
 
@@ -118,7 +118,7 @@ impl Night {
     }
 
     /// Returns the outcome of the requests in the log, as a row next to those of the replay.
-    pub(super) fn as_it_was(&self, asked: &[Asked], terms: &Terms) -> Cell {
+    pub(super) fn as_it_was(&self, asked: &[Asked], terms: &Terms) -> ResultRow {
         let scenario = &self.scenario;
         let mut tally = Tally::new(scenario, self.rho, self.lasted);
         for index in 0..self.visitors {
@@ -148,7 +148,7 @@ impl Night {
         // A log without departures comes from a server that does not detect them.
         let departures = asked.iter().any(|request| request.end == End::Left);
         let closes = if departures { Closes::Visible } else { Closes::Hidden };
-        Tally::cell(&[tally], scenario, "as it was", self.rho, closes)
+        Tally::result_row(&[tally], scenario, "as it was", self.rho, closes)
     }
 }
 

@@ -14,7 +14,7 @@ use bywash_command::streams::{print, print_json};
 use bywash_report::{Report, Section};
 use bywash_terminal::{Align, Table};
 
-use bywash_scenario::{Cell, RunResult, Scenario, Setting};
+use bywash_scenario::{ResultRow, RunResult, Scenario, Setting};
 use serde_json::{Value, json};
 
 use super::narrowed::narrowed;
@@ -29,7 +29,7 @@ const MOST_COMBINATIONS: usize = 2000;
 struct Row {
     /// A value for each varied key, in their order.
     values: Vec<String>,
-    cells: Vec<Cell>,
+    cells: Vec<ResultRow>,
 }
 
 pub(super) fn sweep(args: &Sweep) -> Result<(), Failure> {
@@ -150,7 +150,7 @@ fn table(vary: &[Vary], rows: &[Row]) -> Table {
     table
 }
 
-fn entries(cell: &Cell) -> [String; 9] {
+fn entries(cell: &ResultRow) -> [String; 9] {
     let of_base = |count: u64| format!("{:.1}", 100.0 * count as f64 / cell.base().max(1) as f64);
     let with = |share: f64, error: Option<f64>| match error {
         Some(error) => format!("{:.1} ± {:.1}", 100.0 * share, 100.0 * error),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bywash_load::{Options, Progress, Run, run};
-use bywash_scenario::{Cell, Profile, Scenario};
+use bywash_scenario::{Profile, ResultRow, Scenario};
 use bywash_units::{Span, Time};
 
 /// Two requests per session, `GET /` and then `POST /buy`, with 100 ms between. Clients have
@@ -57,7 +57,7 @@ pub(crate) fn impatient(mut scenario: Scenario, patience: Span, retries: u32) ->
 }
 
 /// Runs a scenario with these options.
-pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, Cell) {
+pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, ResultRow) {
     let mut last = Progress::default();
     let run = run(scenario, options, &mut |progress| last = *progress).expect("the site is up");
     let cell = run.result(scenario, options).cells.remove(0);
