@@ -45,7 +45,7 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
         return Err(wrong(&args.scenario, &why));
     }
     let (bar, progress) = progress_bar();
-    let runs = trace(&scenario, Trace { every: EVERY, worths: true, asked: false }, &progress);
+    let runs = trace(&scenario, Trace { every: EVERY, worths: true, arrivals: false }, &progress);
     let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     let rows: Vec<Row> =
@@ -94,7 +94,7 @@ impl Row {
             seeds.iter().filter_map(|run| near_after(run, truth)).collect();
         near_after.sort_by(f64::total_cmp);
         let last = |run: &Traced| {
-            let learned = run.outturn.trace.last().map(|sample| &sample.worths[..]);
+            let learned = run.output.trace.last().map(|sample| &sample.worths[..]);
             errors(learned.unwrap_or(&[]), truth)
         };
         Self {
@@ -149,7 +149,7 @@ fn errors(learned: &[f64], truth: &[Option<f64>]) -> Vec<Option<f64>> {
 fn near_after(run: &Traced, truth: &[Option<f64>]) -> Option<f64> {
     let is_far =
         |worths: &[f64]| errors(worths, truth).iter().flatten().any(|error| error.abs() > NEAR);
-    let trace = &run.outturn.trace;
+    let trace = &run.output.trace;
     let near = match trace.iter().rposition(|sample| is_far(&sample.worths)) {
         Some(last) => trace.get(last + 1)?,
         None => trace.first()?,

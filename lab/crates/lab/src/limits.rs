@@ -23,7 +23,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
     suits(&scenario).map_err(|why| wrong(&args.scenario, &why))?;
     let (bar, progress) = progress_bar();
-    let runs = trace(&scenario, Trace { every: STEP, worths: false, asked: false }, &progress);
+    let runs = trace(&scenario, Trace { every: STEP, worths: false, arrivals: false }, &progress);
     let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     let judge = |seeds: &[Traced]| Verdict {
@@ -31,7 +31,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
         rho: seeds[0].rho,
         closes: seeds[0].closes,
         phases: across(
-            &seeds.iter().map(|run| phases(&scenario, &run.outturn.trace)).collect::<Vec<_>>(),
+            &seeds.iter().map(|run| phases(&scenario, &run.output.trace)).collect::<Vec<_>>(),
         ),
     };
     let verdicts: Vec<Verdict> = runs.chunks(scenario.seeds as usize).map(judge).collect();

@@ -117,15 +117,15 @@ fn the_same_seed_gives_the_same_run_to_the_last_digit() {
 fn many_scenarios_at_once_give_what_each_gives_alone() {
     let scenarios: Vec<Scenario> =
         (1..=40_u32).map(|i| paper_1(f64::from(i) / 10.0, Closes::Hidden, 1)).collect();
-    let told = std::sync::Mutex::new((0, 0));
+    let last = std::sync::Mutex::new((0, 0));
     let progress = |done: usize, all: usize| {
-        let mut told = told.lock().unwrap();
-        *told = (told.0.max(done), all);
+        let mut last = last.lock().unwrap();
+        *last = (last.0.max(done), all);
     };
     let (results, _) = bywash_sim::run_all(&scenarios, &progress).unwrap();
     let runs = scenarios.iter().map(bywash_sim::runs).sum();
     assert!(runs > 256, "{runs}");
-    assert_eq!(*told.lock().unwrap(), (runs, runs));
+    assert_eq!(*last.lock().unwrap(), (runs, runs));
     for (scenario, result) in scenarios.iter().zip(&results) {
         assert_eq!(format!("{result:?}"), format!("{:?}", run(scenario)));
     }

@@ -131,8 +131,8 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
         let (settings, limit) = (&settings, &scenario.workers.into());
         let termination = TerminationSettings::default();
         let case = case(&scenario, settings, limit, &termination, closes);
-        let got = play(case).hostile.expect("there are adversaries");
-        (got.served() > 100, got.refused() > 100, got.served() == got.refused())
+        let results = play(case).hostile.expect("there are adversaries");
+        (results.served() > 100, results.refused() > 100, results.served() == results.refused())
     };
     assert_eq!(hits(Claims::None), (true, false, false), "never");
     assert_eq!(hits(Claims::Own), (true, true, true), "from the first answer on");
