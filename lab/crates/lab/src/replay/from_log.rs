@@ -10,14 +10,14 @@ use bywash_scenario::{
 };
 use bywash_units::{Span, Utility};
 
-use super::night::{Mean, PAUSE};
-use super::terms::Terms;
+use super::options::ReplayOptions;
+use super::workload::{Mean, PAUSE};
 use crate::args::Replay;
 
 pub(super) fn scenario(
     name: &str,
     config: &Config,
-    terms: &Terms,
+    options: &ReplayOptions,
     means: &[Mean],
     recording: Recording,
     (rho, lasted): (f64, Span),
@@ -54,7 +54,7 @@ pub(super) fn scenario(
         sets: Vec::new(),
         name: name.to_owned(),
         about: String::new(),
-        workers: terms.workers,
+        workers: options.workers,
         servers: Servers::default(),
         max_wait: config.engine.max_wait,
         sessions: Some(config.engine.sessions),
