@@ -13,7 +13,7 @@ use bywash_terminal::{Align, Table};
 use bywash_units::Span;
 use serde_json::{Value, json};
 
-use super::{progress_bar, read, wrong};
+use super::{invalid_file, progress_bar, read};
 use crate::args::LearnRun;
 
 /// The interval between looks at what was learned.
@@ -31,7 +31,7 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
         scenario.rho.clone_from(&args.rho);
     }
     let truth = truth(&scenario).ok_or_else(|| {
-        wrong(
+        invalid_file(
             &args.scenario,
             "no session of this graph makes an order, so there is nothing to learn",
         )
@@ -42,11 +42,11 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
             "at ρ = {rho} arrivals last {lasts}, but the learned worth is sampled every {every}: \
              extend the run"
         );
-        return Err(wrong(&args.scenario, &why));
+        return Err(invalid_file(&args.scenario, &why));
     }
     let (bar, progress) = progress_bar();
     let runs = trace(&scenario, Trace { every: EVERY, worths: true, arrivals: false }, &progress);
-    let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
+    let runs = runs.map_err(|error| invalid_file(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     let rows: Vec<Row> =
         runs.chunks(scenario.seeds as usize).map(|seeds| Row::new(seeds, &truth)).collect();

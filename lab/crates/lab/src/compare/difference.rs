@@ -98,7 +98,7 @@ pub(super) struct Difference {
 
 /// The judgement whether a difference may be chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chance {
+pub(super) enum Significance {
     /// Both values are the same.
     Same,
     /// The difference may be chance.
@@ -109,7 +109,7 @@ pub(super) enum Chance {
     Unknown,
 }
 
-impl Chance {
+impl Significance {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -126,12 +126,12 @@ impl Difference {
         self.right - self.left
     }
 
-    pub(super) fn chance(&self) -> Chance {
+    pub(super) fn significance(&self) -> Significance {
         match self.error {
-            _ if self.left.total_cmp(&self.right).is_eq() => Chance::Same,
-            None => Chance::Unknown,
-            Some(error) if self.by().abs() > error.large() => Chance::Larger,
-            Some(_) => Chance::Within,
+            _ if self.left.total_cmp(&self.right).is_eq() => Significance::Same,
+            None => Significance::Unknown,
+            Some(error) if self.by().abs() > error.large() => Significance::Larger,
+            Some(_) => Significance::Within,
         }
     }
 }
@@ -227,10 +227,10 @@ mod tests {
             let difference = useful(&left, &right);
             let errors = difference.by() / difference.error.unwrap().standard;
             assert!((3.4..3.7).contains(&errors), "{errors}");
-            difference.chance()
+            difference.significance()
         };
-        assert_eq!(by(&[2.0, 1.0, 3.0]), Chance::Within, "not above 4.3 of them");
-        assert_eq!(by(&[2.0, 0.6, 3.4, 1.0, 3.0]), Chance::Larger, "above 2.8");
+        assert_eq!(by(&[2.0, 1.0, 3.0]), Significance::Within, "not above 4.3 of them");
+        assert_eq!(by(&[2.0, 0.6, 3.4, 1.0, 3.0]), Significance::Larger, "above 2.8");
     }
 
     #[test]
@@ -239,13 +239,13 @@ mod tests {
         let difference = useful(&left, &right);
         let error = difference.error.unwrap();
         assert!(error.standard > 10.0 && error.degrees == 4, "{error:?}");
-        assert_eq!(difference.chance(), Chance::Within);
+        assert_eq!(difference.significance(), Significance::Within);
     }
 
     #[test]
     fn of_one_seed_nobody_can_say_and_the_same_is_the_same() {
         let (left, right) = (cell(&[0.5], 10), cell(&[0.6], 10));
-        assert_eq!(useful(&left, &right).chance(), Chance::Unknown);
-        assert_eq!(useful(&left, &left).chance(), Chance::Same);
+        assert_eq!(useful(&left, &right).significance(), Significance::Unknown);
+        assert_eq!(useful(&left, &left).significance(), Significance::Same);
     }
 }

@@ -106,15 +106,15 @@ fn scenario(args: &Sweep, text: &str, values: &[String]) -> Result<Scenario, Fai
     let settings: Vec<Setting> = settings
         .map(|(vary, value)| Setting { key: vary.key.clone(), value: value.clone() })
         .collect();
-    let wrong = |why: &str| Failure::usage(format!("--vary: {}", super::presentable(why)));
+    let failure = |why: &str| Failure::usage(format!("--vary: {}", super::presentable(why)));
     let folder = args.scenario.parent().unwrap_or(Path::new("."));
     let scenario = Scenario::parse_with(text, folder, &settings);
-    let scenario = scenario.map_err(|error| wrong(&error.to_string()))?;
+    let scenario = scenario.map_err(|error| failure(&error.to_string()))?;
     let scenario = narrowed(scenario, &args.narrow)?;
     let with = values.iter().zip(&args.vary).map(|(value, vary)| format!("{} = {value}", vary.key));
     let with = with.collect::<Vec<_>>().join(", ");
     let checked = bywash_sim::lab::check_whole(&scenario);
-    checked.map_err(|error| wrong(&format!("with {with}: {error}")))?;
+    checked.map_err(|error| failure(&format!("with {with}: {error}")))?;
     Ok(scenario)
 }
 
