@@ -7,7 +7,7 @@ use bywash_scenario::{ResultRow, Scenario, Second};
 use bywash_terminal::{Align, Table};
 use serde_json::{Value, json};
 
-use super::books::{Books, crowd};
+use super::order_audit::{OrderAudit, crowd};
 use super::side::{Outcome, joined};
 
 /// The promises of the demo, each with its measurement.
@@ -31,7 +31,7 @@ const SETTLING_S: usize = 5;
 impl Verdict {
     pub(super) fn of(
         scenario: &Scenario,
-        books: &Books,
+        audit: &OrderAudit,
         plain: &Outcome,
         bywash: &Outcome,
     ) -> Self {
@@ -39,8 +39,8 @@ impl Verdict {
         let (first, second) = (&result.cells[0], &result.cells[1]);
         Self {
             promises: vec![
-                more_orders(books),
-                possible_orders(books),
+                more_orders(audit),
+                possible_orders(audit),
                 useful_work(first, second),
                 no_refusals(scenario, second),
                 agreement(plain, bywash),
@@ -76,8 +76,8 @@ impl Verdict {
     }
 }
 
-fn more_orders(books: &Books) -> Promise {
-    let (plain, bywash) = (books.crowd().plain, books.crowd().bywash);
+fn more_orders(audit: &OrderAudit) -> Promise {
+    let (plain, bywash) = (audit.crowd().plain, audit.crowd().bywash);
     Promise {
         kept: bywash > 0 && bywash >= 5 * plain,
         words: "at least five times the plain shop's orders from the crowd".into(),
@@ -85,8 +85,8 @@ fn more_orders(books: &Books) -> Promise {
     }
 }
 
-fn possible_orders(books: &Books) -> Promise {
-    let crowd = books.crowd();
+fn possible_orders(audit: &OrderAudit) -> Promise {
+    let crowd = audit.crowd();
     let share = crowd.bywash as f64 / crowd.possible;
     Promise {
         kept: share >= 0.9,
@@ -166,7 +166,7 @@ mod tests {
     use bywash_scenario::{Closes, Tally};
     use bywash_units::Span;
 
-    use super::super::books::Phase;
+    use super::super::order_audit::Phase;
     use super::*;
 
     fn scenario() -> Scenario {
@@ -184,24 +184,24 @@ mod tests {
         cell
     }
 
-    fn books(plain: u64, bywash: u64) -> Books {
-        let mut books = Books { phases: [(); 3].map(|()| Phase::default()) };
-        books.phases[1] = Phase { name: "", planned: 200, possible: 100.0, plain, bywash };
-        books
+    fn audit(plain: u64, bywash: u64) -> OrderAudit {
+        let mut audit = OrderAudit { phases: [(); 3].map(|()| Phase::default()) };
+        audit.phases[1] = Phase { name: "", planned: 200, possible: 100.0, plain, bywash };
+        audit
     }
 
     #[test]
     fn five_times_the_orders_is_kept_and_less_or_none_is_broken() {
         for (plain, bywash, kept) in [(10, 50, true), (0, 1, true), (10, 49, false), (0, 0, false)]
         {
-            assert_eq!(more_orders(&books(plain, bywash)).kept, kept, "{plain} and {bywash}");
+            assert_eq!(more_orders(&audit(plain, bywash)).kept, kept, "{plain} and {bywash}");
         }
     }
 
     #[test]
     fn nine_tenths_of_the_possible_orders_is_kept_and_less_is_broken() {
-        assert!(possible_orders(&books(0, 90)).kept);
-        assert!(!possible_orders(&books(0, 89)).kept);
+        assert!(possible_orders(&audit(0, 90)).kept);
+        assert!(!possible_orders(&audit(0, 89)).kept);
     }
 
     #[test]
