@@ -1,6 +1,7 @@
 //! Do ants wait behind elephants on a full line, and what does each way to prevent it cost?
 //!
-//! Needs root, `ip` and `tc`, and a kernel with HTB and TBF; everything happens in networks of its own.
+//! Needs root, `ip` and `tc`, and a kernel with HTB and TBF; everything happens in networks of its
+//! own.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use bywash_bench::lanes::{self, Load, Rates, Seen, Way};
 use bywash_harness::machine::Machine;
 use bywash_harness::stats::{Spread, percentile};
 use bywash_harness::table::Table;
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_shaper::BitRate;
 use clap::Parser;
 
@@ -51,7 +52,7 @@ const ELEPHANTS: usize = 8;
 const ANTS: u32 = 40;
 
 fn main() -> ExitCode {
-    match custody::take().and_then(|()| run(&Options::parse())) {
+    match child_guard::start().and_then(|()| run(&Options::parse())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("lanes: {error}");

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bywash_command::Failure;
 use bywash_command::streams::{is_terminal, say};
 use bywash_load::Progress;
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_scenario::{Closes, Scenario};
 
 use self::experiment::{DRAIN, Experiment, LearnedState, PeerRun};
@@ -32,8 +32,8 @@ const CHANGE: Duration = Duration::from_secs(1);
 
 pub(crate) fn peers(args: &PeersRun) -> Result<(), Failure> {
     // First of all, so that an interrupted command leaves no process behind.
-    custody::take().map_err(Failure::running)?;
-    compare(args).inspect_err(|_| custody::give_way())
+    child_guard::start().map_err(Failure::running)?;
+    compare(args).inspect_err(|_| child_guard::wait_if_interrupted())
 }
 
 fn compare(args: &PeersRun) -> Result<(), Failure> {
@@ -49,7 +49,7 @@ fn compare(args: &PeersRun) -> Result<(), Failure> {
     let plan = Plan { experiment: &experiment, present: &present };
     say(plan.estimate());
     let mut rows = Vec::new();
-    let ended = plan.play(&mut rows).inspect_err(|_| custody::give_way());
+    let ended = plan.play(&mut rows).inspect_err(|_| child_guard::wait_if_interrupted());
     if rows.is_empty() {
         return ended;
     }

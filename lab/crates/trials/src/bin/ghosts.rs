@@ -7,7 +7,7 @@ use bywash_harness::machine::{self, Machine};
 use bywash_harness::peer::{Kind, Programs, Task};
 use bywash_harness::proxy::Plan;
 use bywash_harness::table::Table;
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_trials::ghost::blocked::{self, HungPort};
 use bywash_trials::ghost::departure::{CONTROL, QUEUED, RUNNING, STREAMING, Way};
 use bywash_trials::ghost::origin::Origin;
@@ -46,7 +46,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match custody::take().and_then(|()| run(&Options::parse())) {
+    match child_guard::start().and_then(|()| run(&Options::parse())) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(ghosts) => {
             println!("bywash started {ghosts} requests whose client had left");

@@ -1,4 +1,5 @@
-//! When a client has left: how soon is its query cancelled, is another's ever, what does a storm cost?
+//! When a client has left: how soon is its query cancelled, is another's ever, what does a storm
+//! cost?
 //!
 //!     scripts/with-databases postgres mariadb -- target/release/orphans
 //!
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bywash_harness::machine::Machine;
-use bywash_peer::custody;
+use bywash_peer::child_guard;
 use bywash_trials::orphans::database::Kind;
 use bywash_trials::orphans::victims::By;
 use bywash_trials::orphans::{latency, storm, victims};
@@ -56,7 +57,7 @@ enum What {
 }
 
 fn main() -> ExitCode {
-    match custody::take().and_then(|()| run(&Options::parse())) {
+    match child_guard::start().and_then(|()| run(&Options::parse())) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(wrong) => {
             println!(
