@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 
 use bywash_harness::http::{self, Head, message_length};
 use bywash_harness::sys::Epoll;
-use bywash_harness::tls::{self, Wire};
+use bywash_harness::tls::{self, MaybeTlsStream};
 
 /// How often the thread looks whether it is to end.
 const LOOK: i32 = 100;
@@ -84,12 +84,12 @@ struct Target {
 }
 
 impl Target {
-    fn connect(&self) -> io::Result<Wire> {
+    fn connect(&self) -> io::Result<MaybeTlsStream> {
         let stream = TcpStream::connect(("127.0.0.1", self.port))?;
         stream.set_nodelay(true)?;
         let wire = match &self.tls {
-            Some(tls) => Wire::Tls(Box::new(tls.connect(stream)?)),
-            None => Wire::Clear(stream),
+            Some(tls) => MaybeTlsStream::Tls(Box::new(tls.connect(stream)?)),
+            None => MaybeTlsStream::Clear(stream),
         };
         wire.socket().set_nonblocking(true)?;
         Ok(wire)
@@ -138,7 +138,7 @@ enum Turn {
 
 #[derive(Debug)]
 struct Client {
-    wire: Wire,
+    wire: MaybeTlsStream,
     unread: Vec<u8>,
     last: Shape,
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 
 const TICK: Duration = Duration::from_millis(10);
 /// Connections that are opened again in a tick: 1,000 a second.
@@ -114,7 +114,7 @@ fn run(attack: &Attack, shared: &Shared) {
 
 /// Opens the connection `number`, which acts at once.
 fn open(attack: &Attack, number: usize, shared: &Shared) -> Option<Box<dyn Attacker>> {
-    let source = dial::address(number % attack.addresses);
+    let source = client_socket::address(number % attack.addresses);
     let mut attacker = (attack.open)(number, source).ok()?;
     attacker.act().ok()?;
     shared.opened.fetch_add(1, Ordering::Relaxed);
@@ -155,7 +155,7 @@ mod tests {
         assert!(pool.open().is_err());
         drop(pool);
         let seen = seen.lock().unwrap();
-        let [one, other] = [dial::address(0), dial::address(1)];
+        let [one, other] = [client_socket::address(0), client_socket::address(1)];
         assert_eq!(seen[..4], [(0, one), (1, other), (2, one), (0, one)]);
     }
 }

@@ -7,7 +7,7 @@ use bywash_harness::open_loop::{self, Answer, End, Load, Phase, Reuse};
 use bywash_harness::peer::{Kind, Programs, Setup, Task};
 use bywash_harness::proxy::{Plan, Proxy};
 use bywash_harness::sys::Signal;
-use bywash_harness::upstream::{Conduct, Upstream};
+use bywash_harness::upstream::{Behaviour, Upstream};
 use bywash_peer::Scratch;
 use std::fs;
 use std::io::{self, Write};
@@ -109,12 +109,12 @@ impl Stage {
         }
         let proxy = plan.start()?;
         let stage = Self { cause, length, upstream, proxy, folder, group };
-        stage.upstream.behave(stage.usual());
+        stage.upstream.set_behaviour(stage.usual());
         Ok(stage)
     }
 
-    fn usual(&self) -> Conduct {
-        Conduct::After(if self.cause == Cause::Memory { CROWD.1 } else { SERVICE })
+    fn usual(&self) -> Behaviour {
+        Behaviour::After(if self.cause == Cause::Memory { CROWD.1 } else { SERVICE })
     }
 
     fn load(&self) -> Load {
@@ -127,7 +127,7 @@ impl Stage {
 
     fn begin(&self) -> io::Result<()> {
         match self.cause {
-            Cause::Upstream(conduct) => self.upstream.behave(conduct),
+            Cause::Upstream(behaviour) => self.upstream.set_behaviour(behaviour),
             Cause::Stop => self.proxy.signal(Signal::Stop)?,
             Cause::Clock => set_clock(self.folder.path(), "+10d")?,
             Cause::Disk => fill(&self.disk().join("filler"))?,
@@ -146,7 +146,7 @@ impl Stage {
 
     fn end(&self) -> io::Result<()> {
         match self.cause {
-            Cause::Upstream(_) => self.upstream.behave(self.usual()),
+            Cause::Upstream(_) => self.upstream.set_behaviour(self.usual()),
             Cause::Stop => self.proxy.signal(Signal::Continue)?,
             Cause::Clock => set_clock(self.folder.path(), "+0d")?,
             Cause::Disk => fs::remove_file(self.disk().join("filler"))?,

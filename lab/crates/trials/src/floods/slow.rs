@@ -3,7 +3,7 @@
 //! A steady open loop, half of it on new connections, goes on before and meanwhile: what the flood
 //! costs others is the ratio of its two goodputs.
 
-use bywash_harness::dial;
+use bywash_harness::client_socket;
 use bywash_harness::machine::PROXY_CORE;
 use bywash_harness::open_loop::{self, Load, Phase, Reuse};
 use bywash_harness::peer::{Kind, Programs, Setup, Task};
@@ -148,7 +148,7 @@ impl Crowd {
 
     fn open(&mut self, port: u16, more: usize, most: usize) -> io::Result<()> {
         for n in self.clients.len()..most.min(self.clients.len() + more) {
-            let stream = dial::begin_connect(dial::address(n / EACH), port)?;
+            let stream = client_socket::begin_connect(client_socket::address(n / EACH), port)?;
             self.epoll.add(&stream, n)?;
             // One that is not connected yet begins its head with the bytes that drip: it is gone
             // as soon as these are no head, which is no worse for the proxy.
