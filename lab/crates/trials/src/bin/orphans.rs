@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use bywash_harness::machine::Machine;
 use bywash_peer::child_guard;
 use bywash_trials::orphans::database::Kind;
-use bywash_trials::orphans::victims::By;
+use bywash_trials::orphans::victims::Attribution;
 use bywash_trials::orphans::{latency, storm, victims};
 use clap::{Parser, ValueEnum};
 use serde_json::json;
@@ -98,18 +98,20 @@ fn run(options: &Options) -> io::Result<usize> {
     if wants(What::Victims) {
         let (mut table, mut all) = (victims::head(), Vec::new());
         for kind in &there {
-            for (by, connections) in
-                options.connections.iter().flat_map(|&n| [(By::Lease, n), (By::Mark, n)])
+            for (attribution, connections) in options
+                .connections
+                .iter()
+                .flat_map(|&n| [(Attribution::Lease, n), (Attribution::Mark, n)])
             {
                 let (count, result) = victims::measure(
                     &options.program,
                     *kind,
-                    by,
+                    attribution,
                     options.victims,
                     connections,
                     &mut table,
                 )?;
-                wrong += if by == By::Lease { count.wrong } else { 0 };
+                wrong += if attribution == Attribution::Lease { count.wrong } else { 0 };
                 all.push(result);
             }
         }

@@ -128,8 +128,8 @@ fn line_ends(bytes: &[u8]) -> Vec<usize> {
     pairs.filter(|(_, two)| *two == b"\r\n").map(|(at, _)| at).take(200).collect()
 }
 
-fn one_of(places: &[usize], chance: &mut Chance) -> Option<usize> {
-    places.get(chance.below(places.len())).copied()
+fn one_of(positions: &[usize], chance: &mut Chance) -> Option<usize> {
+    positions.get(chance.below(positions.len())).copied()
 }
 
 fn swap_line_end(bytes: &mut Vec<u8>, chance: &mut Chance) {

@@ -4,7 +4,7 @@
 use super::answers;
 use super::front::Front;
 use super::messages::{Gathered, Live, Sample};
-use super::origin::{Origin, Places};
+use super::origin::{Origin, OriginPaths};
 use super::progress::Progress;
 use super::replay::{self, Replay, Wire};
 use super::results::{OriginTally, Results, Stage};
@@ -22,13 +22,13 @@ const LIVE_BOUND: Duration = Duration::from_secs(3);
 /// Runs one origin.
 pub fn attend(
     origin: &Origin,
-    places: &Places,
+    paths: &OriginPaths,
     version: &str,
     front: &Front,
     gathered: &Gathered,
     until: Instant,
 ) -> io::Result<Results> {
-    let mut program = origin.start(places)?;
+    let mut program = origin.start(paths)?;
     let mut results = Results::default();
     let mut tally =
         OriginTally { name: origin.name.into(), version: version.into(), ..OriginTally::default() };

@@ -27,10 +27,10 @@ impl Reflector {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
         let ends = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&ends);
+        let thread_ends = Arc::clone(&ends);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                if told.load(Ordering::SeqCst) {
+                if thread_ends.load(Ordering::SeqCst) {
                     return;
                 }
                 // A connection that breaks is its origin's affair.

@@ -1,6 +1,6 @@
 //! The faults by name: how long each lasts and what clients may get meanwhile.
 
-use super::stage::SERVICE;
+use super::test_bed::SERVICE;
 use std::fmt;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use bywash_harness::upstream::Behaviour;
 
 /// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Trouble {
+pub(super) enum Fault {
     /// The upstream dies: connections are reset, new ones refused.
     Crash,
     /// The upstream is stopped: connections are closed, new ones refused.
@@ -36,7 +36,7 @@ pub(super) enum Trouble {
     Memory,
 }
 
-impl Trouble {
+impl Fault {
     /// All, in the order of the report.
     pub(super) const ALL: [Self; 12] = [
         Self::Crash,
@@ -115,7 +115,7 @@ pub(super) enum Cause {
     Memory,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Crash => "upstream crashes",
