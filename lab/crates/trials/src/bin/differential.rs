@@ -6,7 +6,7 @@
 use bywash_harness::table::Table;
 use bywash_trials::differential::corpus;
 use bywash_trials::differential::front::{Front, Peer};
-use bywash_trials::differential::messages::Volley;
+use bywash_trials::differential::messages::MessagePlan;
 use bywash_trials::differential::origin::{ORIGINS, Origin, OriginPaths};
 use bywash_trials::differential::parties;
 use bywash_trials::differential::reflector::Reflector;
@@ -93,7 +93,7 @@ fn run(options: &Options) -> io::Result<bool> {
     let paths = OriginPaths { sources, installed, backend: reflector.port() };
     let origins = origins(options, &paths)?;
     let until = Instant::now() + Duration::from_secs(options.minutes.saturating_mul(60));
-    let volley = Volley {
+    let plan = MessagePlan {
         front: &front,
         cases: &cases,
         mutations: options.mutations,
@@ -101,10 +101,10 @@ fn run(options: &Options) -> io::Result<bool> {
         lanes: options.lanes,
         until,
     };
-    let mut gathered = volley.fire()?;
+    let mut gathered = plan.fire()?;
     let mut results = std::mem::take(&mut gathered.results);
     for (origin, version) in &origins {
-        results.join(parties::attend(origin, &paths, version, &front, &gathered, until)?);
+        results.join(parties::run_origin(origin, &paths, version, &front, &gathered, until)?);
     }
     print(&front, &results, options.show);
     if options.figures {
